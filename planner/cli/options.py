@@ -50,6 +50,10 @@ RULES = Flag("rules", "list", "Read your own rules from this directory (default:
 _HOW = (None, True, False, "", "none", "line", "full")
 WHY = Flag("explain", "string", "Show the cause under each change: none, line or full.", value="HOW")
 SINCE = Flag("since", "string", "Name the changes since this git revision as causes.", value="REF")
+SERVED = (
+    Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
+    Flag("port", "int", "Serve on this port (default: any that is free).", 0, "PORT"),
+)
 MINIMAL_REFRESH = Flag("minimal-refresh", "bool", "Read only the real objects that are about to change.")
 OPERATION = (
     Flag("parallelism", "int", "The number of concurrent provider operations (10).", 10, "N"),

@@ -39,10 +39,10 @@ output "out" { value = terraform_data.first.output }
 class Served:
     """A server in a directory, and requests to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *words: str) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "planner", "explore", "-serve"],
+            [sys.executable, "-m", "planner", *words, "-serve"],
             cwd=folder,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,6 +54,7 @@ class Served:
         self.host, self.port, self.token = found[1], int(found[2]), found[3]
         self.address = f"http://{self.host}{self.token}"
         self.events = self.connected("GET", f"{self.token}events")
+        self.state: Any = None
 
     def connected(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Any:
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -82,6 +83,7 @@ class Served:
             assert line
             beats += line.startswith(":")
             if line.startswith("data: ") and holds(state := json.loads(line[6:])):
+                self.state = state
                 return state
         raise AssertionError("no such state")
 
@@ -90,7 +92,7 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     (folder / "main.tf").write_text(MAIN)
-    made = Served(folder)
+    made = Served(folder, "explore")
     made.until(lambda state: state["version"] == 1 and not state["planning"])
     yield made
     made.process.send_signal(signal.SIGINT)
@@ -218,11 +220,68 @@ def test_in_a_browser(served: Served) -> None:
 def test_what_cannot_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
     monkeypatch.chdir(tmp_path)
     assert "leave out -out and -plan" in planner("explore", "-serve", "-out=x.html").err
-    assert "from 0 to 65535" in planner("explore", "-serve", "-port=70000").err
     assert "No configuration in this directory" in planner("explore", "-serve").err
     (tmp_path / "main.tf").write_text("")
+    assert "from 0 to 65535" in planner("explore", "-serve", "-port=70000").err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ran = planner("explore", "-serve", f"-port={taken.getsockname()[1]}")
     assert ran.code == 1 and "Cannot serve the page" in ran.err
     (tmp_path / "main.tfcomponent.hcl").write_text("")
     assert "This directory is a stack" in planner("explore", "-serve").err
+
+
+STACK = """
+required_providers {
+  terraform = {
+    source = "terraform.io/builtin/terraform"
+  }
+}
+variable "name" { type = string }
+component "one" {
+  source = "./module"
+  inputs = { name = var.name }
+}
+"""
+MODULE = 'variable "name" {}\nresource "terraform_data" "a" { input = var.name }\n'
+DEPLOYMENT = 'deployment "test" {\n  inputs = { name = "eu" }\n}\n'
+
+
+@pytest.mark.parametrize("kind", ["fleet", "stack"])
+def test_the_page_of_several_plans_follows_the_files(tmp_path: Path, kind: str) -> None:
+    if kind == "fleet":
+        words = ["batch", "explore", "-no-color"]
+        files = {f"{name}/main.tf": 'resource "terraform_data" "a" {}\n' for name in ("net", "app")}
+        files |= {f"{name}/.planner-unit": "" for name in ("net", "app")}
+        edited, broken = "net/main.tf", 'resource "terraform_data" "a" { input = nothing.here }\n'
+    else:
+        words = ["stacks", "plan"]
+        files = {"s.tfcomponent.hcl": STACK, "s.tfdeploy.hcl": DEPLOYMENT, "module/main.tf": MODULE}
+        edited, broken = "s.tfcomponent.hcl", 'component "x" {\n'
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    if kind == "stack":
+        subprocess.run([sys.executable, "-m", "planner", "stacks", "init"], cwd=tmp_path, check=True)
+    served = Served(tmp_path, *words)
+    try:
+        served.until(lambda state: state["version"] > 0 and not state["planning"])
+        assert "to add" in json.dumps(served.get("plan")) and served.get("plan")["live"] == "report"
+        assert served.status("GET", f"{served.token}variables") == 404
+        assert served.status("GET", served.token, Host="rebound.example:80") == 403
+        (tmp_path / edited).write_text(broken)
+        served.until(lambda state: not state["planning"] and (state["problems"] or state["version"] > 1))
+        shown = json.dumps([served.get("plan")["below"], served.state])
+        assert "undeclared" in shown or "Error" in shown
+        (tmp_path / edited).write_text(files[edited])
+        served.until(lambda state: not state["planning"] and not state["problems"])
+        assert served.get("plan")["version"] > 1
+    finally:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(30) == 0
+
+
+def test_what_does_not_go_with_serving(planner: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "-out and -serve" in planner("batch", "explore").err
+    assert "-out and -serve" in planner("batch", "explore", "-serve", "-out=x").err
+    assert "Option -port requires a port" in planner("batch", "explore", "-serve", "-port=70000").err
+    assert "leave out -html" in planner("stacks", "plan", "-serve", "-html=x").err

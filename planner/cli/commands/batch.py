@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.cli.batch_options import REPORTS, REUSE, RUN, SELECT, WORDS, batch_options
 from planner.cli.finish import finish, json_text, show_verdicts, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, command
-from planner.cli.options import JSON
+from planner.cli.options import JSON, SERVED
 from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.foundation.vocabulary.nearest import word
@@ -19,6 +19,7 @@ from planner.workflows.batch.schedule import BatchListener
 
 if TYPE_CHECKING:
     from planner.answers.policy.model import Verdict
+    from planner.render.page.document import Page
 
 
 @command(
@@ -222,13 +223,14 @@ def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
 
 
 @command(
-    "[options] -out=FILE [WORDS...]",
+    "[options] [WORDS...]",
     f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which
 needs no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
--html=FILE` also write this page.
+-html=FILE` also write this page. With -serve the page is served to browsers of this machine until Ctrl-C, at an address
+with a secret token, and follows the files of the units as they are saved.
 
 {WORDS}""",
-    (Flag("out", "string", "Write the page to this file.", value="FILE"), REUSE, *SELECT, *RUN),
+    (Flag("out", "string", "Write the page to this file.", value="FILE"), *SERVED, REUSE, *SELECT, *RUN),
 )
 def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     """0, or 1 when a unit failed or the page cannot be written."""
@@ -236,12 +238,25 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.batch_view import edge_grounds, texts
     from planner.workflows.batch import plan as batch
     from planner.workflows.batch.reports.document import report_json, summary_line
-    from planner.workflows.batch.reports.html import html
+    from planner.workflows.batch.reports.html import below, html, page_of_batch
 
-    if not arguments["out"]:
-        raise UsageError("Option -out is required", "Name the file to write: batch explore -out=fleet.html")
+    if bool(arguments["out"]) == arguments["serve"]:
+        detail = "Name the file to write: batch explore -out=fleet.html, or serve the page: batch explore -serve"
+        raise UsageError("One of the options -out and -serve is required", detail)
     if terminal.owns_process:
         install()
+    if arguments["serve"]:
+        from planner.cli.live_server import LiveReport, quiet_terminal, serve
+
+        def make() -> tuple[Page | None, str, list[Diagnostic]]:
+            report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(quiet_terminal()), "plan")
+            if not report.done:
+                return None, "", list(report.diagnostics)
+            document = report_json(report)
+            page = page_of_batch(document, texts(report), edge_grounds(report))
+            return page, below(document), list(report.diagnostics)
+
+        return serve(LiveReport(f"Fleet {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
     report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")
     problems = list(report.diagnostics)
     if report.done:

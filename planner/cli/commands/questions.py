@@ -17,6 +17,7 @@ from planner.cli.options import (
     JSON,
     OPERATION,
     POLICY,
+    SERVED,
     SINCE,
     STATE,
     VARIABLES,
@@ -189,8 +190,7 @@ With -serve the page is served to browsers of this machine until Ctrl-C, at an a
 the files as they are saved, as planner watch does, and answers why, why -not, query and what-if; plans can be kept and
 compared. While the configuration is broken, the page shows the problems and the last good plan.""",
     (
-        Flag("serve", "bool", "Serve the page on the loopback interface, and plan again as files are saved."),
-        Flag("port", "int", "Serve on this port (default: any that is free).", 0, "PORT"),
+        *SERVED,
         Flag("out", "string", "Write the page to this file.", value="FILE"),
         Flag("plan", "string", "Show this plan file.", value="FILE"),
         Flag("type", "string", "Show only this graph: plan or apply (default: both).", value="TYPE"),
@@ -232,27 +232,26 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
 
 def _serve(arguments: Arguments, terminal: Terminal) -> int:
     """0 when it is interrupted."""
-    from planner.cli.live_page import serve
+    from planner.cli.live_page import LivePage
+    from planner.cli.live_server import serve
 
     no_directory(arguments, "explore")
     if arguments["out"] or arguments["plan"]:
         raise UsageError("Conflicting options", "The served page follows the files: leave out -out and -plan.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
-    if not 0 <= arguments["port"] <= 65535:
-        raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
     names = os.listdir(".")
     if any(name.endswith((".tfcomponent.hcl", ".tfdeploy.hcl")) for name in names):
-        detail = "Only one root module can be served. For the page of a stack: planner stacks plan -html=FILE."
+        detail = "Serve the page of a stack with: planner stacks plan -serve"
         raise UsageError("This directory is a stack", detail)
     if not any(name.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) for name in names):
-        detail = "Only one root module can be served. For the page of a fleet: planner batch plan -html=FILE."
+        detail = "Serve the page of a fleet with: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
     def calls() -> Questions:  # there may be policies of the directory later
         return plan_calls(Questions, arguments, needs_configuration=True)
 
-    return serve(calls, KINDS[arguments["type"]], arguments["port"], terminal)
+    return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)
 
 
 MOST_SHOWN = 10

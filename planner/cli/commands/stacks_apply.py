@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from planner.api.making import Making
 from planner.cli.approval import ask
 from planner.cli.finish import json_text, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, command
-from planner.cli.options import DESTROY, INPUT, JSON_LINES, SINCE, may_ask, plan_calls
+from planner.cli.options import DESTROY, INPUT, JSON_LINES, SERVED, SINCE, may_ask, plan_calls
 from planner.cli.review import FORMS, Review
 from planner.cli.stack_options import REPORTS, SHARED, WORKERS, check_words, surroundings
 from planner.cli.views import open_view
@@ -33,6 +34,7 @@ from planner.workflows.stacks.rounds import Deploying, Rounds, deploy
 from planner.workflows.stacks.steps import DeploymentPlan
 
 if TYPE_CHECKING:
+    from planner.render.page.document import Page
     from planner.workflows.batch.reports.deployments import DeploymentReport
     from planner.workflows.batch.reports.review import UnitReviews
 
@@ -45,7 +47,10 @@ FEW = 3
     """Plans the deployments of the stack in the working directory, each component with the planned values of its
 dependencies. Parts that cannot be planned yet are deferred, with the reason.
 
-With -json, the output is that of `planner plan -json`, with the deployment and the component on each line.""",
+With -json, the output is that of `planner plan -json`, with the deployment and the component on each line.
+
+With -serve the page of -html is served to browsers of this machine until Ctrl-C, at an address with a secret token, and
+follows the files of the stack as they are saved.""",
     (
         Flag("detailed-exitcode", "bool", "Exit with 2 when there are changes."),
         DESTROY,
@@ -56,6 +61,7 @@ With -json, the output is that of `planner plan -json`, with the deployment and 
             value="ADDRESS",
         ),
         Flag("report", "string", "Write the plans as one JSON document to this file.", value="FILE"),
+        *SERVED,
         SINCE,
         *REPORTS,
         WORKERS,
@@ -70,8 +76,36 @@ def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
         raise UsageError("Conflicting options", detail)
     mode: Mode = "destroy" if arguments["destroy"] else "normal"
     do = partial(_plan, arguments)
+    if arguments["serve"]:
+        return _serve(arguments, terminal, mode, do)
     code, results = _work_on(arguments, terminal, "plan", mode, do, lambda batch, names: batch.plan(names, do))
     return code or (2 if arguments["detailed-exitcode"] and any(result.has_changes for result in results) else 0)
+
+
+def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
+    """0 when it is interrupted."""
+    from planner.cli.live_server import LiveReport, quiet_terminal, serve
+    from planner.workflows.batch.reports.deployment_page import page_of_stack
+    from planner.workflows.batch.reports.deployments import stack_report
+    from planner.workflows.batch.reports.html import below
+
+    outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
+    if named := [name for name in outputs if arguments.get(name)]:
+        raise UsageError("Conflicting options", f"The served page follows the files: leave out -{named[0]}.")
+    arguments.values["html"] = True  # parts of reports have what the page shows
+
+    def make() -> tuple[Page | None, str, list[Diagnostic]]:
+        begun = time.time()
+        quiet = quiet_terminal()
+        view = open_view(arguments, quiet)
+        results, problems, _ = _results(arguments, quiet, view, mode, do, lambda batch, names: batch.plan(names, do))
+        parts = [result.report for result in results if result.report is not None]
+        if not parts:
+            return None, "", problems
+        document = stack_report("plan", parts, problems, begun)
+        return page_of_stack(document, parts), below(document), problems
+
+    return serve(LiveReport(f"Stack {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
@@ -250,10 +284,26 @@ def _work_on(
 ) -> tuple[int, list[DeploymentResult]]:
     """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the results.
     `spread` lets other processes do the work."""
+    view, begun = open_view(arguments, terminal), time.time()
+    results, diagnostics, owner = _results(arguments, terminal, view, mode, do, spread)
+    _show_problems(diagnostics, owner, view)
+    code = view.finish(_write_reports(arguments, command, results, diagnostics, begun))
+    return int(code or has_errors(diagnostics)), results
+
+
+def _results(
+    arguments: Arguments,
+    terminal: Terminal,
+    view: View,
+    mode: Mode,
+    do: Do,
+    spread: Callable[[StackBatch, list[str]], None],
+) -> tuple[list[DeploymentResult], list[Diagnostic], dict[int, str]]:
+    """The results of the work on the chosen deployments, all diagnostics, and by their numbers the deployments that
+    they are about."""
     check_words(arguments)
     options = _options_of(arguments, mode)
-    view = open_view(arguments, terminal)
-    diagnostics, begun = Diagnostics(), time.time()
+    diagnostics = Diagnostics()
     results: list[DeploymentResult] = []
     owner: dict[int, str] = {}
 
@@ -276,9 +326,7 @@ def _work_on(
             work = StackWork(session, policies, options, view, terminal)
             for deployment in chosen:
                 take(do(deployment, work))
-    _show_problems(diagnostics, owner, view)
-    code = view.finish(_write_reports(arguments, command, results, diagnostics, begun))
-    return int(code or has_errors(diagnostics)), results
+    return results, diagnostics, owner
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:

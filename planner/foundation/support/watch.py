@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from stat import S_ISDIR
 
+from planner.foundation.support.signals import STOP
+
 SECONDS = 0.5
 """between two looks"""
 MOST_FILES = 10_000
@@ -15,13 +17,16 @@ MOST_FILES = 10_000
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
     """Yields at once, and then each time when one of the named files, or a file in or below a named directory, was
-    changed, made or removed. Hidden directories are left out, but for those that are named."""
+    changed, made or removed. Hidden directories are left out, but for those that are named. Raises KeyboardInterrupt
+    after a request to stop, also where the signal raised none."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         result = _look(words)
         if result != seen:
             seen = result
             yield
+        if STOP.requested:
+            raise KeyboardInterrupt
         time.sleep(seconds)
 
 

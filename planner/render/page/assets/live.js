@@ -1,5 +1,6 @@
 // The served page: it follows the plan, and asks questions about it.
 "use strict";
+const isReport = data.live === "report"; // of a fleet or a stack, about which nothing can be asked
 let version = data.version || 0; // of the plan on the page
 
 async function request(route, body) {
@@ -25,6 +26,7 @@ events.onmessage = async event => {
   version = state.version;
   renew(await request("plan"));
   ({ version } = data);
+  if (isReport) { document.querySelector(".below").outerHTML = data.below; return; }
   if (state.difference) {
     $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan stays as it was.")));
     say(`The plan is new: ${several(state.difference.rows.length, "difference")}.`);
@@ -96,7 +98,7 @@ $("ask").addEventListener("click", () => question($("kind").value, $("question")
 $("question").addEventListener("keydown", event => { if (event.key === "Enter") question($("kind").value, $("question").value); });
 extras.push(node => {
   const [change] = scene.changes(node), subject = change ? change[0] : null;
-  if (!subject) return [];
+  if (!subject || isReport) return [];
   return [el("p", {}, button("Why", () => question("why", subject, [subject])), " ",
     change[1] === "no-op" ? null : button("How to avoid it", () => question("fix", subject, [subject])))];
 });
@@ -142,4 +144,4 @@ $("compare").addEventListener("click", async () => {
   if (!answer.rows) { showAnswer("Compare", answer); return; }
   showDifference("Two plans", answer);
 });
-fillSnapshots();
+if (isReport) { for (const id of ["asking", "trying", "keeping"]) $(id).hidden = true; } else fillSnapshots();

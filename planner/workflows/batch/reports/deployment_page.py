@@ -54,14 +54,19 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The page. `document`: the report about these parts, and their review."""
+    """The page in HTML. `document`: the report about these parts, and their review."""
+    return page_html(page_of_stack(document, parts), below(document, review))
+
+
+def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> Page:
+    """The report about these parts as a page."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
     drawn = [
         _qualified_view(view, prefix_of(part, parts), part.deployment, number) for part in parts for view in part.views
     ]
-    page = Page(
+    return Page(
         summary_line(document),
         (f"Objects: {totals_text(document) or 'none'}.", f"{document['seconds']} s."),
         tuple(_together([view for view in drawn if view.name == name], name) for name in _TITLES),
@@ -70,7 +75,6 @@ def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], revi
         tuple(change_of(unit, texts) for unit in moved),
         noun="component",
     )
-    return page_html(page, below(document, review))
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:

@@ -1,0 +1,328 @@
+"""The server of live pages: `explore -serve`, and the same for fleets and stacks.
+
+It serves browsers of this machine. The main thread plans and answers questions, one at a time, so that nothing of the
+process is shared between threads. The threads of requests wait for it. Nothing is ever applied, and no request names a
+file or a program.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import queue
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from socket import SHUT_RDWR
+from threading import BoundedSemaphore, Condition, Event, Thread
+from typing import Any
+
+from planner.cli.flags import UsageError
+from planner.foundation.support.exact_json import dumps
+from planner.foundation.support.watch import changes
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, error
+from planner.render.page.document import Page, page_json
+from planner.render.page.page import document_html
+from planner.render.terminal import Terminal
+
+LARGEST_REQUEST = 1 << 16
+"""bytes"""
+MOST_REQUESTS = 24
+BEAT = 10.0
+"""seconds between two signs of life to a browser that waits for events"""
+
+Body = dict[str, Any]
+
+
+class LiveDocument:
+    """The document of a page that is served, with its state and the answers to requests. `run` and all work of `answer`
+    happen in one thread."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.reads: Mapping[str, Callable[[], Body]] = {}
+        """answers to GET, by the path"""
+        self.writes: Mapping[str, Callable[[Body], Body]] = {}
+        """answers to POST, by the path"""
+        self.changed = Condition()
+        self.document: Body | None = None
+        self.state: Body = {"version": 0, "planning": True, "problems": "", "difference": None, "at": ""}
+        self.tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.hide: Callable[[str], str] = str
+
+    def run(self) -> None:
+        """Plan, and again when files change. Raises KeyboardInterrupt."""
+        raise NotImplementedError
+
+    def publish(self, **state: Any) -> None:
+        with self.changed:
+            self.state = {**self.state, **state}
+            self.changed.notify_all()
+
+    def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
+        """The state as soon as it is not the known one or `is_over`, or after a while."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
+            return self.state
+
+    def answer(self, work: Callable[[], Body]) -> Body:
+        """The result of work in the main thread. What is wrong with the question is a result, too."""
+        done, results = Event(), list[Body]()
+
+        def task() -> None:
+            try:
+                results.append(work())
+            except Failure as failure:
+                results.append({"text": "", "problems": "\n".join(map(line_of, failure.diagnostics))})
+            except UsageError as problem:
+                results.append({"text": "", "problems": f"{problem}. {problem.detail}".rstrip()})
+            except (KeyError, TypeError, ValueError, OverflowError):
+                results.append({"text": "", "problems": "The question is not valid."})
+            except Exception as problem:
+                results.append({"text": "", "problems": line_of(defect(problem))})
+            finally:
+                done.set()
+
+        self.tasks.put(task)
+        done.wait()
+        document: Body = results[0] if results else {"text": "", "problems": "planner is ending."}
+        return hidden_document(document, self.hide)
+
+
+class LiveReport(LiveDocument):
+    """The page about a fleet or a stack, made by `make`: the page (None where it cannot be made), the HTML below it,
+    and problems."""
+
+    def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic]]]) -> None:
+        super().__init__(title)
+        self._make = make
+
+    def run(self) -> None:
+        """Plan, and plan again when a file in the directory was changed. Raises KeyboardInterrupt."""
+        for _ in changes(["."]):
+            began = time.monotonic()
+            self.publish(planning=True)
+            page, below = None, ""
+            try:
+                page, below, problems = self._make()
+            except Failure as failure:
+                problems = list(failure.diagnostics)
+            except UsageError as problem:
+                problems = [error("cli.usage", str(problem), problem.detail)]
+            except Exception as problem:
+                problems = [defect(problem)]  # the page goes on: the next save may not meet it
+            shown = "\n".join(map(line_of, dict.fromkeys(problems)))
+            known: Body = {"planning": False, "problems": shown, "at": f"in {time.monotonic() - began:.1f} s"}
+            if page is not None:
+                known["version"] = self.state["version"] + 1
+                more = {"version": known["version"], "live": "report", "below": below}
+                self.document = {**page_json(page), **more}
+            self.publish(**known)
+
+
+def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
+    """Serve the page until interrupted: 0. Raises Failure where the port is taken, and UsageError."""
+    if not 0 <= port <= 65535:
+        raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
+    try:
+        server = LiveServer(live, port)
+    except OSError as problem:
+        detail = f"Port {port} of the loopback interface: {problem.strerror or problem}."
+        raise Failure(error("explore.port", "Cannot serve the page", detail)) from problem
+    Thread(target=server.serve_forever, daemon=True).start()
+    terminal.out(f"The page is at {server.address}. Ctrl-C ends this.")
+    terminal.stdout.flush()
+    try:
+        live.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.shutdown()
+        server.server_close()
+    return 0
+
+
+def quiet_terminal() -> Terminal:
+    """A terminal for work whose output is not shown."""
+    return Terminal(StringIO(), StringIO(), StringIO(), colour=False, width=100)
+
+
+def line_of(diagnostic: Diagnostic) -> str:
+    """A diagnostic without lines of files, which may have values."""
+    place = f"{diagnostic.subject.place}: " if diagnostic.subject is not None else ""
+    return f"{diagnostic.severity.capitalize()}: {place}{diagnostic.summary}. {diagnostic.detail}".strip()
+
+
+def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
+    return {name: _hidden(item, hide) for name, item in document.items()}
+
+
+def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
+    """A document without sensitive strings."""
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, Mapping):
+        return {name: _hidden(item, hide) for name, item in value.items()}
+    return [_hidden(item, hide) for item in value] if isinstance(value, list | tuple) else value
+
+
+# ---------------------------------------------------------------- HTTP
+
+
+class LiveServer(ThreadingHTTPServer):
+    """Listens on the loopback interface. The address has a token, without which everything is refused."""
+
+    daemon_threads = True
+    request_queue_size = MOST_REQUESTS
+
+    def __init__(self, live: LiveDocument, port: int) -> None:
+        super().__init__(("127.0.0.1", port), _LiveHandler)
+        self.live, self.token = live, secrets.token_urlsafe(24)
+        self.hosts = {f"127.0.0.1:{self.server_port}", f"localhost:{self.server_port}"}
+        self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
+        self.room = BoundedSemaphore(MOST_REQUESTS)
+        self.waiting: dict[Any, None] = {}
+        """connections without a complete request, and streams of events; the oldest is first"""
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread. If there is no room, the oldest waiting connection ends: slow clients block none."""
+        is_free = self.room.acquire(blocking=False)
+        if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
+            self.waiting.pop(oldest, None)
+            with suppress(OSError):
+                oldest.shutdown(SHUT_RDWR)
+            with self.live.changed:
+                self.live.changed.notify_all()
+            is_free = self.room.acquire(timeout=1)
+        if not is_free:
+            self.shutdown_request(request)
+            return
+        self.waiting[request] = None
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.waiting.pop(request, None)
+            self.room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that has gone is not a problem."""
+
+
+class _LiveHandler(BaseHTTPRequestHandler):
+    server: LiveServer
+    timeout = 30
+    server_version, sys_version = "planner", ""
+
+    def do_GET(self) -> None:
+        route, live = self._route(), self.server.live
+        if route == "":
+            self._send("text/html; charset=utf-8", self._page().encode())
+        elif route == "events":
+            self._events()
+        elif route == "plan":
+            self._json(live.document or {})
+        elif route is not None and route in live.reads:
+            self._json(live.answer(live.reads[route]))
+        elif route is not None:
+            self.send_error(404)
+
+    def do_POST(self) -> None:
+        route, live = self._route(is_writing=True), self.server.live
+        if route is None:
+            return
+        if route not in live.writes:
+            self.send_error(404)
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit() or int(length) > LARGEST_REQUEST:
+            self.send_error(413)
+            return
+        try:
+            body = json.loads(self.rfile.read(int(length)))
+        except (ValueError, RecursionError):
+            body = None
+        if not isinstance(body, dict):
+            self.send_error(400)
+            return
+        self.server.waiting.pop(self.connection, None)
+        self._json(live.answer(lambda: live.writes[route](body)))
+
+    def _route(self, is_writing: bool = False) -> str | None:
+        """The path behind the token; None when the request was refused. Pages of other sites have another origin, and
+        names that lead here by rebinding are other hosts."""
+        get, hosts = self.headers.get, self.server.hosts
+        origin, site = get("Origin"), get("Sec-Fetch-Site")
+        is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
+        is_own = is_own and site in (None, "none", "same-origin")
+        if is_writing:
+            is_own = is_own and origin is not None and get("Content-Type", "").split(";")[0] == "application/json"
+        token, slash, route = self.path[1:].partition("/")
+        if not is_own or not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
+            self.send_error(403)
+            return None
+        if not is_writing and route != "events":
+            self.server.waiting.pop(self.connection, None)
+        return route
+
+    def _page(self) -> str:
+        live = self.server.live
+        with live.changed:
+            live.changed.wait_for(lambda: live.document is not None or not live.state["planning"])
+        document = live.document or empty_document(live.title)
+        return document_html(document, document.get("below", ""), is_live=True)
+
+    def _events(self) -> None:
+        """The state now, and each time that it changes, until the browser has gone."""
+        self.send_response(200)
+        self._headers("text/event-stream")
+        sent: Body | None = None
+        while True:
+            state = self.server.live.next_state(sent, lambda: self.connection not in self.server.waiting)
+            text = b": beat\n\n" if state is sent else b"data: " + dumps(state).strip() + b"\n\n"
+            sent = state
+            try:
+                self.wfile.write(text)
+                self.wfile.flush()
+            except OSError:
+                return
+
+    def _json(self, document: Body) -> None:
+        self._send("application/json", dumps(document))
+
+    def _send(self, kind: str, content: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self._headers(kind)
+        self.wfile.write(content)
+
+    def _headers(self, kind: str) -> None:
+        known = {
+            "Content-Type": kind,
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Cross-Origin-Resource-Policy": "same-origin",
+        }
+        for name, value in known.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not logged: their addresses have the token."""
+
+
+def empty_document(title: str) -> Body:
+    """The document of a page before the first plan."""
+    view = {"name": "plan", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
+    names = ("name", "label", "kind", "about", "box", "place")
+    view["nodes"] = {**{name: [] for name in names}, "changes": {}, "facts": {}}
+    view["edges"] = {name: [] for name in ("from", "to", "layers", "grounds")}
+    page = Page(title, ("There is no plan yet.",), (), (("reference", ""), ("order", "")), ())
+    return {**page_json(page), "views": [view]}
