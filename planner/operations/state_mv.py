@@ -1,20 +1,25 @@
-"""`state mv`: give objects another address, here or in another state."""
+"""`state mv`: give objects another address, here or in another state; and objects that move to another root module."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
 
+from planner.foundation.support.disk import working_in
 from planner.foundation.support.signals import current_stop
-from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, error, has_errors
-from planner.foundation.vocabulary.records import evolve
+from planner.foundation.vocabulary.address import Address, ModuleAddress, ResourceAddress, parse_address
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.operations.options import StateOptions
 from planner.operations.show import kept_state
+from planner.operations.state_access import locked
 from planner.operations.state_edit import Change, Entry, edit, entries, parse, rebuilt, unknown
-from planner.world.state.backend import Store
+from planner.world.state.backend import Backend, Store
 from planner.world.state.backends.local import StateStore
-from planner.world.state.model import State
+from planner.world.state.model import OutputState, State
 
 Moved: TypeAlias = tuple[str, str]
 
@@ -151,3 +156,119 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
     if source.key is None and target.key is None and whole:
         return target.instance(address.key)
     return target
+
+
+# Objects that move to the state of another root module together with their blocks (`planner refactor`).
+
+
+@frozen(eq=False)
+class StateMove:
+    """Objects that move from the state of one directory to that of another, and outputs of the root module."""
+
+    source: str
+    target: str
+    objects: tuple[str, ...]
+    outputs: tuple[str, ...]
+    is_new: bool
+    """the target has no state before"""
+    producer: str = ""
+    """the directory whose root module gets outputs for the other one"""
+    given: Mapping[str, OutputState | None] = field(factory=dict)
+    """these outputs by name; None in a record"""
+
+    def record(self, directory: str) -> dict[str, Any]:
+        """The move as JSON, with paths relative to a directory."""
+        source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
+        own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
+        producer = os.path.relpath(self.producer, directory) if self.producer else ""
+        return {"source": source, "target": target, **own, "producer": producer, "given": [*self.given]}
+
+    def backwards(self) -> StateMove:
+        """The way back."""
+        return StateMove(self.target, self.source, self.objects, self.outputs, False)
+
+    def parts(self, source: State, target: State) -> tuple[State, State]:
+        """The two states afterwards. Objects that are in both, after an interruption, stay where they go to."""
+        wanted = [parse_address(text) for text in self.objects]
+        taken: list[Entry] = []
+        rest: list[Entry] = []
+        for entry in entries(source):
+            (taken if any(one.covers(entry[0]) for one in wanted) else rest).append(entry)
+        known = {str(entry[0]) for entry in entries(target)}
+        new = [entry for entry in taken if str(entry[0]) not in known]
+        outputs = {name: source.outputs[name] for name in self.outputs if name in source.outputs}
+        left = {name: one for name, one in source.outputs.items() if name not in self.outputs}
+        more = {name: one for name, one in self.given.items() if one is not None}
+        left |= more if self.producer == self.source else {}
+        outputs |= more if self.producer == self.target else {}
+        changed = rebuilt(target, [*entries(target), *new])
+        return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
+
+    def carry_out(self, options: StateOptions) -> None:
+        """Move the objects: locked, the target first. Raises Failure."""
+        with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
+            left, given = self.parts(source or State(), target or State())
+            _write(other, given, target)
+            _write(store, left, source)
+
+    def take_back(self, options: StateOptions) -> None:
+        """Move the objects back; a state that was new is removed. Raises Failure."""
+        back = self.backwards()
+        if not os.path.isdir(back.source):
+            return  # an interrupted one had removed it
+        with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
+            if source is None:
+                return
+            left, given = back.parts(source, target or State())
+            left, given = (
+                evolve(
+                    one, outputs={n: o for n, o in one.outputs.items() if where != self.producer or n not in self.given}
+                )
+                for one, where in ((left, self.target), (given, self.source))
+            )
+            _write(other, given, target)
+            if self.is_new and left.is_empty and isinstance(store, StateStore):
+                for path in (store.path, store.backup_path):
+                    with suppress(FileNotFoundError):
+                        os.remove(path)
+            else:
+                _write(store, left, source)
+
+
+@contextmanager
+def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
+    """The state of the root module in a directory, locked, and its store. Raises Failure."""
+    diagnostics = Diagnostics()
+    with working_in(directory):
+        own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
+        kept = kept_state(own, diagnostics)
+        diagnostics.check()
+        _check_workspaces(kept.backend, kept.store, directory)
+    with locked(kept.store, options, "refactor", diagnostics):
+        state, problems = kept.store.read()
+        diagnostics.check(problems)
+        yield kept.store, state
+
+
+def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
+    """Raises Failure where other workspaces have objects, which would lose their blocks."""
+    try:
+        names = backend.workspaces() if backend.has_workspaces else []
+        others = [(name, backend.store(name)) for name in names]
+    except OSError as problem:
+        detail = f"{os.path.relpath(directory)}: {problem.strerror or problem}."
+        raise Failure(error("state.store", "Error loading state", detail)) from None
+    for name, other in others:
+        state = other.read()[0] if other.place != store.place else None
+        if state is not None and not state.is_empty:
+            detail = f"The workspace {name} of {os.path.relpath(directory)} has objects, too, which would stay."
+            detail = f"{detail} Move them with state mv, and the blocks by hand."
+            raise Failure(error("state.other_workspaces", "Other workspaces have objects", detail))
+
+
+def _write(store: Store, state: State, former: State | None) -> None:
+    if former is not None:
+        store.keep_backup(f"{store.place}.{int(time.time())}.backup")
+    _, problems = store.write(state)
+    if has_errors(problems):
+        raise Failure(problems)

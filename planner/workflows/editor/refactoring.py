@@ -38,6 +38,8 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
+_BY_INIT = ("modules.json", ".terraform.lock.hcl")
+"""files that an init changes, and that stay then as they are"""
 _MOST_KEPT = 20
 """refactorings that can be undone"""
 
@@ -467,6 +469,8 @@ def undo(
         name = os.path.normpath(os.path.join(folder, one["path"]))
         now, before = _content(name), base64.b64decode(one["before"]) if one["before"] is not None else None
         if now != before and _digest(now) != one["after"]:
+            if name.endswith(_BY_INIT):
+                continue
             raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
         files.append((name, before, now))
     last = [(path, _record_data(record[:-1]), _record_data(record))]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
@@ -19,9 +18,9 @@ from planner.foundation.support.disk import own_reads, view, working_in
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import is_wholly_known, type_of, unmark_deep
-from planner.foundation.vocabulary.address import parse_address, quote
-from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error, has_errors
-from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
+from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import ModuleRecord, is_module, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.model import Expr
@@ -31,9 +30,8 @@ from planner.language.syntax.format import format_text
 from planner.operations.load import ConfigurationReading, begin, grown, load_values, new_schemas
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan_stored
-from planner.operations.show import kept_state
-from planner.operations.state_access import Stored, locked, with_backend
-from planner.operations.state_edit import Entry, entries, rebuilt
+from planner.operations.state_access import Stored, with_backend
+from planner.operations.state_mv import StateMove, state_of
 from planner.workflows.editor.extraction import relative_source
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
@@ -58,7 +56,7 @@ from planner.workflows.editor.refactoring import Refactoring, actions, target_of
 from planner.workflows.editor.symbols import attributes_of, literal
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
-from planner.world.state.backend import Backend, Store, state_identity
+from planner.world.state.backend import state_identity
 from planner.world.state.backends.local import DEFAULT_PATH, LocalBackend, StateStore
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.model import OutputState, State
@@ -68,117 +66,6 @@ _MOVED = ("resource", "data", "module", "locals", "output", "check")
 _COPIED = ("variable", "locals", "data", "ephemeral", "provider")
 """blocks that may be in both root modules"""
 _LOCK = ".terraform.lock.hcl"
-
-
-@frozen(eq=False)
-class StateMove:
-    """Objects that move from the state of one directory to that of another, and outputs of the root module."""
-
-    source: str
-    target: str
-    objects: tuple[str, ...]
-    outputs: tuple[str, ...]
-    is_new: bool
-    """the target has no state before"""
-    producer: str = ""
-    """the directory whose root module gets outputs for the other one"""
-    given: Mapping[str, OutputState | None] = field(factory=dict)
-    """these outputs by name; None in a record"""
-
-    def record(self, directory: str) -> dict[str, Any]:
-        """The move as JSON, with paths relative to a directory."""
-        source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
-        own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
-        producer = os.path.relpath(self.producer, directory) if self.producer else ""
-        return {"source": source, "target": target, **own, "producer": producer, "given": [*self.given]}
-
-    def backwards(self) -> StateMove:
-        """The way back."""
-        return StateMove(self.target, self.source, self.objects, self.outputs, False)
-
-    def parts(self, source: State, target: State) -> tuple[State, State]:
-        """The two states afterwards. Objects that are in both, after an interruption, stay where they go to."""
-        wanted = [parse_address(text) for text in self.objects]
-        taken: list[Entry] = []
-        rest: list[Entry] = []
-        for entry in entries(source):
-            (taken if any(one.covers(entry[0]) for one in wanted) else rest).append(entry)
-        known = {str(entry[0]) for entry in entries(target)}
-        new = [entry for entry in taken if str(entry[0]) not in known]
-        outputs = {name: source.outputs[name] for name in self.outputs if name in source.outputs}
-        left = {name: one for name, one in source.outputs.items() if name not in self.outputs}
-        more = {name: one for name, one in self.given.items() if one is not None}
-        left |= more if self.producer == self.source else {}
-        outputs |= more if self.producer == self.target else {}
-        changed = rebuilt(target, [*entries(target), *new])
-        return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
-
-    def carry_out(self, options: OperationOptions) -> None:
-        """Move the objects: locked, the target first. Raises Failure."""
-        with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
-            left, given = self.parts(source or State(), target or State())
-            _write(other, given, target)
-            _write(store, left, source)
-
-    def take_back(self, options: OperationOptions) -> None:
-        """Move the objects back; a state that was new is removed. Raises Failure."""
-        back = self.backwards()
-        if not os.path.isdir(back.source):
-            return  # an interrupted one had removed it
-        with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
-            if source is None:
-                return
-            left, given = back.parts(source, target or State())
-            left, given = (
-                evolve(
-                    one, outputs={n: o for n, o in one.outputs.items() if where != self.producer or n not in self.given}
-                )
-                for one, where in ((left, self.target), (given, self.source))
-            )
-            _write(other, given, target)
-            if self.is_new and left.is_empty and isinstance(store, StateStore):
-                for path in (store.path, store.backup_path):
-                    with suppress(FileNotFoundError):
-                        os.remove(path)
-            else:
-                _write(store, left, source)
-
-
-@contextmanager
-def state_of(options: OperationOptions, directory: str) -> Iterator[tuple[Store, State | None]]:
-    """The state of the root module in a directory, locked, and its store. Raises Failure."""
-    diagnostics = Diagnostics()
-    with working_in(directory):
-        own = evolve(options, directory=".", var_args=(), state_path=None, state_out=None)
-        kept = kept_state(own, diagnostics)
-        diagnostics.check()
-        _check_workspaces(kept.backend, kept.store, directory)
-    with locked(kept.store, options, "refactor", diagnostics):
-        state, problems = kept.store.read()
-        diagnostics.check(problems)
-        yield kept.store, state
-
-
-def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
-    """Raises Failure where other workspaces have objects, which would lose their blocks."""
-    try:
-        names = backend.workspaces() if backend.has_workspaces else []
-        others = [(name, backend.store(name)) for name in names]
-    except OSError as problem:
-        raise refusal(f"{os.path.relpath(directory)}: {problem.strerror or problem}.") from None
-    for name, other in others:
-        state = other.read()[0] if other.place != store.place else None
-        if state is not None and not state.is_empty:
-            detail = f"The workspace {name} of {os.path.relpath(directory)} has objects, too, which would stay."
-            raise refusal(f"{detail} Move them with state mv, and the blocks by hand.")
-
-
-def _write(store: Store, state: State, former: State | None) -> None:
-    if former is not None:
-        store.keep_backup(f"{store.place}.{int(time.time())}.backup")
-    _, problems = store.write(state)
-    if has_errors(problems):
-        raise Failure(problems)
 
 
 # ---------------------------------------------------------------- the two refactorings
@@ -595,18 +482,24 @@ class _Transfer:
                 former[path], texts[path] = self.workspace.document(path).text, None
         name = os.path.basename(self.source if self.whole or self.there else self.target)
         values = self._values(before)
-        own = {f"{name}.tf" if self.there else "main.tf": self._text(before)}
+        base = self._free_file(name if self.there else "main", ".tf")
+        own = {base: self._text(before)}
         if values:
-            own[f"{name}.auto.tfvars"] = values
+            own[self._free_file(name, ".auto.tfvars")] = values
         lock = os.path.join(self.source, _LOCK)
         if not self.there and os.path.exists(lock) and not os.path.exists(os.path.join(self.target, _LOCK)):
             own[_LOCK] = self.workspace.document(lock).text
-        for base, text in own.items():
-            path = os.path.join(self.target, base)
-            if os.path.lexists(path):
-                raise refusal(f"{os.path.relpath(path)} exists already: rename it first.")
+        for one, text in own.items():
+            path = os.path.join(self.target, one)
             texts[path], former[path] = text, None
         return texts, former
+
+    def _free_file(self, name: str, ending: str) -> str:
+        """The name of a new file in the target."""
+        number = 1
+        while os.path.lexists(os.path.join(self.target, f"{name}{f'_{number}' if number > 1 else ''}{ending}")):
+            number += 1
+        return f"{name}{f'_{number}' if number > 1 else ''}{ending}"
 
     def _plan_of(self, directory: str, state: State, other: State | None = None) -> MadePlan[Any]:
         """The plan of one of the root modules with a state, as the files are in memory. Raises Failure."""
