@@ -293,7 +293,6 @@ NOT_INLINED = {
     "depends_on": ("depends_on = [terraform_data.base]\n", "", "has depends_on"),
     "a block": ("lifecycle {\nenabled = true\n}\n", "", "has a block lifecycle"),
     "a provider": ("", 'provider "terraform" {}\n', "configures providers"),
-    "an output that waits": ("", "depends_on", "has depends_on"),
 }
 
 
@@ -314,3 +313,54 @@ def test_what_cannot_be_inlined_is_refused(shop: Path, planner: Run) -> None:
     done = planner("refactor", "inline-module", "module.net")
     assert done.code == 1 and "is also called by module.twice" in " ".join(done.err.split())
     assert "is not a call of a module" in planner("refactor", "inline-module", "terraform_data.base").err
+
+
+TYPED = """variable "shape" {
+  type = object({
+    name  = string
+    tags  = optional(map(string), { a = "b" })
+    inner = optional(object({ size = optional(number, 3), kind = optional(string) }), {})
+  })
+}
+variable "peers" {
+  type    = map(object({ name = optional(string, "none") }))
+  default = { x = {} }
+}
+variable "topic" {
+  type    = object({ name = string })
+  default = null
+}
+variable "cidr" {
+  type = string
+}
+resource "terraform_data" "inner" {
+  input = [
+    var.shape.name, var.shape.tags["a"], var.shape.inner.size, coalesce(var.shape.inner.kind, "k"),
+    var.peers["x"].name, var.cidr
+  ]
+}
+resource "terraform_data" "topic" {
+  count = var.topic == null ? 0 : 1
+  input = var.topic.name
+}
+output "out" {
+  value      = terraform_data.inner.id
+  depends_on = [terraform_data.topic]
+}
+"""
+
+
+def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run) -> None:
+    (shop / "net" / "main.tf").write_text(TYPED)
+    for shape in ('{ name = "n" }', '{\n    name = "n" # kept\n    inner = null\n    tags = { a = "c" },\n  }'):
+        (shop / "main.tf").write_text(MAIN.replace("  cidr   =", f"  shape  = {shape}\n  cidr   ="))
+        assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+        before = files(shop)
+        done = planner("refactor", "inline-module", "module.net")
+        assert done.code == 0, done.err
+        assert "output.out waited for its depends_on" in done.out and '+variable "topic" {' in done.out
+        assert is_unchanged(planner)
+        assert planner("refactor", "undo").code == 0 and files(shop) == before
+    (shop / "main.tf").write_text(MAIN.replace("  cidr   =", "  shape  = terraform_data.base.output\n  cidr   ="))
+    done = planner("refactor", "inline-module", "module.net")
+    assert done.code == 1 and "its type adds attributes" in " ".join(done.err.split())

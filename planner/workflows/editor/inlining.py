@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from planner.foundation.values.types import BOOL, NUMBER, STRING, SetType
 from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import module_files
 from planner.language.config.model import ProviderRef, VariableDecl
 from planner.language.syntax.body import Attribute, Block, NativeBody
@@ -21,6 +22,7 @@ from planner.workflows.editor.navigation import DeclaredObject, Edits, moved_tex
 from planner.workflows.editor.pieces import (
     Changes,
     Use,
+    completions,
     cut_text,
     free_name,
     module_uses,
@@ -60,7 +62,8 @@ def inline_module(options: OperationOptions, address: str) -> Refactoring:
     gone = re.compile(rf".*checks of {re.escape(module)}module\.{made.name}\.(var|output)\.")
     keys = renamed_calls(options, target.directory, calls)
     back = FormerAddresses(module, made.moves)
-    return check(workspace, options, edits, back, more=made.removed_files(), calls=keys, gone=gone)
+    result = check(workspace, options, edits, back, more=made.removed_files(), calls=keys, gone=gone)
+    return evolve(result, notes=tuple(made.notes))
 
 
 class _Inlining:
@@ -77,6 +80,8 @@ class _Inlining:
         self.names = self._new_names()
         self.locals: dict[str, str] = {}
         """new local values: their sources by name"""
+        self.variables: dict[str, str] = {}
+        """blocks of new variables by name"""
         self.required: list[str] = []
         """entries of required_providers that the module around lacks"""
         self._taken = {*workspace.module(directory).symbols, *self.names.values()}
@@ -86,6 +91,7 @@ class _Inlining:
         for path, body in self.bodies.items():
             self._rewrite(path, body)
         self.outputs: dict[str, str] = {}
+        self.notes: list[str] = []
 
     def _module_directory(self) -> str:
         """Raises Failure for a call that cannot be inlined."""
@@ -115,6 +121,7 @@ class _Inlining:
             raise refusal(f"{os.path.relpath(self.below)}: {problem.strerror or problem}.") from None
         if files.override:
             raise refusal(f"module.{self.name} has an override file, {files.override[0]}.")
+        self.hidden = [os.path.join(self.below, name) for name in files.hidden]
         names = sorted(files.normal, key=lambda name: (not name.startswith("main."), name))
         return [os.path.join(self.below, name) for name in names]
 
@@ -151,30 +158,53 @@ class _Inlining:
     def _argument(self, decl: VariableDecl) -> str:
         """The expression that takes the place of a variable."""
         given = attributes_of(self.call.holder.body).get(decl.name)
-        if given is not None:
-            node, source = given.expr, source_text(self.text, given.expr)
-        else:
-            node, source = self._default(decl)
+        node, text = (given.expr, self.text) if given is not None else self._default(decl)
+        source = source_text(text, node)
         is_plain = isinstance(node, Literal) and "\n" not in source and not source.startswith("<<")
-        new = self._conversion(decl, node, source)
+        new = self._conversion(decl, node, self._completed(decl, node, text))
         hits = [use for body in self.bodies.values() for use in uses(body) if use.key == f"var.{decl.name}"]
         hits = [use for use in hits if use.block.type != "validation"]
         in_template = self._template_parts()
+        is_part = any(len(use.node.steps) > 1 or id(use.node) in in_template for use in hits)
+        if new == "null" and is_part:
+            return self._variable(decl)
         if not hits or _REFERENCE.match(new):
             return new
         if is_plain and new == source and len(hits) == 1 and not any(id(use.node) in in_template for use in hits):
             return new
         return self._local(decl.name, new)
 
+    def _variable(self, decl: VariableDecl) -> str:
+        """A variable that is null: expressions that use a part of it are not evaluated until a value is needed."""
+        content, _ = self._block("variable", decl.name)
+        type = content.get("type")
+        text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
+        known = {key[4:] for key in self.workspace.module(self.directory).symbols if key.startswith("var.")}
+        name = free_name(decl.name, (*known, *self.variables), f"{self.name}_{decl.name}")
+        self.variables[name] = f"variable {quote(name)} {{\n  {text}\n  default = null\n}}"
+        return f"var.{name}"
+
+    def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
+        """The expression with the attributes that the type of the variable adds."""
+        source = source_text(text, node)
+        parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
+        if parent is not None and parent.constraint == decl.constraint:
+            return source
+        try:
+            changes = list(completions(text, node, decl.constraint.written, decl.constraint.defaults))
+        except ValueError:
+            detail = (
+                f"The argument {decl.name} of module.{self.name} gets attributes by its type, but is not written out"
+            )
+            raise refusal(f"{detail}: give it all optional attributes.") from None
+        return cut_text(text, node.start, node.end, changes)
+
     def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
-        """The default of a variable, as it is written."""
-        for path, body in self.bodies.items():
-            for block in body.blocks:
-                if block.type == "variable" and block.labels[0].value == decl.name:
-                    attribute = attributes_of(block.body).get("default")
-                    if attribute is not None:
-                        return attribute.expr, source_text(self.workspace.document(path).text, attribute.expr)
-        raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
+        """The default of a variable, and the text that it is in."""
+        content, text = self._block("variable", decl.name)
+        if "default" not in content:
+            raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
+        return content["default"].expr, text
 
     def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
         """The expression with the conversions that the declaration of the variable would do."""
@@ -356,11 +386,11 @@ class _Inlining:
     def _output(self, name: str) -> str:
         """The expression that takes the place of an output."""
         if name not in self.outputs:
-            path, block, value = self._output_block(name)
-            arguments = attributes_of(block.body)
+            arguments, text = self._block("output", name)
+            value = arguments["value"]
+            path = next(path for path in self.paths if self.workspace.document(path).text is text)
             if "depends_on" in arguments:
-                raise refusal(f"output.{name} of module.{self.name} has depends_on.")
-            text = self.workspace.document(path).text
+                self.notes.append(f"output.{name} waited for its depends_on; what used it no longer does.")
             source = cut_text(text, value.expr.start, value.expr.end, self.changes[path])
             decl = self.inner.root.outputs[name]
             if decl.sensitive:
@@ -368,12 +398,13 @@ class _Inlining:
             self.outputs[name] = source if _REFERENCE.match(source) else self._local(name, source)
         return self.outputs[name]
 
-    def _output_block(self, name: str) -> tuple[str, Block, Attribute]:
+    def _block(self, kind: str, name: str) -> tuple[dict[str, Attribute], str]:
+        """The arguments of a block of the module, and the text of its file. Raises Failure."""
         for path, body in self.bodies.items():
             for block in body.blocks:
-                if block.type == "output" and block.labels[0].value == name:
-                    return path, block, attributes_of(block.body)["value"]
-        raise refusal(f"module.{self.name} has no output {name}.")
+                if block.type == kind and block.labels[0].value == name:
+                    return attributes_of(block.body), self.workspace.document(path).text
+        raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
         """Remove a moved block that leads from the present address of an object to the former one."""
@@ -416,6 +447,7 @@ class _Inlining:
         if self.locals:
             lines = "".join(f"  {name} = {source}\n" for name, source in self.locals.items())
             parts.insert(0, format_text(f"locals {{\n{lines}}}"))
+        parts[:0] = map(format_text, self.variables.values())
         if self.required:
             parts.append(format_text(f"terraform {{\n  required_providers {{\n{''.join(self.required)}  }}\n}}"))
         moved = [moved_text(old, new).strip() for old, new in self._history()]
@@ -427,4 +459,4 @@ class _Inlining:
     def removed_files(self) -> dict[str, None]:
         """The files of the module, which have no use any more; none where tests remain for them."""
         has_tests = any(kind_of(path) == "test" for path in self.workspace.module(self.below).files)
-        return {} if has_tests else dict.fromkeys(self.paths)
+        return {} if has_tests else dict.fromkeys([*self.paths, *self.hidden])

@@ -6,11 +6,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from planner.foundation.values.convert import convert
+from planner.foundation.values.expression_text import expression_text
+from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, Type, without_optional
+from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.address import valid_identifier
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
+from planner.language.expressions.constraints import Defaults
 from planner.language.syntax.body import Attribute, Block, NativeBody, variables
-from planner.language.syntax.nodes import Expression, GetAttr, Traversal
+from planner.language.syntax.nodes import Expression, GetAttr, Literal, Object, Parens, Traversal, Tuple
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.navigation import DeclaredObject, declarations
 from planner.workflows.editor.symbols import FILE, RESOURCES
@@ -239,3 +244,46 @@ def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
 def source_text(text: str, node: Expression) -> str:
     """An expression as it is written."""
     return text[node.start : node.end]
+
+
+# ---------------------------------------------------------------- attributes that a type adds
+
+
+def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | None) -> Iterator[tuple[int, int, str]]:
+    """The edits of an expression that write the optional attributes of a type out, with their defaults. Raises
+    ValueError for an expression whose attributes are not known."""
+    children = defaults.children if defaults is not None else {}
+    if isinstance(node, Parens):
+        yield from completions(text, node.expr, wanted, defaults)
+    elif isinstance(wanted, ObjectType) and isinstance(node, Object):
+        names = [item.key.value for item in node.items if isinstance(item.key, Literal)]
+        if len(names) != len(node.items):
+            raise ValueError("a computed name")
+        values = defaults.values if defaults is not None else {}
+        for name, item in zip(names, node.items, strict=True):
+            if isinstance(item.value, Literal) and item.value.value.__class__ is Null and name in values:
+                yield item.value.start, item.value.end, _default_text(wanted, name, defaults)
+            elif name in wanted.attributes:
+                yield from completions(text, item.value, wanted.attributes[name], children.get(name))
+        lacking = [name for name in wanted.attributes if name not in names]
+        if lacking:
+            lines = "\n".join(f"{name} = {_default_text(wanted, name, defaults)}" for name in lacking)
+            at = node.items[-1].end if node.items else node.start + 1
+            comma = re.compile(r"[ \t]*,").match(text, at)
+            yield (at, comma.end() if comma is not None else at, f"\n{lines}\n")
+    elif isinstance(wanted, MapType) and isinstance(node, Object):
+        for item in node.items:
+            yield from completions(text, item.value, wanted.element, children.get(""))
+    elif isinstance(wanted, (ListType, SetType)) and isinstance(node, Tuple):
+        for one in node.items:
+            yield from completions(text, one, wanted.element, children.get(""))
+    elif not (isinstance(node, Literal) and node.value.__class__ is Null) and without_optional(wanted) != wanted:
+        raise ValueError("an expression that is not written as an object")
+
+
+def _default_text(wanted: ObjectType, name: str, defaults: Defaults | None) -> str:
+    """The value of an attribute that is left out."""
+    if defaults is None or name not in defaults.values:
+        return "null"
+    value, child = defaults.values[name], defaults.children.get(name)
+    return expression_text(convert(child.apply(value) if child is not None else value, wanted.attributes[name]))
