@@ -363,4 +363,4 @@ def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run
         assert planner("refactor", "undo").code == 0 and files(shop) == before
     (shop / "main.tf").write_text(MAIN.replace("  cidr   =", "  shape  = terraform_data.base.output\n  cidr   ="))
     done = planner("refactor", "inline-module", "module.net")
-    assert done.code == 1 and "its type adds attributes" in " ".join(done.err.split())
+    assert done.code == 1 and "gets attributes by its type" in " ".join(done.err.split())
