@@ -8,7 +8,7 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +23,15 @@ class LspError(Exception):
 class Editor:
     """A running server with open folders. Positions are found by a text with `|` at the cursor."""
 
-    def __init__(self, folder: Path, command: tuple[str, ...] = ("lsp",), more: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        command: tuple[str, ...] = ("lsp",),
+        more: dict[str, Any] | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "planner"),
+    ) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "planner", *command],
+            [*program, *command],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         self._selector = selectors.DefaultSelector()
@@ -97,6 +103,10 @@ class Editor:
         if message.get("method") == "window/showMessageRequest":
             chosen = [item for item in message["params"]["actions"] if item["title"] == self.chosen]
             self._answer(message["id"], chosen[0] if chosen else None)
+        if message.get("method") in ("client/registerCapability", "window/workDoneProgress/create"):
+            self._answer(message["id"], None)
+        if message.get("method") == "workspace/configuration":
+            self._answer(message["id"], [None for _ in message["params"]["items"]])
         if message.get("method") == "workspace/applyEdit":
             self.edits.append(message["params"]["edit"])
             self._answer(message["id"], {"applied": True})

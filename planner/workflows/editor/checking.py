@@ -38,25 +38,49 @@ class Checking:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
+        self._former: dict[str, Model] = {}  # the last ones of modules that have been edited since
+        self._declared: dict[str, dict[str, frozenset[str]]] = {}  # by module and file, when the model was made
         self._reach: dict[str, frozenset[str]] = {}  # the directories of the tree of each module, as last seen
         self._found: dict[tuple[str, str], Found] = {}
 
     def model(self, path: str) -> Model:
         """The module that a file belongs to, as it is now."""
         directory = self.workspace.directory_of(path)
-        known = self._models.pop(directory, None) or Model(self.workspace, directory)
+        known = self._models.pop(directory, None)
+        if known is None:
+            known = Model(self.workspace, directory)
+            self._former.pop(directory, None)
+            here = (one for one in self.workspace.opened.documents if os.path.dirname(one) == directory)
+            self._declared[directory] = {one: self._keys(one) for one in here}
         self._models[directory] = known  # the last one is the one that was used last
         self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
-        for oldest in list(self._models)[:-MOST_MODELS]:
-            del self._models[oldest]
+        for models in (self._models, self._former):
+            for oldest in list(models)[:-MOST_MODELS]:
+                del models[oldest]
         return known
+
+    def recent_model(self, path: str) -> Model:
+        """The module that a file belongs to, perhaps as it was before the last edits, if the file declares no more than
+        then: for answers between two keystrokes."""
+        directory = self.workspace.directory_of(path)
+        former = self._former.get(directory)
+        if directory in self._models or former is None:
+            return self.model(path)
+        return former if self._keys(path) <= self._declared[directory].get(path, frozenset()) else self.model(path)
+
+    def _keys(self, path: str) -> frozenset[str]:
+        return frozenset(symbol.key for symbol in self.workspace.symbols(path).symbols)
 
     def forget(self, path: str = "") -> None:
         """A file has changed (or any): models that it is part of are void."""
         directory = os.path.dirname(path)
+        if not path:
+            self._former.clear()
         for folder, model in list(self._models.items()):
             if not path or directory in model.directories or directory.startswith(f"{folder}/"):
                 del self._models[folder]
+                if path:
+                    self._former[folder] = model
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module with all that it calls, which takes seconds for large trees; None where it

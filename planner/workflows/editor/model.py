@@ -109,7 +109,8 @@ class Model:
         directory = None
         if call.source_kind == "local":
             directory = posixpath.normpath(posixpath.join(parent, call.source))
-            if not is_directory(os.path.join(self.directory, directory)):
+            below = os.path.normpath(os.path.join(self.directory, directory))
+            if not self.workspace.is_known(below) and not is_directory(below):
                 detail = f"There is no directory {directory}."
                 problems.error("unreadable_directory", "Module directory does not exist", detail, call.shown_span)
                 directory = None

@@ -248,7 +248,7 @@ def _completion(params: lsp.CompletionParams) -> Any:
     text = server.protocol.client_capabilities.text_document
     known = text.completion.completion_item if text is not None and text.completion is not None else None
     has_snippets = bool(known is not None and known.snippet_support)
-    items = completion.completions(checking.model(path), path, document.text, offset, has_snippets)
+    items = completion.completions(checking.recent_model(path), path, document.text, offset, has_snippets)
     return {"isIncomplete": False, "items": items}
 
 

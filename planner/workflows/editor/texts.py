@@ -114,6 +114,8 @@ class OpenTexts:
         self.documents: dict[str, TextDocument] = {}
         self.uris: dict[str, str] = {}
         self.revision = 0
+        self.touched: dict[str, int] = {}
+        """the revision of the last change in a directory"""
         self.can_create = False
         """whether an edit may create a file in the editor"""
 
@@ -121,7 +123,7 @@ class OpenTexts:
         """Open or replace a document; returns its path."""
         path = path_of(uri)
         self.documents[path], self.uris[path] = document, uri
-        self.revision += 1
+        self._touch(path)
         return path
 
     def drop(self, uri: str) -> str:
@@ -129,8 +131,12 @@ class OpenTexts:
         path = path_of(uri)
         self.documents.pop(path, None)
         self.uris.pop(path, None)
-        self.revision += 1
+        self._touch(path)
         return path
+
+    def _touch(self, path: str) -> None:
+        self.revision += 1
+        self.touched[os.path.dirname(path)] = self.revision
 
     @property
     def texts(self) -> dict[str, str]:

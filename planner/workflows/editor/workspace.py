@@ -37,7 +37,7 @@ _FRESH = 2.0
 _SHARE = 50
 """times as long as it took to make"""
 _GLANCE = 0.2
-"""seconds for which a look at the files of a directory counts"""
+"""seconds for which a look at the files of a directory with open files counts; `_FRESH` for other directories"""
 _ABOVE = 2
 """directories that a file with values may be below its module"""
 _RETRIED = 5.0
@@ -139,9 +139,10 @@ class Workspace:
 
     def module(self, directory: str) -> ModuleSymbols:
         """The symbols of the module in a directory."""
-        now, revision = time.monotonic(), self.opened.revision
+        now, touched = time.monotonic(), self.opened.touched
+        revision = max(touched.get(directory, 0), touched.get(os.path.join(directory, "tests"), 0))
         looked = self._looked.get(directory)
-        if looked is not None and looked[0] == revision and now - looked[1] < _GLANCE:
+        if looked is not None and looked[0] == revision and now - looked[1] < (_GLANCE if revision else _FRESH):
             return self._modules[directory][1]
         self._looked[directory] = revision, now
         paths = list(self._paths(directory))
@@ -197,6 +198,10 @@ class Workspace:
     def _is_module(self, directory: str) -> bool:
         with view(self.overlay()):
             return is_module(directory)
+
+    def is_known(self, directory: str) -> bool:
+        """Whether a directory had files of configuration at the last look."""
+        return directory in self._looked and bool(self.module(directory).files)
 
     # ---------------------------------------------------------------- the tree of modules
 
