@@ -22,8 +22,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from editor.client import Document, Editor, LspError
 
-ROUNDS = 20
-"""edits of each file"""
 FILES = 4
 """that are opened if none are named"""
 PATIENCE = 60.0
@@ -66,7 +64,7 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def measure(program: list[str], folder: Path, files: list[Path]) -> Measured:
+def measure(program: list[str], folder: Path, files: list[Path], rounds: int) -> Measured:
     """The figures of one server."""
     result = Measured()
     began = time.perf_counter()
@@ -77,9 +75,9 @@ def measure(program: list[str], folder: Path, files: list[Path]) -> Measured:
     documents += [editor.open(path) for path in files[1:]]
     _settled(editor)
     for document in documents:
-        _completions(document, result)
+        _completions(document, result, rounds)
     for document in documents:
-        _diagnostics(editor, document, result)
+        _diagnostics(editor, document, result, rounds)
     start = time.perf_counter()
     try:
         symbols = editor.request("workspace/symbol", {"query": "var"})
@@ -129,9 +127,9 @@ def _complete(document: Document, text: str, beginning: str) -> int:
     return len(items)
 
 
-def _completions(document: Document, result: Measured) -> None:
+def _completions(document: Document, result: Measured, rounds: int) -> None:
     text, empty = document.text, 0
-    for number in range(ROUNDS):
+    for number in range(rounds):
         start = time.perf_counter()
         empty += not _complete(document, text, BEGINNINGS[number % len(BEGINNINGS)])
         result.seconds.setdefault("completion", []).append(time.perf_counter() - start)
@@ -143,11 +141,11 @@ def _completions(document: Document, result: Measured) -> None:
         result.words["completion"] = f", {count} without items"
 
 
-def _diagnostics(editor: Editor, document: Document, result: Measured) -> None:
+def _diagnostics(editor: Editor, document: Document, result: Measured, rounds: int) -> None:
     """The time until an undeclared variable is reported, and until the report is gone again."""
     text = document.text
     _settled(editor)
-    for number in range(ROUNDS):
+    for number in range(rounds):
         name = f"undeclared_{number}"
         start = time.perf_counter()
         document.change(f'{text}\noutput "bench_of_this" {{\n  value = var.{name}\n}}\n')
@@ -198,6 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("repository", type=Path)
     parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("-rounds", type=int, default=20, help="edits of each file")
     parser.add_argument("-only-other", action="store_true")
     arguments = parser.parse_args()
     folder = arguments.repository.resolve()
@@ -205,7 +204,7 @@ def main() -> None:
     servers = {} if arguments.only_other else {"planner lsp": [sys.executable, "-m", "planner", "lsp"]}
     if other := shlex.split(os.environ.get("OTHER_SERVER", "")):
         servers[Path(other[0]).name] = other
-    figures = {name: measure(program, folder, files) for name, program in servers.items()}
+    figures = {name: measure(program, folder, files, arguments.rounds) for name, program in servers.items()}
     count = sum(1 for path in folder.rglob("*") if path.suffix in (".tf", ".tofu", ".tfvars"))
     print(f"{folder.name}: {count} files; opened: {', '.join(str(path.relative_to(folder)) for path in files)}\n")
     print(f"| | {' | '.join(figures)} |\n| --- |{' --- |' * len(figures)}")

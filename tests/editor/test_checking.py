@@ -269,3 +269,18 @@ def test_values_of_a_module_elsewhere_are_left_alone(editor: Editor, folder: Pat
     assert values.problems() == []
     values.edit("= 1", "= [")
     assert values.problems()
+
+
+def test_large_files_are_checked_in_another_process(editor: Editor, folder: Path) -> None:
+    filler = f"# {'x' * 97}\n" * 10_001
+    text = f'{filler}resource "terraform_data" "a" {{\n  input = var.gone\n}}\n'
+    document = editor.open(folder / "main.tf", text)
+    (problem,) = document.problems()
+    assert "gone" in problem["message"]
+    document.edit("  input = var.gone", "  other = 1")
+    assert document.problems() == []  # at a glance
+    (problem,) = editor.wait(document.uri, lambda problems: len(problems) == 1)
+    assert 'An argument named "other" is not expected here' in problem["message"]
+    document.edit("  other = 1", "  input = [")
+    assert any(problem["severity"] == 1 for problem in document.problems())
+    document.close()

@@ -25,6 +25,8 @@ from planner.workflows.editor.texts import Json, TextDocument, document_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
+LARGE = 1_000_000
+"""characters of open files above which a module is checked in another process only"""
 MOST_MODELS = 6
 """that are kept"""
 Found = dict[str, list[Json]]
@@ -85,7 +87,9 @@ class Checking:
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module with all that it calls, which takes seconds for large trees; None where it
         calls nothing."""
-        if not hasattr(os, "fork") or not self.model(os.path.join(subject[1], "main.tf")).root.calls:
+        if not hasattr(os, "fork"):
+            return None
+        if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
             return None
         return start_fork(lambda: json.dumps(self._tree(subject[1])).encode())
 
@@ -100,6 +104,8 @@ class Checking:
         """Record the result of a process that has checked a whole tree, which has not changed since; returns the
         diagnostics of its files."""
         key, tree = ("tree", subject[1]), json.loads(result)
+        for path in [path for kind, path in self._found if kind == "glance"]:
+            del self._found["glance", path]
         before = self._found.get(key, {})
         self._found[key] = tree["problems"]
         self._reach[subject[1]] = frozenset(tree["directories"])
@@ -125,6 +131,23 @@ class Checking:
             elif subject[0] == "stack" and own[0] == "module":
                 result[subject] = None
         return list(result)
+
+    def is_large(self, subject: tuple[str, str]) -> bool:
+        """Whether the open files of a module take seconds to check."""
+        opened = self.workspace.opened.documents
+        texts = (one.text for path, one in opened.items() if self.subject(path) == subject)
+        return hasattr(os, "fork") and subject[0] == "module" and sum(map(len, texts)) > LARGE
+
+    def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
+        """The mistakes of syntax and the undeclared names in the open files of a module, before it is checked; all that
+        was known of them before is kept."""
+        for path in self.workspace.opened.documents:
+            if self.subject(path) == subject:
+                hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)
+                problems = [*self.workspace.symbols(path).problems, *(one for one in hits if one is not None)]
+                document = self._document(path)
+                self._found["glance", path] = {path: [diagnostic(one, document) for one in problems]}
+        return {path: self._diagnostics(path) for kind, path in self._found if kind == "glance"}
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """Check a subject again; returns the diagnostics of each file where they may have changed."""

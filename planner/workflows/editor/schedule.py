@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import Coroutine
 from typing import Any
@@ -18,6 +19,10 @@ DELAY = 0.05
 _LONGEST_DELAY = 0.3
 TREE_DELAY = 0.3
 """seconds without a keystroke before a module is checked with all that it calls"""
+TIDY_DELAY = 1.0
+"""seconds without a keystroke before garbage is collected, which is not done meanwhile"""
+_MOST_CHECKS = 50
+"""checks after which it is collected at once"""
 _TICK = 0.1
 """seconds between two looks whether such a check is still wanted"""
 
@@ -32,6 +37,7 @@ class CheckSchedule:
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._one_tree = asyncio.Lock()
+        self._checks = 0  # since garbage was collected
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Let work go on while requests are answered."""
@@ -60,13 +66,26 @@ class CheckSchedule:
         self._waiting.pop(subject, None)
         began = time.monotonic()
         try:
-            for path, diagnostics in self._checking.check(subject).items():
+            is_large = self._checking.is_large(subject)
+            hit = self._checking.glance(subject) if is_large else self._checking.check(subject)
+            for path, diagnostics in hit.items():
                 self.publish(path, diagnostics)
         except Exception as problem:  # of this program: the server stays
             self._server.log(problem, "check failed")
         self._seconds[subject] = time.monotonic() - began
+        self._checks += 1
+        self.in_background(self._tidy())
         if subject[0] == "module":
             self.in_background(self._check_tree(subject))
+
+    async def _tidy(self) -> None:
+        """Collect garbage when no key has been pressed for a moment: the models of former texts are cyclic."""
+        revision = self._workspace.opened.revision
+        if self._checks < _MOST_CHECKS:
+            await asyncio.sleep(TIDY_DELAY)
+        if self._checks and (self._workspace.opened.revision == revision or self._checks >= _MOST_CHECKS):
+            self._checks = 0
+            gc.collect()
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
         """Check a module with all that it calls, in another process, when no key has been pressed for a moment."""

@@ -41,7 +41,7 @@ schedule = CheckSchedule(server, checking)
 def serve() -> int:
     """Speak to an editor over standard input and output until it exits; returns the exit code."""
     config_load.keep_files(MOST_PARSED)
-    gc.set_threshold(50_000, 20, 50)  # pauses come between keystrokes
+    gc.disable()  # garbage is collected between keystrokes
     return server.serve()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Failure
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.syntax.body import (
@@ -97,12 +97,13 @@ class NameUse:
 @frozen(eq=False)
 class FileSymbols:
     """The declarations and references of a file in source order; `sources` are those of its module calls, `repeated`
-    the calls with count or for_each."""
+    the calls with count or for_each, `problems` the mistakes of its syntax."""
 
     symbols: tuple[DeclaredName, ...] = ()
     mentions: tuple[NameUse, ...] = ()
     sources: dict[str, str] = field(factory=dict)
     repeated: frozenset[str] = frozenset()
+    problems: tuple[Diagnostic, ...] = ()
 
     def at(self, offset: int) -> DeclaredName | NameUse | None:
         """The declaration or the reference whose name is at an offset."""

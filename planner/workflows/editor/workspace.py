@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from planner.foundation.support.disk import view
-from planner.foundation.vocabulary.diagnostic import Failure
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.language.config.directory import is_module, module_files, read_manifest
 from planner.language.config.load import load_tree
 from planner.language.config.model import ModuleConfig
@@ -111,9 +111,12 @@ class Workspace:
 
     def body(self, path: str) -> tuple[Body | None, str]:
         """The readable part of a file, and its text. Raises OSError."""
-        data = self.opened.read(path)
-        body, source, _ = load_text(data, _parsed_name(path), keep=False)
-        return body, source.text
+        body, text, _ = self._parsed(path)
+        return body, text
+
+    def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
+        body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=False)
+        return body, source.text, problems
 
     # ---------------------------------------------------------------- symbols
 
@@ -124,8 +127,9 @@ class Workspace:
         if known is not None and known[0] == stamp:
             return known[1]
         try:
-            body, text = self.body(path)
+            body, text, problems = self._parsed(path)
             result = symbols_of(body, text, kind_of(path) == "values") if body is not None else NOTHING
+            result = evolve(result, problems=tuple(problems)) if problems else result
         except (OSError, RecursionError):
             result = NOTHING
         self._files[path] = stamp, result
