@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from editor.client import Editor, edited, text_at
+from editor.client import Editor, applied, edited, text_at
 
 MAIN = """\
 variable "size" {
@@ -198,6 +198,41 @@ def test_json_files(editor: Editor, folder: Path) -> None:
     assert document.ask("selectionRange", positions=[document.at('"loc|als"')])
     document.edit('"output"', '"output')
     assert document.problems()
+
+
+JSON = r"""{
+  "//": "a comment",
+  "variable": {"size": {"type": "number", "default": 1}},
+  "locals": {"a": "${upper(\"x\")}-${var.size}"},
+  "resource": {"terraform_data": {
+    "one": {
+      "input": "${var.size}"
+    },
+    "two": {"input": "${[for v in module.m : v.id]}", "lifecycle": {"ignore_changes": ["input"]}}
+  }},
+  "module": {"m": {"source": "./m", "for_each": "${toset([\"a\"])}"}}
+}
+"""
+
+
+def test_json_files_have_hover_symbols_and_renames(editor: Editor, folder: Path) -> None:
+    editor.open(folder / "m" / "main.tf", 'output "id" {\n  value = 1\n}\n').close()
+    document = editor.open(folder / "main.tf.json", JSON)
+    assert document.problems() == []
+    shown = {
+        "upp|er": "upper(str: string): string",
+        "${var.si|ze}": 'variable "size": number',
+        '"inp|ut"': "input: any",
+    }
+    for part, text in shown.items():
+        assert text in document.ask("hover", part)["contents"]["value"], part
+    ranges = {one["name"]: one["range"] for one in document.ask("documentSymbol")}
+    assert ranges["terraform_data.one"]["end"]["line"] < ranges["terraform_data.two"]["start"]["line"]
+    assert any(one["startLine"] == 5 for one in document.ask("foldingRange"))
+    (place,) = document.ask("definition", "v.i|d")
+    assert place["uri"].endswith("/m/main.tf")
+    after = applied(document.ask("rename", '"si|ze"', newName="amount"), folder)["main.tf.json"]
+    assert after == JSON.replace('"size"', '"amount"').replace("var.size", "var.amount")
 
 
 def test_providers_and_modules_that_are_not_installed_leave_the_rest(editor: Editor, folder: Path) -> None:

@@ -231,7 +231,7 @@ def _first_end(value: JsonValue) -> int:
 
 
 # The slots of nodes that hold offsets, besides start and end.
-_OFFSETS = frozenset(
+OFFSETS = frozenset(
     ("root_end", "bracket", "marker_start", "marker_end", "name_end", "open", "close", "open_end", "close_start")
 )
 
@@ -301,7 +301,7 @@ def shift(node: SyntaxNode, by: int) -> None:
             item.end += by
             for name in item.__slots__:
                 value = getattr(item, name)
-                if name in _OFFSETS:
+                if name in OFFSETS:
                     setattr(item, name, value + by)
                 else:
                     stack.append(value)

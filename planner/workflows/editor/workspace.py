@@ -16,8 +16,9 @@ from planner.language.config.model import ModuleConfig
 from planner.language.config.test_files.load import is_test_file
 from planner.language.syntax.body import Body
 from planner.language.syntax.files import load_text
+from planner.workflows.editor.json_view import native_view
 from planner.workflows.editor.stand_ins import cached_provider, signature
-from planner.workflows.editor.symbols import NOTHING, DeclaredName, FileSymbols, NameUse, symbols_of
+from planner.workflows.editor.symbols import FILE, NOTHING, DeclaredName, FileSymbols, NameUse, symbols_of
 from planner.workflows.editor.texts import OpenTexts, Overlay, TextDocument
 from planner.world.provider.interface import Provider
 from planner.world.provider.locate import Locator
@@ -116,6 +117,8 @@ class Workspace:
 
     def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
         body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=False)
+        if path.endswith(".json") and body is not None and kind_of(path) != "values":
+            body = native_view(body, FILE)
         return body, source.text, problems
 
     # ---------------------------------------------------------------- symbols

@@ -1,0 +1,106 @@
+"""Files in JSON syntax as bodies of the native syntax, so that all answers about one apply to the other: the names of
+block types decide what is a block."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.language.syntax.body import Attribute, Block, Body, BodySchema, ExpectedBlock, NativeBody
+from planner.language.syntax.json_body import OFFSETS, JsonAttribute, JsonBody
+from planner.language.syntax.json_reader import JsonArray, JsonObject, JsonText, JsonValue
+from planner.language.syntax.nodes import SyntaxNode
+
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.S)
+
+_IN_RESOURCE = (("lifecycle", ()), ("provisioner", ("type",)), ("connection", ()), ("dynamic", ("type",)))
+_INSIDE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    **dict.fromkeys(("resource", "data", "ephemeral"), _IN_RESOURCE),
+    "terraform": (("required_providers", ()), ("backend", ("type",)), ("cloud", ()), ("encryption", ())),
+    "variable": (("validation", ()),),
+    "output": (("precondition", ()),),
+    "lifecycle": (("precondition", ()), ("postcondition", ())),
+    "dynamic": (("content", ()),),
+    "check": (("assert", ()), ("data", ("type", "name"))),
+    "run": (("variables", ()), ("module", ()), ("assert", ()), ("plan_options", ())),
+    "removed": (("lifecycle", ()),),
+}
+"""the blocks in a block, with their labels; those of providers are written as arguments"""
+
+
+def native_view(body: Body, schema: BodySchema) -> Body:
+    """The body of a file; one in native syntax stays. Mistakes are left out."""
+    if not isinstance(body, JsonBody):
+        return body
+    content, rest = body.partial_content(schema)
+    attributes = {name: one for name, one in rest.just_attributes()[0].items() if _is_readable(one)}
+    blocks = [_block(one) for one in content.blocks]
+    return NativeBody(attributes, blocks, body.source, body.value.start, body.value.end)
+
+
+def _block(block: Block) -> Block:
+    """A block that begins with its last label: the names before it may belong to others, too."""
+    inside = _INSIDE.get(block.type, ())
+    schema = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in inside))
+    start = block.labels[-1].start if block.labels else block.start
+    type_end = block.type_end if start == block.start else start
+    inner = native_view(block.body, schema)
+    return Block(block.type, type_end, block.labels, block.header_end, inner, block.source, start, block.end)
+
+
+def _is_readable(attribute: Attribute) -> bool:
+    """Whether the templates in a value are well-formed: its expression is made on first use. Its offsets, which count
+    each escape of JSON as one character, become those of the file."""
+    try:
+        expression = attribute.expr
+    except Failure:
+        return False
+    if isinstance(attribute, JsonAttribute):
+        for start, end, escapes in _escaped(attribute.value, attribute.source.text):
+            _move(expression, start, end, escapes)
+    return True
+
+
+def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """The strings with escapes: (start, end, [(offset as if each escape before were one character, all that these are
+    longer)])."""
+    if isinstance(value, JsonArray):
+        for item in value.items:
+            yield from _escaped(item, text)
+    elif isinstance(value, JsonObject):
+        for name, item in value.members:
+            yield from (one for part in (name, item) for one in _escaped(part, text))
+    elif isinstance(value, JsonText) and "\\" in text[value.start : value.end]:
+        escapes, extra = [], 0
+        for match in _ESCAPE.finditer(text, value.start, value.end):
+            at = match.start() - extra
+            extra += len(match[0]) - 1
+            escapes.append((at, extra))
+        yield value.start, value.end, escapes
+
+
+def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
+    """The characters by which the escapes before an offset are longer than their values."""
+    index = bisect_right(escapes, (at - 1, 1 << 60)) - 1
+    return escapes[index][1] if index >= 0 else 0
+
+
+def _move(node: SyntaxNode, start: int, end: int, escapes: list[tuple[int, int]]) -> None:
+    """Make the offsets of the nodes in a string those of the file."""
+    stack: list[object] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, SyntaxNode):
+            is_moved = start < item.start and item.end < end
+            for name in item.__slots__:
+                value = getattr(item, name)
+                if name not in OFFSETS:
+                    stack.append(value)
+                elif is_moved:
+                    setattr(item, name, value + _extra(value, escapes))
+            if is_moved:
+                item.start, item.end = (at + _extra(at, escapes) for at in (item.start, item.end))
+        elif item.__class__ is tuple:
+            stack.extend(item)
