@@ -176,6 +176,16 @@ def test_a_file_that_a_request_names_is_part_of_it(project: Project) -> None:
     assert project.calls().count("PlanResourceChange") == 1
 
 
+def test_a_file_that_a_provider_configuration_names_is_part_of_it(project: Project) -> None:
+    (project.folder / "p").write_text("one")
+    for calls in (4, 0):
+        project.run(*UNREFRESHED)
+        assert len([name for name in project.calls() if name in ("ConfigureProvider", "PlanResourceChange")]) == calls
+    (project.folder / "p").write_text("another")
+    project.run(*UNREFRESHED)
+    assert "ConfigureProvider" in project.calls()
+
+
 def test_problems_are_asked_for_again(project: Project) -> None:
     project.edit('name   = "a"', 'name   = "a"\n  fail   = "plan"')
     for _ in range(2):

@@ -100,6 +100,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             return problems
         try:
             problems += self._configure(
+                self._stamps_of(config),
                 terraform_version=COMPATIBLE_VERSION,
                 config=self._configuration_value(config),
                 client_capabilities=self._abilities(),
@@ -110,11 +111,14 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         self.__dict__.pop("_registered", None)
         return problems
 
-    def _configure(self, **fields: Any) -> list[interface.AttributeDiagnostic]:
-        """Configure the plugin, later if it had no problem with the same configuration before. Raises PluginError."""
+    def _configure(self, stamps: bytes | None, /, **fields: Any) -> list[interface.AttributeDiagnostic]:
+        """Configure the plugin, later if it had no problem with the same configuration before. `stamps` as in
+        `_call_kept`. Raises PluginError."""
         call, kept = "ConfigureProvider", self.kept
         message = self._messages.Configuration(**fields)
-        data = message.SerializeToString(deterministic=True)
+        if stamps is None:
+            self.kept = kept = None
+        data = (stamps or b"") + message.SerializeToString(deterministic=True)
         problems: list[interface.AttributeDiagnostic] = []
         if kept is not None and call in kept.calls and kept.get(call, data, False) is not None:
             self._late = fields
@@ -140,7 +144,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if asked in self._valid:
                 return []
             fields = {"client_capabilities": self._abilities()} if mode == "managed" else {}
-            answer = self._call_kept(call, "ResourceConfig", type_name=type, config=value, **fields)
+            stamps = self._stamps_of(config)
+            answer = self._call_kept(call, "ResourceConfig", stamps, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         result = diagnostics(answer.diagnostics)
