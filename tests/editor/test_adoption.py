@@ -9,6 +9,7 @@ import pytest
 from cli.conftest import Ran
 
 from editor.test_refactoring import files
+from planner.workflows.editor import adoption
 
 Run = Callable[..., Ran]
 
@@ -161,3 +162,15 @@ def test_what_cannot_be_adopted_is_refused(state: Path, planner: Run) -> None:
     assert planner("refactor", "adopt", "terraform_data.zone", "-dry-run").code == 0
     (state / "main.tf").write_text(MAIN)
     assert files(state) == before
+
+
+def test_blocks_that_differ_become_dynamic() -> None:
+    texts = (
+        'range {\n  name = "a"\n}\nsame {\n}\n',
+        'range {\n  name = "b"\n  size = 2\n}\nsame {\n}\n',
+        "same {\n}\n",
+    )
+    contents = [adoption._body(text).blocks for text in texts]
+    kept, lists = adoption._Adoption._nested(adoption._NewResource.__new__(adoption._NewResource), contents)
+    assert kept == "  same {\n}\n"
+    assert lists == {"range": ['[{ name = "a", size = null }]', '[{ name = "b", size = 2 }]', "[]"]}

@@ -241,8 +241,10 @@ class _Adoption:
         """The block of a resource with all of its instances."""
         keys = sorted(one.instances, key=lambda key: (isinstance(key, str), key if key is not None else 0))
         contents = [self._content(one, key) for key in keys]
-        if len({blocks for _, blocks in contents}) > 1:
-            raise refusal(f"The instances of {one.address} have different blocks, which one resource cannot have.")
+        blocks = [content for _, content in contents]
+        kept, dynamic = self._nested(one, blocks)
+        for number, (texts, _) in enumerate(contents):
+            texts |= {name: column[number] for name, column in dynamic.items()}
         names = [name for name in contents[0][0] if all(name in texts for texts, _ in contents)]
         names += sorted({name for texts, _ in contents for name in texts} - {*names})
         columns = {name: [texts.get(name, "null") for texts, _ in contents] for name in names}
@@ -258,8 +260,12 @@ class _Adoption:
             columns |= {name: [f"each.value.{name}" if len(varying) > 1 else "each.value"] for name in varying}
         if isinstance(keys[0], int):
             columns |= {name: [_list_text(columns[name])] for name in varying}
+        lists = {name: columns.pop(name)[0] for name in dynamic}
         lines += (f"  {name} = {column[0]}\n" for name, column in columns.items())
-        return format_text(f"resource {quote(one.type)} {quote(one.name)} {{\n{''.join(lines)}{contents[0][1]}}}\n")
+        for name, each in lists.items():
+            inner = "".join(f"      {n} = {name}.value.{n}\n" for n in _names_of(blocks, name))
+            lines.append(f"  dynamic {quote(name)} {{\n    for_each = {each}\n    content {{\n{inner}    }}\n  }}\n")
+        return format_text(f"resource {quote(one.type)} {quote(one.name)} {{\n{''.join(lines)}{kept}}}\n")
 
     @staticmethod
     def _for_each(keys: list[str], columns: dict[str, list[str]]) -> str:
@@ -272,7 +278,25 @@ class _Adoption:
             rows.append(f"    {key if valid_identifier(key) else quote(key)} = {row}\n")
         return f"{{\n{''.join(rows)}  }}"
 
-    def _content(self, one: _NewResource, key: Any) -> tuple[dict[str, str], str]:
+    @staticmethod
+    def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
+        """The nested blocks that all instances have, and by type the lists of those that differ. Raises Failure for
+        blocks in such blocks."""
+        kept, dynamic = [], {}
+        for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
+            own = [[block for block in blocks if block.type == name] for blocks in contents]
+            texts = [[_text_of(block) for block in blocks] for blocks in own]
+            if all(text == texts[0] for text in texts):
+                kept += [f"  {text}\n" for text in texts[0]]
+                continue
+            if any(block.body.blocks or block.labels for blocks in own for block in blocks):  # type: ignore[attr-defined]
+                detail = f"The instances of {one.address} have different blocks {name} with blocks in them"
+                raise refusal(f"{detail}, which one resource cannot have.")
+            names = _names_of(contents, name)
+            dynamic[name] = [_objects_text(blocks, names) for blocks in own]
+        return "".join(kept), dynamic
+
+    def _content(self, one: _NewResource, key: Any) -> tuple[dict[str, str], list[Block]]:
         """The arguments of an instance by name, and its nested blocks."""
         value = one.instances[key]
         chosen = {name: one.schema.attributes[name] for name in sorted(one.included)}
@@ -288,8 +312,7 @@ class _Adoption:
         for name in hidden:
             if not _is_empty(value.get(name)):
                 arguments[name] = self._secret(one, name, key, value[name])
-        blocks = "".join(f"  {text[block.start : block.end]}\n" for block in body.blocks)
-        return arguments, blocks
+        return arguments, body.blocks
 
     def _secret(self, one: _NewResource, name: str, key: Any, value: Value) -> str:
         """The expression for a secret: that of another object, else a sensitive variable."""
@@ -387,6 +410,27 @@ def _list_text(texts: list[str]) -> str:
     line = f"[{', '.join(texts)}][count.index]"
     lines = "".join(f"    {text},\n" for text in texts)
     return line if len(line) <= _WIDE and "\n" not in line else f"[\n{lines}  ][count.index]"
+
+
+def _text_of(node: Block | Attribute) -> str:
+    end = node.end if isinstance(node, Block) else node.expr.end
+    return node.source.text[node.start if isinstance(node, Block) else node.expr.start : end]
+
+
+def _names_of(contents: list[list[Block]], type: str) -> list[str]:
+    """The arguments that blocks of a type have in any instance."""
+    own = (block for blocks in contents for block in blocks if block.type == type)
+    return list(dict.fromkeys(name for block in own for name in block.body.just_attributes()[0]))
+
+
+def _objects_text(blocks: list[Block], names: list[str]) -> str:
+    """Blocks as a list of objects, all with the same attributes."""
+    rows = []
+    for block in blocks:
+        arguments = block.body.just_attributes()[0]
+        pairs = (f"{name} = {_text_of(arguments[name]) if name in arguments else 'null'}" for name in names)
+        rows.append(f"{{ {', '.join(pairs)} }}")
+    return f"[{', '.join(rows)}]"
 
 
 def _preference(name: str) -> tuple[int, str]:
