@@ -170,6 +170,7 @@ def test_what_cannot_be_extracted_is_refused(shop: Path, planner: Run) -> None:
         ("net", "m", "has configuration files already"),
         ("main.tf", "m", "is not a directory"),
         ("/nowhere/m", "m", "outside of the repository"),
+        (".terraform/m", "m", "which an init replaces"),
         ("m", "1x", "is not a valid name"),
         ("m", "net", "is already declared"),
     ):

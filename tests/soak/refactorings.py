@@ -3,12 +3,14 @@
     python tests/soak/refactorings.py [-number 200] [-seed 0] [-verbose]
 
 A configuration of random_changes.py is applied, and one to three refactorings follow each other. Each has to leave a
-plan without changes, or write nothing at all; then all are taken back, and every file has its former bytes.
+plan without changes, or write nothing at all; then all are taken back, and every file has its former bytes, and the
+state its objects.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -18,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
@@ -60,7 +63,7 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
     options = plan_calls(Making, parse(list(rendered.options), FLAGS)).options
     if changes(options):
         return []  # such as a value of its own at each plan
-    before, problems = texts(), []
+    before, objects, problems = texts(), state(), []
     random, done = Random(seed), 0
     for number in range(random.randint(1, 3)):
         if not re.search(r"^resource ", Path("main.tf").read_text(), re.M):
@@ -84,6 +87,8 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
     shutil.rmtree("other", ignore_errors=True)
     if texts() != before:
         problems.append(f"seed {seed}: not taken back")
+    if state() != objects:
+        problems.append(f"seed {seed}: the state is another one")
     return [*problems, *adopted(seed, options, kinds, verbose)]
 
 
@@ -196,6 +201,13 @@ def changes_in(directory: str) -> list[str]:
         os.chdir(above)
         for name in (".terraform", ".terraform.lock.hcl"):
             shutil.rmtree(Path(directory, name), ignore_errors=True)
+
+
+def state() -> dict[str, Any]:
+    """The content of the state without its serial, which only grows."""
+    return {
+        name: value for name, value in json.loads(Path("terraform.tfstate").read_bytes()).items() if name != "serial"
+    }
 
 
 def texts() -> Texts:

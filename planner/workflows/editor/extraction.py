@@ -42,6 +42,7 @@ from planner.workflows.editor.refactoring import (
 )
 from planner.workflows.editor.symbols import attributes_of, nodes
 from planner.workflows.editor.workspace import Workspace
+from planner.world.state.workspace import data_directory
 
 _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
@@ -105,6 +106,8 @@ class _Extraction:
             raise refusal(f"{where} is not a directory.")
         if not self.workspace.is_inside(os.path.join(self.to, "main.tf")):
             raise refusal(f"{where} is outside of the repository.")
+        if f"/{data_directory(os.environ)}/" in f"{self.to}/":
+            raise refusal(f"{where} is in the working directory of planner, which an init replaces.")
         name = name or os.path.basename(self.to)
         if not valid_identifier(name):
             raise refusal(f'"{name}" is not a valid name of a module: choose one with -name=NAME.')
