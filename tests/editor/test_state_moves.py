@@ -262,3 +262,33 @@ def test_no_object_is_lost_at_any_kill(core: Path, planner: Run, words: tuple[st
             break
         number += 1
     assert number > 3
+
+
+ENCRYPTION = """terraform {
+  encryption {
+    key_provider "pbkdf2" "k" {
+      passphrase = "correct horse battery staple"
+    }
+    method "aes_gcm" "m" {
+      keys = key_provider.pbkdf2.k
+    }
+    state {
+      method = method.aes_gcm.m
+    }
+  }
+}
+"""
+
+
+def test_an_encrypted_state_is_not_split_into_a_plain_one(core: Path, planner: Run) -> None:
+    (core / "core" / "terraform.tfstate").unlink()
+    (core / "core" / "encryption.tf").write_text(ENCRYPTION)
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", *SPLIT)
+    assert done.code == 1 and "is encrypted, and that of ../dns would not be" in " ".join(done.err.split())
+    (core / "dns").mkdir()
+    (core / "dns" / "encryption.tf").write_text(ENCRYPTION)
+    done = planner("refactor", *SPLIT)
+    assert done.code == 0, done.err
+    assert b"terraform_data" not in (core / "dns" / "terraform.tfstate").read_bytes()
+    check_both(core, planner)

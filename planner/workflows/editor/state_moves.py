@@ -405,8 +405,15 @@ class _Transfer:
                     os.removedirs(self.target)
 
     def _outcome(self) -> Refactoring:
-        with state_of(self.options, self.source) as (_, source), state_of(self.options, self.target) as (_, target):
-            pass
+        with (
+            state_of(self.options, self.source) as (store, source),
+            state_of(self.options, self.target) as (other, target),
+        ):
+            there = os.path.relpath(self.target)
+            if store.seal is not PLAIN and other.seal is PLAIN:
+                detail = f"The state of {os.path.relpath(self.source)} is encrypted, and that of {there} would not be"
+                raise refusal(f"{detail}: write an encryption block there first.")
+            is_local = isinstance(other, StateStore) and not isinstance(store, StateStore)
         source, is_new, target = source or State(), target is None, target or State()
         move = StateMove(self.source, self.target, tuple(self.objects), tuple(self.outputs), is_new)
         both = {name for name in self.outputs if name in target.outputs}
@@ -436,7 +443,8 @@ class _Transfer:
         secrets = tuple(f"var.{n} is sensitive: set TF_VAR_{n} in {os.path.relpath(self.target)}." for n in self.values)
         place = os.path.relpath(self.target)
         init = f"Run planner init {f'in {place} ' if place != '.' else ''}before the next plan."
-        return Refactoring(texts, former, states=move, notes=(*secrets, init))
+        local = (f"The state of {there} is a local file, since no backend is configured there.",) if is_local else ()
+        return Refactoring(texts, former, states=move, notes=(*secrets, *local, init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
         """The move with the values of new outputs, which the other plan reads. Raises Failure."""
