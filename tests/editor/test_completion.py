@@ -254,3 +254,12 @@ def test_sensitive_values_are_not_shown(editor: Editor, folder: Path) -> None:
         repr(document.ask("inlayHint", range=everything)) + _hover(document, "var.k|ey") + _hover(document, "  |a =")
     )
     assert "hush" not in shown and "sensitive" in shown
+
+
+def test_words_of_the_language_have_hover(editor: Editor, folder: Path) -> None:
+    text = 'resource "terraform_data" "a" {\n  for_each = toset(["x"])\n  input = [each.key, path.module]\n'
+    text += "  lifecycle {\n    ignore_changes = [input]\n  }\n}\n"
+    document = editor.open(folder / "main.tf", text)
+    shown = {"for|_each": "each.value", "ea|ch.key": "for_each", "each.k|ey": "for_each", "path.mo|dule": "path.root"}
+    for part, word in {**shown, "life|cycle": "replaced", "ignore|_ch": "differences"}.items():
+        assert word in document.ask("hover", part)["contents"]["value"], part

@@ -228,3 +228,14 @@ def test_outputs_of_instances_are_references(editor: Editor, folder: Path, repea
     after = applied(output.ask("rename", '"o|ut"', newName="new"), folder)
     expected = text.replace(use.format("out", "out"), use.format("new", "new"))
     assert after.get("main.tf") == (expected if repeated else None)
+
+
+def test_attributes_of_a_value_are_defined_where_its_type_has_them(editor: Editor, folder: Path) -> None:
+    text = 'variable "net" {\n  type = object({\n    size = number\n    zone = object({ size = string })\n  })\n}\n\n'
+    text += 'output "o" {\n  value = [var.net.size, var.net.zone.size, var.net["x"].gone, 1]\n}\n'
+    document = editor.open(folder / "main.tf", text)
+    lines = {"var.net.si|ze": 2, "var.net.zo|ne": 3, "var.net.zone.si|ze": 3, 'net["x"].go|ne': 0}
+    for part, line in lines.items():
+        (place,) = document.ask("definition", part)
+        assert place["range"]["start"]["line"] == line, part
+    assert document.ask("definition", "|1]") == []

@@ -41,6 +41,7 @@ class Checking:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
         self._former: dict[str, Model] = {}  # the last ones of modules that have been edited since
+        self._edited: dict[str, set[str]] = {}  # the files of these that were
         self._declared: dict[str, dict[str, frozenset[str]]] = {}  # by module and file, when the model was made
         self._reach: dict[str, frozenset[str]] = {}  # the directories of the tree of each module, as last seen
         self._found: dict[tuple[str, str], Found] = {}
@@ -62,11 +63,11 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """The module that a file belongs to, perhaps as it was before the last edits, if the file declares no more than
-        then: for answers between two keystrokes."""
+        """The module that a file belongs to, perhaps as it was before the last edits of this file alone, if it declares
+        no more than then: for answers between two keystrokes."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
-        if directory in self._models or former is None:
+        if directory in self._models or former is None or self._edited[directory] != {path}:
             return self.model(path)
         return former if self._keys(path) <= self._declared[directory].get(path, frozenset()) else self.model(path)
 
@@ -82,7 +83,10 @@ class Checking:
             if not path or directory in model.directories or directory.startswith(f"{folder}/"):
                 del self._models[folder]
                 if path:
-                    self._former[folder] = model
+                    self._former[folder], self._edited[folder] = model, set()
+        for folder, model in self._former.items():
+            if directory in model.directories or directory.startswith(f"{folder}/"):
+                self._edited[folder].add(path)
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module with all that it calls, which takes seconds for large trees; None where it

@@ -67,6 +67,39 @@ _BODIES = {
     "group": "units variables inputs",
 }
 """arguments and blocks that every body of a type may have"""
+MEANINGS = {
+    "for_each": "An instance for each element of a map or of a set of strings, with `each.key` and `each.value`.",
+    "count": "So many instances, with `count.index`.",
+    "depends_on": "Objects that come before this one although it does not refer to them.",
+    "provider": "The provider configuration to use, such as `aws.west`.",
+    "providers": "The provider configurations that the module gets, by the names that it uses.",
+    "source": "The directory, repository or registry address of the module.",
+    "version": "The versions of a module from a registry that fit, such as `~> 4.1`.",
+    "lifecycle": "How the object is replaced, destroyed and compared, and conditions on it.",
+    "create_before_destroy": "A replacement creates the new object before it destroys the former one.",
+    "prevent_destroy": "A plan that would destroy the object is an error.",
+    "ignore_changes": "Arguments whose differences from the configuration are left alone; `all` for all of them.",
+    "replace_triggered_by": "Objects and attributes whose change replaces this object.",
+    "precondition": "A condition that is checked before the object is planned and applied.",
+    "postcondition": "A condition on the object, checked as soon as its values are known.",
+    "validation": "A condition on the value of the variable.",
+    "condition": "An expression that has to be true.",
+    "error_message": "The message if the condition is false.",
+    "dynamic": "A nested block for each element of a collection; its content is in `content`.",
+    "content": "The body of each nested block; the element is in the object with the block's name (or `iterator`).",
+    "iterator": "The name of the object that has `key` and `value` of the element.",
+    "provisioner": "Something to do after the object is created, or before it is destroyed.",
+    "connection": "How provisioners connect to the object.",
+    "moved": "An object has a new address: it stays, and nothing is destroyed.",
+    "removed": "An object is no longer managed; `lifecycle { destroy = false }` keeps it.",
+    "import": "An existing object becomes managed by this configuration.",
+    "check": "Conditions that are reported as warnings and do not stop a plan.",
+    "each": "The element of `for_each` that the instance is for: `each.key` and `each.value`.",
+    "path": "Directories: `path.module`, `path.root` and `path.cwd`.",
+    "terraform": "`terraform.workspace` is the name of the workspace.",
+    "self": "The object that the block belongs to.",
+}
+"""meta-arguments, blocks and names of the language"""
 _ROOTS = {
     "var": "the input variables", "local": "the local values", "module": "the outputs of called modules",
     "data": "the data sources", "each": "each.key and each.value of for_each", "count": "count.index",
@@ -137,13 +170,22 @@ def _block(type: str, detail: str = "", doc: str = "") -> Json:
     return item(type, STRUCT, detail or "block", doc, "", f"{type}{labels} {{\n  $0\n}}")
 
 
+def takes(type: str, name: str) -> bool:
+    """Whether the language itself has such an argument or block in a body of a type."""
+    return name in _BODIES.get(type, "").replace("{}", "").split()
+
+
 def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
     if not place.blocks:
         yield from (_block(type) for type in _TOP.get(kind, "").split())
         return
     outer, inner = place.blocks[0], place.blocks[-1]
     for name in _BODIES.get(inner.type, "").split() if len(place.blocks) == 1 or inner.type not in LABELS else ():
-        yield _block(name[:-2]) if name.endswith("{}") else item(name, KEYWORD, "argument", "", f"{name} = ")
+        yield (
+            _block(name[:-2], "", MEANINGS.get(name[:-2], ""))
+            if name.endswith("{}")
+            else item(name, KEYWORD, "argument", MEANINGS.get(name, ""), f"{name} = ")
+        )
     if outer.type == "module" and len(place.blocks) == 1:
         child = model.child(outer.labels[0]) if outer.labels else None
         for name, decl in sorted(child.variables.items()) if child is not None else ():

@@ -15,7 +15,15 @@ from planner.language.config.model import Expr, ResourceDecl
 from planner.language.functions.protocol import Function
 from planner.language.syntax.body import Attribute, Block
 from planner.language.syntax.nodes import Call, GetAttr, Literal, Traversal
-from planner.workflows.editor.completion import MODES, attribute_detail, schema_of, signature_text, type_at
+from planner.workflows.editor.completion import (
+    MEANINGS,
+    MODES,
+    attribute_detail,
+    schema_of,
+    signature_text,
+    takes,
+    type_at,
+)
 from planner.workflows.editor.cursor import BlockHeader, place_at
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, target_at
@@ -149,6 +157,8 @@ def _of_node(
         if offset <= node.name_end:
             schema = schema_of(model, _around(blocks)) if blocks else None
             attribute = schema.attributes.get(node.name) if schema is not None else None
+            if attribute is None and blocks and takes(blocks[-1].type, node.name) and node.name in MEANINGS:
+                return _code(node.name, MEANINGS[node.name]), node.start, node.name_end
             return (_of_attribute(node.name, attribute), node.start, node.name_end) if attribute is not None else None
     elif isinstance(node, Block):
         return _of_block(model, node, blocks, offset)
@@ -173,12 +183,17 @@ def _of_block(model: Model, block: Block, blocks: list[Block], offset: int) -> t
             required = sorted(name for name, one in schema.attributes.items() if one.required)
             needs = f"required: {', '.join(f'`{name}`' for name in required)}" if required else ""
             return _code(head, schema.description, needs), block.start, block.header_end
+    if block.type in MEANINGS:
+        return _code(block.type, MEANINGS[block.type]), block.start, block.header_end
     return "", block.start, block.header_end
 
 
 def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) -> tuple[str, int, int] | None:
     """The attribute that a step of a reference names."""
     names = [node.root]
+    first = node.steps[0].end if node.steps else node.root_end
+    if node.root in ("each", "count", "path", "terraform", "self") and offset <= first:
+        return _code(node.root, MEANINGS[node.root]), node.start, first
     for step in node.steps:
         names.append(step.name if isinstance(step, GetAttr) else f"[{step.key}]")
         if step.start < offset <= step.end and isinstance(step, GetAttr):

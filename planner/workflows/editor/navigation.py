@@ -22,6 +22,10 @@ KINDS = {
 _MOST = 1000
 """symbols of an answer"""
 _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
+_WORD = re.compile(r"[\w-]*")
+_STEPS = re.compile(r"(?:\.[\w*-]+|\[[^\[\]\n]*\])+")
+_LONGEST_STEPS = 300
+"""characters of the steps after the name of an object"""
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
 """the new texts of ranges of files, by path, with offsets in code points"""
 
@@ -90,6 +94,8 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
+    if inner := list(_inner(workspace, path, offset)):
+        return _locations(workspace, inner)
     for symbol in workspace.symbols(path).symbols:
         if symbol.block == "module" and symbol.start <= offset <= symbol.end:
             below = workspace.module_directory(os.path.dirname(path), symbol.name)
@@ -100,6 +106,28 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
                 names.sort(key=lambda name: not os.path.basename(name).startswith("main."))
                 return _locations(workspace, [(name, 0, 0) for name in names[:1]])
     return []
+
+
+def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
+    """Where an attribute of an object is declared whose reference is at an offset, as far as its declaration names it:
+    the `b` of `var.a.b` in the type of the variable."""
+    text = workspace.document(path).text
+    end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
+    near = (use for use in workspace.symbols(path).mentions if use.end < offset <= use.end + _LONGEST_STEPS)
+    use = max(near, key=lambda one: one.end, default=None)
+    if use is None or not _STEPS.fullmatch(text, use.end, end):
+        return
+    target = resolved(workspace, workspace.directory_of(path), use.key)
+    names = re.findall(r"\.([A-Za-z_][\w-]*)", text[use.end : end])
+    for place, symbol in declarations(workspace, target) if target is not None else ():
+        whole = workspace.document(place).text
+        start, stop = symbol.name_start, symbol.name_end
+        for name in names:
+            match = re.compile(rf"(?<![\w.-]){re.escape(name)}(?=\s*[=:])").search(whole, stop, symbol.end)
+            if match is None:
+                break
+            start, stop = match.span()
+        yield place, start, stop
 
 
 def references(workspace: Workspace, path: str, offset: int, with_declaration: bool) -> list[Json]:

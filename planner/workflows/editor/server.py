@@ -105,7 +105,7 @@ async def _scan() -> None:
 async def _did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     item = params.text_document
     path = workspace.opened.put(item.uri, TextDocument(item.text, item.version))
-    schedule.changed_file(path, 0)
+    schedule.changed_file(path, DELAY)  # the questions of an editor about a new document come first
     _plan_soon(path, is_first=True)
 
 
