@@ -38,7 +38,7 @@ resource "terraform_data" "secret" {
   input = sensitive("s3cret")
 }
 resource "terraform_data" "json" {
-  input            = jsonencode({ a = [1] })
+  input            = jsonencode({ a = [1], b = null, c = "of ${terraform_data.network.id}!" })
   triggers_replace = "{ \\"b\\": 1 }"
 }
 resource "terraform_data" "kept" {
@@ -71,6 +71,8 @@ resource "terraform_data" "plain" {
 ---
   input = jsonencode({
     a = [1]
+    b = null
+    c = "of ${terraform_data.network.id}!"
   })
   triggers_replace = "{ \\"b\\": 1 }"
 ---

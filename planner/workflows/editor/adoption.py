@@ -45,7 +45,6 @@ _WIDE = 80
 _PREFERRED = ("id", "arn", "self_link", "name")
 _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 """attributes whose values identify an object"""
-_NULL_LINE = re.compile(r"(?m)^[ ]*[\w-]+[ ]*=[ ]*null\n")
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
@@ -303,7 +302,7 @@ class _Adoption:
         hidden = {name: schema for name, schema in chosen.items() if _is_hidden(schema, value.get(name))}
         shown = {name: schema for name, schema in chosen.items() if name not in hidden}
         text = attributes_text(one.type, one.provider, evolve(one.schema, attributes=shown), value)
-        text = _NULL_LINE.sub("", text)
+        text = with_edits(text, _null_lines(text))
         body = _body(text)
         arguments = {n: text[a.expr.start : a.expr.end] for n, a in body.attributes.items()}
         for name in one.verbatim & {*arguments}:
@@ -335,6 +334,12 @@ class _Adoption:
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
         """The blocks with references to objects in the place of their values."""
         known = self._values(False)
+        parts = {
+            value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])
+            for value, every in known.items()
+            if len(value) >= 2 * _LONG and (hits := [hit for hit in every if _identifies(hit)])
+            if len({hit[:2] for hit in hits}) == 1
+        }
         edges: dict[str, set[str]] = {}
         repeated = {value for (_, value), number in self._counts(blocks).items() if number >= _REPEATED}
         for key, text in blocks.items():
@@ -347,6 +352,11 @@ class _Adoption:
                     if hit[0] != key and (_identifies(hit) or (hit[0] in depends_on and literal.value not in repeated))
                 ]
                 hits = [hit for hit in hits if hit[3]] or hits
+                if not hits:
+                    for start, end, base, target in _inside(text, literal, parts):
+                        if target != key and not _leads(edges, target, key):
+                            changes.append((start, end, f"${{{base}}}"))
+                            edges.setdefault(key, set()).add(target)
                 if len({hit[:2] for hit in hits}) != 1 or _leads(edges, hits[0][0], key):
                     continue
                 target, base = hits[0][:2]
@@ -471,6 +481,28 @@ def _body(text: str) -> NativeBody:
     body, _, _ = load_text(text.encode(), "adopted.tf", keep=False)
     assert isinstance(body, NativeBody)  # text that was made here
     return body
+
+
+def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> Iterator[tuple[int, int, str, str]]:
+    """The places in a quoted string that have the identifier of an object: with the reference, and the resource."""
+    source, end = text[literal.start : literal.end], 0
+    hits = sorted((source.find(value), -len(value), value) for value in parts if value in source)
+    for at, _, value in hits if source.startswith('"') else ():
+        if at >= end:
+            end = at + len(value)
+            yield literal.start + at, literal.start + end, *parts[value]
+
+
+def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
+    """The edits that remove arguments of nested blocks which are null."""
+    blocks = list(_body(text).blocks)
+    while blocks:
+        body = blocks.pop().body
+        if isinstance(body, NativeBody):
+            blocks += body.blocks
+            for one in body.attributes.values():
+                if isinstance(one.expr, Literal) and one.expr.value.__class__ is Null:
+                    yield text.rfind("\n", 0, one.start) + 1, text.find("\n", one.end) + 1, ""
 
 
 def _strings(body: NativeBody) -> Iterator[Literal]:
