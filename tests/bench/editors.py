@@ -1,9 +1,9 @@
 """The language server on a repository, next to another one: `python tests/bench/editors.py REPOSITORY [FILE...]`.
 
-FILE are configuration files in the repository that are opened (without any: files of the largest modules). Prints for each
-server, as Markdown: the time from its start to the first completion and to the first diagnostics, completion, diagnostics
-after an edit that refers to an undeclared variable and after its removal, the symbols of the workspace, and the memory
-of the process. The variable OTHER_SERVER has the command of another server, such as `tofu-ls serve`. Nothing is written.
+FILE are configuration files in the repository that are opened (without any: files of the largest modules). Prints for
+each server, as Markdown: the time from its start to the first completion and to the first diagnostics, completion,
+diagnostics after an edit that refers to an undeclared variable and after its removal, the symbols of the workspace, and
+the memory of the process. OTHER_SERVER has the command of another server, such as `tofu-ls serve`. Nothing is written.
 """
 
 from __future__ import annotations

@@ -79,6 +79,11 @@ def test_completion(editor: Editor, policies: Path) -> None:
     found = _labels(rules, 'deny("x", A, "y") :- stays(A, "terraform_data"), planned(A, "in')
     assert list(found) == ["input"]
     assert "terraform_data" in _labels(rules, 'deny("x", A, "y") :- stays(A, "terr')
+    for relation in ("replace_path", "unknown_after", "sensitive_at", "json_value"):
+        line = f'deny("x", B, "y") :- stays(B, "terraform_data"), planned(A, "id", _), {relation}(B, "trig'
+        assert list(_labels(rules, line)) == ["triggers_replace"], relation
+    rules.change('deny("x", A, "y") :- stays(A, "terraform_data"), replace_path(A, "trigger").\n')
+    assert any("terraform_data has no trigger" in message for message in rules.messages())
 
 
 def test_documentation_declarations_and_references(editor: Editor, policies: Path) -> None:

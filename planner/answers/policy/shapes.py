@@ -56,6 +56,8 @@ class Shapes(Protocol):
 
 READERS = VALUES | {"prior"}
 """the relations whose first columns are address and path; `configured` and `planned` end with the value"""
+PATHS = READERS | {"replace_path", "unknown_after", "unknown_because", "sensitive_at", "json_value", "json_part"}
+"""the relations that begin with the address of an object and a path in it"""
 _AT = frozenset(("planned", "configured", "prior"))
 _CONTAINERS = (ListType, SetType, MapType, TupleType, ObjectType)
 _STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -130,7 +132,7 @@ class _Misfits:
     def find(self) -> Iterator[Diagnostic]:
         yield from self._no_types()
         for atom, _ in atoms(self.rule.body):
-            if atom.predicate not in READERS or not isinstance(atom.arguments[0], RuleVariable):
+            if atom.predicate not in PATHS or not isinstance(atom.arguments[0], RuleVariable):
                 continue
             path = constant_path(self.rule, atom.arguments[1])
             objects = {t: self.shapes(*t) for t in self.types.get(atom.arguments[0].name, ())}

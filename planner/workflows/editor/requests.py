@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from planner.answers.policy.shapes import READERS, Shapes, paths
+from planner.answers.policy.shapes import PATHS, Shapes, paths
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Span
 from planner.language.syntax.rule_parse import parse_rules, tables, tokens_of
@@ -14,7 +14,7 @@ from planner.language.syntax.rule_syntax import CaseSyntax, Declaration, RuleSyn
 from planner.workflows.editor.rule_index import Book, IndexedRelation, functions, signature
 
 _TYPE = re.compile(r'\b(?:change|stays)\(\s*([A-Z_]\w*)\s*,\s*"([^"]*)"')
-_FIRST = re.compile(r"\b(?:planned|configured|prior|part|size_of)\(\s*([A-Z_]\w*)")
+_MODES = {"data_value": "data"}
 
 
 @frozen
@@ -34,7 +34,8 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
     at = cursor_at(text, offset)
     relation = book.relations.get(at.relation)
     if at.is_in_text:
-        return list(_within_text(book, at, relation, shapes))
+        subject = re.findall(rf"\b{re.escape(at.relation)}\(\s*([A-Z_]\w*)", text[:offset]) if at.relation else []
+        return list(_within_text(book, at, relation, shapes, subject[-1] if subject else ""))
     if at.kind == "COMMENT":
         return []
     if text[:offset].rpartition("\n")[2].strip().startswith((".", "@")):
@@ -60,8 +61,9 @@ def _placeholders(relation: IndexedRelation) -> Iterator[str]:
 
 
 def _within_text(
-    book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes]
+    book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes], subject: str
 ) -> Iterator[Choice]:
+    """What may be in a string; `subject` is the variable in the first column of the relation."""
     if relation is None:
         return
     for word in book.words(relation, at.column):
@@ -69,12 +71,11 @@ def _within_text(
     if relation.columns[at.column][0] == "type" and relation.name in ("change", "stays", "resource"):
         names = {name for mode in ("managed", "data") for name in shapes().types(mode)}
         yield from (Choice(name, "word", "resource type") for name in sorted(names) if name.startswith(at.typed))
-    if relation.name in READERS and at.column == 1:
-        types = dict(_TYPE.findall(at.statement))
-        address = next((name for name in _FIRST.findall(at.statement) if name in types), None)
-        shape = shapes()("managed", types[address]) if address is not None else None
-        if shape is not None and address is not None:
-            yield from (Choice(path, "path", types[address]) for path in paths(shape) if path.startswith(at.typed))
+    if (relation.name in PATHS or relation.name in _MODES) and at.column == 1:
+        type = dict(_TYPE.findall(at.statement)).get(subject, "")
+        shape = shapes()(_MODES.get(relation.name, "managed"), type) if type else None
+        if shape is not None:
+            yield from (Choice(path, "path", type) for path in paths(shape) if path.startswith(at.typed))
 
 
 def _directives() -> Iterator[Choice]:
