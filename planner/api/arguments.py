@@ -22,12 +22,12 @@ def expect(name: str, value: object, kinds: Any, words: str) -> None:
 
 
 def absolute(name: str, given: Any) -> str:
-    """The path of an argument, made absolute. Raises Failure for what is not a path."""
+    """The path of an argument, made absolute. Raises Failure if it is not a path."""
     return os.path.abspath(path(name, given))
 
 
 def path(name: str, given: Any) -> str:
-    """The path of an argument. Raises Failure for what is not a path."""
+    """The path of an argument. Raises Failure if it is not a path."""
     expect(name, given, (str, os.PathLike), "a path")
     return text(name, os.fsdecode(given))
 

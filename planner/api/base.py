@@ -1,4 +1,4 @@
-"""Calls about a configuration: their options, and the surroundings that they are made in."""
+"""Calls about a configuration: their options and their environment."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Work:
 
 
 def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    """The value. Raises Failure, with all problems, when there is none or one of them is an error."""
+    """The value. Raises Failure with all problems if there is no value, or if one problem is an error."""
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value
@@ -74,6 +74,6 @@ def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnost
 
 
 def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems, which are warnings. Raises Failure when one is an error."""
+    """The problems, which are warnings. Raises Failure if one is an error."""
     require(True, problems)
     return problems

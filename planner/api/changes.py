@@ -31,11 +31,10 @@ class Change:
     `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
     object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
     it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
-    it does not exist; what is sensitive in one of them is so in both, and a string that equals a sensitive one of the
-    plan is sensitive, too (a provider may copy it, as terraform_data does). `unknown` and `sensitive` are the paths of
-    such parts of `after`; `forces_replacement` those of the arguments that cannot be changed in place. A pickled one
-    has its explanation with it.
-    """
+    it does not exist; a part that is sensitive in one of them is sensitive in both, and a string that equals a
+    sensitive one of the plan is sensitive, too (a provider may copy it, as terraform_data does). `unknown` and
+    `sensitive` are the paths of such parts of `after`; `forces_replacement` those of the arguments that cannot be
+    changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -76,8 +75,8 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """Why it changes: root causes, the chain, and whether that is certain. Those of all changes of the plan are
-        computed together, at the first question. Raises Failure."""
+        """Why the object changes: root causes, the chain, and whether they are certain. Those of all changes of the
+        plan are computed together, at the first question. Raises Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -191,12 +190,12 @@ def _source(configuration: str) -> str:
 
 
 def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """The objects that do not stay as they are, or are imported."""
+    """The objects that change or are imported."""
     return tuple(change for change in objects if change.action != NO_OP or change.import_id)
 
 
 def current_object(objects: Sequence[Change], address: str) -> Change:
-    """The current object at an address. Raises KeyError when there is none."""
+    """The current object at an address. Raises KeyError if there is none."""
     for change in objects:
         if change.address == address and not change.deposed:
             return change

@@ -83,7 +83,7 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings of the configuration by itself; empty when it is valid. Raises no Failure for these."""
+        """Errors and warnings of the configuration by itself; empty if it is valid. Raises no Failure for these."""
         return tuple(Validation(self.options).problems())
 
     def plan(
@@ -109,7 +109,7 @@ class Configuration(Installation, States, Workspaces):
         addresses. Without `refresh` objects are taken as the state has them; `minimal_refresh` reads only those that
         are about to change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is the
         git revision whose configuration changes are explained by. `parallelism` bounds the concurrent operations of
-        providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, when there is an error. The
+        providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The
         state is locked meanwhile, so that plans with one state wait for each other as long as `lock_timeout` and
         then fail; `lock=False` lets them run at once. An exception of `on_event` stops the plan and is raised."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
@@ -157,7 +157,7 @@ class Configuration(Installation, States, Workspaces):
         return Graph.of(Questions(self.options).built_graph(kind))
 
     def state(self) -> State:
-        """The state of the workspace; an empty one if there is none yet. Raises Failure when it cannot be read."""
+        """The state of the workspace; an empty one if there is none yet. Raises Failure if it cannot be read."""
         return _state(self.stored_state()[0])
 
     def _commit(self, revision: str) -> str:
@@ -184,14 +184,13 @@ def load(
 ) -> Configuration:
     """The configuration in a directory.
 
-    `variables` are values of root variables as Python data, which win over all others; `var_files` are files with
-    values, as of -var-file, relative to the directory. TF_VAR_ variables and the files that are loaded automatically
-    count as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories with
-    rules of your own (`.planner/rules` of the directory otherwise). `state` is a state file to use instead of the
-    configured one, and `mocked` providers make objects up instead of calling a service: both are for tests. Raises
-    Failure for a value that the language does not have, and when a file cannot be read; what is wrong in the
-    configuration is found by validate and plan.
-    """
+    `variables` are values of root variables as Python data, which take precedence over all others; `var_files` are
+    files with values, as of -var-file, relative to the directory. TF_VAR_ variables and the files that are loaded
+    automatically count as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are
+    directories with rules of your own (`.planner/rules` of the directory otherwise). `state` is a state file to use
+    instead of the configured one, and `mocked` providers make objects up instead of calling a service: both are for
+    tests. Raises Failure for a value that the language does not have, and when a file cannot be read; errors in the
+    configuration are found by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:

@@ -26,8 +26,8 @@ from planner.operations.judge_documents import read_document
 
 @frozen(eq=False)
 class PlanDocument:
-    """A plan as another program wrote it. It has changes, outputs and drift as a Plan has, without causes: what it was
-    made from is not in it."""
+    """A plan of another program. It has changes, outputs and drift like a Plan, but no causes, because it does not
+    contain its inputs."""
 
     path: str
     document: Mapping[str, Any] = field(repr=False)
@@ -57,7 +57,7 @@ class PlanDocument:
         return Counts(add, update, remove, sum(bool(c.import_id) for c in managed), forget)
 
     def change(self, address: str) -> Change:
-        """The change of the current object at an address. Raises KeyError when the plan has no such object."""
+        """The change of the current object at an address. Raises KeyError if the plan has no such object."""
         return current_object(self.objects, address)
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:

@@ -29,7 +29,7 @@ from planner.logic.programs.actions import Counts
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
-    """The JSON document that a command prints. Raises Failure when it prints none."""
+    """The JSON document that a command prints. Raises Failure if it prints none."""
     command = [sys.executable, "-P", "-m", "planner", *words]  # -P: nothing is imported from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
@@ -239,7 +239,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for what is not one; an option would be one of the command."""
+    """The words that select units. Raises Failure for other words; an option would be taken as one of the command."""
     for word in words:
         if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))

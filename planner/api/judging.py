@@ -47,9 +47,8 @@ def judge(
     state; without one, a plan is made of the configuration in `directory`. `policies` are directories, files and packs
     (relative to `directory`) and builtin:NAME; Python files judge no documents. The policies of the directory
     (.planner/policies, .planner/policy.toml) and of the organisation are used as always. Nothing is printed, and
-    nothing but a plan of one's own touches providers. Raises Failure, whose `diagnostics` are the problems of the
-    document or the policies.
-    """
+    providers are only called if a plan is made. Raises Failure, whose `diagnostics` are the problems of the document or
+    the policies."""
     from planner.api.plan import Judged
     from planner.api.policies import all_policies
     from planner.api.session import session

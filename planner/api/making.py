@@ -1,5 +1,5 @@
-"""Plans as they come: made, read from files, judged, saved and applied, with their diagnostics and where they failed
-half-way. Plan and Configuration are made of these calls, and so are the commands that show plans and prompt."""
+"""Plans that may be incomplete: made, read from files, checked, saved and applied, with their diagnostics and their
+point of failure. Plan and Configuration are made of these calls, and so are the commands that show plans and prompt."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class Making(Work):
-    """Calls that make plans and apply them. Errors are in the diagnostics of what they return."""
+    """Calls that make plans and apply them. Errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
-        """A plan as far as it came. With `to_apply` the state stays locked until `release`."""
+        """A plan, possibly incomplete. With `to_apply` the state stays locked until `release`."""
         from planner.operations.plan import plan
 
         with self._session():
@@ -62,7 +62,7 @@ class Making(Work):
             return sign(self.options, path, key, expires)
 
     def check_signatures(self, path: str) -> Approval:
-        """The approval of a saved plan by the keys that the options demand. Raises Failure when signatures are
+        """The approval of a saved plan by the keys that the options demand. Raises Failure if signatures are
         missing."""
         from planner.operations.signature_check import approved_file
 
@@ -95,18 +95,18 @@ class Making(Work):
                 planned = answer.complete
                 problems += [
                     evolve(one, severity="warning") for one in answer.diagnostics if one not in problems
-                ]  # the drift is known, whatever the plan comes to
+                ]  # the drift is known even if the plan fails
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. The state is saved as far as it came, whatever happens."""
+        """Apply a plan. The state so far is saved in any case."""
         from planner.operations.apply import apply
 
         with self._session():
             return apply(self.options, planned, hooks)
 
     def refresh(self, hooks: Hooks) -> Applied:
-        """Read all managed objects, and record in the state what they are now."""
+        """Read all managed objects, and record their present values in the state."""
         from planner.operations.apply import refresh
 
         with self._session():
@@ -166,7 +166,7 @@ def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None
 
 
 def saved_review(made: MadePlan[Any], path: str) -> Any:
-    """The review in the file of a plan, unchecked; None where there is none."""
+    """The review in the file of a plan, unchecked; None if there is none."""
     from planner.answers.documents.plan_file import read_review
 
     return read_review(path, made.loaded.encryption.plan)

@@ -293,7 +293,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool; what is wrong is an answer, too."""
+    """The answer of a tool; problems are answers, too."""
     try:
         return await in_thread(work)
     except Failure as failure:
@@ -355,7 +355,7 @@ def _bounded(document: Answer, total: int, what: str) -> Answer:
 
 
 def _plain(value: Any, secrets: Iterable[str]) -> Any:
-    """A value as JSON has it: what is sensitive or unknown as the words for it."""
+    """A value for JSON, with sensitive and unknown parts replaced by words."""
     if isinstance(value, dict):
         return {name: _plain(item, secrets) for name, item in value.items()}
     if isinstance(value, list):

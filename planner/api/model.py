@@ -167,7 +167,7 @@ class Rows(Sequence[tuple[Any, ...]]):
 @frozen
 class Vertex:
     """A vertex of a graph. `kind` is what it does (resource, variable, provider, ...), `module` the module that it
-    belongs to ("" for the root), `object` the address in its module of what it is about."""
+    belongs to ("" for the root), `object` the address of its object within the module."""
 
     name: str
     kind: str

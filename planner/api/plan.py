@@ -82,8 +82,8 @@ class Comparison:
 
 
 class Plan:
-    """A plan. It is never changed; questions about it are answered from what it was made from, without planning again
-    (fixes and what_if plan again). Methods may be called from any thread, one at a time."""
+    """A plan. It is never changed; questions about it are answered from its inputs, without planning again (except by
+    fixes and what_if). Methods may be called from any thread, one at a time."""
 
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
         self._made = made
@@ -124,7 +124,7 @@ class Plan:
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
-        """The objects that are not as they were recorded: `before` is the state, `after` what was read."""
+        """The objects that differ from the state: `before` is the recorded object, `after` the one that was read."""
         with self._session():
             return tuple(map(self._change, self._forms[1]))
 
@@ -137,7 +137,7 @@ class Plan:
         )
 
     def change(self, address: str) -> Change:
-        """The change of the current object at an address. Raises KeyError when the plan has no such object."""
+        """The change of the current object at an address. Raises KeyError if the plan has no such object."""
         return current_object(self.objects, address)
 
     # ---------------------------------------------------------------- why
@@ -151,12 +151,12 @@ class Plan:
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Why something does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A", "B")')`,
-        `why_not("deny", CODE, ADDRESS)`. Raises Failure where it does hold."""
+        `why_not("deny", CODE, ADDRESS)`. Raises Failure if it does hold."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
         """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
-        again with each, without refreshing what was read. Raises Failure where it does not hold."""
+        again with each, without refreshing what was read. Raises Failure if it does not hold."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._asking(policies).removals(words)
@@ -275,7 +275,7 @@ class Plan:
         """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
         happens: after a KeyboardInterrupt, or an exception of `on_event`, what runs comes to its end, nothing new
         starts, the state is saved, and the exception is raised. A plan that policies of the directory deny is refused,
-        and so is one whose state has changed or that was applied. Raises Failure when anything failed, and
+        and so is one whose state has changed or that was applied. Raises Failure if anything failed, and
         UnsavedStateError when the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
@@ -411,7 +411,7 @@ class Judged(Plan):
 
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
-    """The limits that addresses name. Raises Failure for what is not an address, and for targets with excludes."""
+    """The limits that addresses name. Raises Failure for an invalid address, and for targets with excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
         detail = "A plan can be limited by targets or by exclusions, not by both."

@@ -111,7 +111,7 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """The function that gives the rule files of the Python files among words, for a plan; None when there are none.
+    """The function that returns the rule files for the Python files among words, for a plan; None if there are none.
     The files are run when a plan is judged; that may raise Failure."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
@@ -229,7 +229,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """The denials of a policy that used unknown values; where it denies an object itself, a test is none."""
+    """The denials of a policy because it used unknown values; a mere test does not count if the policy denies the object
+    itself."""
     return [
         (address, f"It cannot be decided before the apply: {what}")
         for (address, what), is_used in uses.items()
@@ -238,7 +239,7 @@ def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
 
 
 def _check_finding(row: Any, cells: tuple[Any, ...]) -> None:
-    """Raises TypeError for what is not (address, message)."""
+    """Raises TypeError if the row is not (address, message)."""
     if len(cells) != 2 or not all(isinstance(cell, str) for cell in cells):
         raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield (address, message), two strings")
 

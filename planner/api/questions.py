@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.operations.what_if import PlanComparison
 
 Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
-"""a document, None where there is none; and diagnostics"""
+"""a document, None if there is none; and diagnostics"""
 
 
 @frozen(eq=False)

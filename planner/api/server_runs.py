@@ -12,10 +12,10 @@ from planner.world.state.remote.runs import SavedRun
 
 
 class ServerRuns(Work):
-    """Calls about runs on the server. Errors are in the diagnostics of what they return."""
+    """Calls about runs on the server. Errors are among the returned diagnostics."""
 
     def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-        """Plan, or plan and apply. `save_to`: a file that is going to name the run."""
+        """Plan, or plan and apply. `save_to`: the file that will name the run."""
         with self._session():
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 

@@ -1,4 +1,4 @@
-"""The surroundings of a call: nothing that it does is seen by other calls in the same process.
+"""The environment of a call, which is isolated from other calls in the same process.
 
 The command line has a process to itself: its directory, its interrupts and its recursion limit are the process's. A
 call of the library has a directory, a request to stop and a record of files of its own, each in a context variable that
@@ -123,7 +123,7 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
 
 class _Limits:
     """The interpreter's limits for nested calls and long numbers, which belong to the process: they are raised while
-    calls run, and are what they were afterwards."""
+    calls run, and restored afterwards."""
 
     def __init__(self) -> None:
         self._lock = Lock()

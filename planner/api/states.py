@@ -50,7 +50,7 @@ class States(Work):
             return usable(show.outputs(self.options))
 
     def verify_state(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-        """The state file, its backup and the journal, and what is wrong with each."""
+        """The state file, its backup and the journal, and the problems of each."""
         with self._session():
             diagnostics = Diagnostics()
             with diagnostics.until_an_error():
@@ -106,7 +106,7 @@ class States(Work):
             return usable(state_replace_provider(self.options, old, new, dry_run=dry_run))
 
     def pull_state(self) -> tuple[bytes, list[Diagnostic]]:
-        """The state file, decrypted; empty when there is none."""
+        """The state file, decrypted; empty if there is none."""
         from planner.operations.state_edit import state_pull
 
         with self._session():
@@ -123,8 +123,8 @@ class States(Work):
             return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
-        """The journals of interrupted operations, with what is wrong with them (errors, too); with `discard` none
-        counts afterwards."""
+        """The journals of interrupted operations, with their problems (errors, too); with `discard` they are ignored
+        afterwards."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)

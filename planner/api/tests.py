@@ -65,7 +65,7 @@ def run_tests(
     stop: Stop | None = None,
 ) -> TestReport:
     """Run the test files of a module, one after the other. `filters` are names of files; all run without any. Runs that
-    apply make real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure when the
+    apply make real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure if the
     module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 

@@ -1,9 +1,8 @@
 """Unknown values in Python policies: every use of one makes the policy undecided.
 
 A value that is known only after apply refuses each operation by UndecidedError, and the use is recorded: a policy that
-catches the exception is undecided all the same. An object does not notice `is` and `match`, so a file of policies is
-compiled with calls in their place. Modules that it imports are not.
-"""
+catches the exception is still undecided. An object does not notice `is` and `match`, so a file of policies is compiled
+with calls in their place. Modules that it imports are not."""
 
 from __future__ import annotations
 
@@ -134,7 +133,7 @@ class _Identity(ast.NodeTransformer):
             call = ast.Call(ast.Name(_SAME, ast.Load()), [node.left, node.comparators[0]], [])
             made = call if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), call)
             return ast.copy_location(made, node)
-        # a chain: each part is evaluated once, so those that `is` compares are checked where they stand
+        # a chain: each part is evaluated once, so the operands of `is` are checked in place
         node.left = self._checked_part(node.left)
         node.comparators = [self._checked_part(part) for part in node.comparators]
         return node
@@ -158,7 +157,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _decided(value: Any) -> Any:
-    """The value. Raises UndecidedError when it, or a part of it, is not known."""
+    """The value. Raises UndecidedError if it, or a part of it, is not known."""
     kind = type(value)
     if kind is Undecidable:
         raise UndecidedError(value.note())

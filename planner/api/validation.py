@@ -1,4 +1,4 @@
-"""A configuration by itself: what is wrong with it."""
+"""The validation of a configuration by itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Validation(Work):
-    """Calls that need nothing but the configuration."""
+    """Calls that need only the configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
         """Errors and warnings of the configuration; with a directory of test files ("": the usual one) of these,
@@ -28,8 +28,8 @@ class Validation(Work):
             return validate_with_tests(self.options, test_directory)
 
     def variables(self) -> tuple[list[VariableReport], list[Diagnostic]]:
-        """The input variables of the root module by name: values, where they come from, and what reads them; and what
-        is wrong with the values. Raises Failure when the configuration cannot be read."""
+        """The input variables of the root module by name: values, their sources and their uses; and the problems of the
+        values. Raises Failure if the configuration cannot be read."""
         from planner.operations.variables import report_variables
 
         with self._session():

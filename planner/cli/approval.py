@@ -40,7 +40,7 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
 
 
 def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer to a question, without blanks around it; `hidden`: the input is not shown. Raises Failure when
+    """The answer to a question, without blanks around it; `hidden`: the input is not shown. Raises Failure if
     prompting is not possible."""
     if not may_ask:
         raise Failure(
@@ -57,7 +57,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
         terminal.stdout.flush()
         answer = _line(terminal)
     if hidden or not terminal.interactive:
-        terminal.out()  # else the reader's own line break did this
+        terminal.out()  # otherwise the user's own line break ended the line
     if not answer:
         raise Failure(
             error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
@@ -66,7 +66,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls, with a prompt for variables that have no value, where that is allowed."""
+    """The calls, with prompts for variables without values if that is allowed."""
     if not may_ask:
         return calls
 

@@ -7,7 +7,7 @@ from planner.workflows.batch.model import FinishedUnit, Share, units_text
 from planner.workflows.batch.schedule import BatchListener
 
 SHOWN = 10
-"""units that are named where more are meant"""
+"""most units that are named of many"""
 STYLES = {
     "changes": ("yellow",),
     "incomplete": ("cyan",),
@@ -23,7 +23,7 @@ STYLES = {
 
 
 class BatchLines(BatchListener):
-    """A line for each unit that begins to be run and each that ends."""
+    """Prints a line when a unit begins and when it ends."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         self.terminal, self.show = terminal, show
@@ -45,7 +45,7 @@ class BatchLines(BatchListener):
 
     def finish_unit(self, done: FinishedUnit) -> None:
         if done.reused:
-            return  # nothing was run; the table has it
+            return  # nothing was run; the table shows the unit
         shown = done.result.text if self.show and done.result is not None else ""
         self.say("\n".join(filter(None, (line(done, self.terminal), shown))))
 

@@ -26,7 +26,7 @@ AROUND = (
     Flag("varset-dir", "string", "The directory with variable sets of stacks (varsets).", value="DIR"),
     Flag("upstream", "list", "The directory of an upstream stack. May be repeated.", value="ADDRESS=DIR"),
 )
-"""replacements for services, for stacks"""
+"""replacements for services of stacks"""
 SELECT = (
     Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
     Flag("tag", "list", "Select only units with this tag. May be repeated.", value="TAG"),
@@ -156,7 +156,7 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """The policies for each unit, the overridden codes and the reason. Raises UsageError."""
-    if arguments.get("policy-override") is None:  # `batch policy -policy` is about all units together
+    if arguments.get("policy-override") is None:  # for `batch policy`, -policy names policies about all units together
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["override-reason"].strip()
     if overrides and not reason:

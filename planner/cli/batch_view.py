@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
-"""units: of more, the table has no row for those that are unchanged"""
+"""number of units above which the table has no rows for unchanged ones"""
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
-    """The listener that shows the progress of a batch: none with -json, a live table on a terminal, else lines."""
+    """The listener that shows the progress of a batch: none with -json, a live table on a terminal, otherwise lines."""
     if arguments["json"]:
         return BatchListener()
     show = bool(arguments.get("show"))
@@ -41,13 +41,13 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the result of a batch and write the reports; the exit code."""
+    """Show the result of a batch and write the reports; returns the exit code."""
     document = report_json(report, is_brief(arguments))
     return conclude_with(document, report, arguments, terminal)
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Conclude with an existing document; `report` has the diagnostics and the result."""
+    """Like `conclude`, with an existing document; `report` has the diagnostics and the result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -60,7 +60,7 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether units were removed and their objects still exist, or this is unknown."""
+    """Whether removed units still have, or may have, objects."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
@@ -88,7 +88,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print the errors last, where they are seen, with the units that wait because of them."""
+    """Print the errors last, so that they are noticed, with the units that wait because of them."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -102,7 +102,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
-    """The units that were skipped, by the unit that all of it began with, in the order of the report."""
+    """The skipped units, by the unit that is the first cause, in the order of the report."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
     result: dict[str, list[str]] = {}
     for name in because:
@@ -115,7 +115,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's runners, annotate the lines of a change with their diagnostics."""
-    analysis = getattr(report, "analysis", None)  # what is joined was annotated by the jobs
+    analysis = getattr(report, "analysis", None)  # joined parts were annotated by their jobs
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -173,12 +173,12 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory that a unit's files are in, relative to the fleet's; those of a deployment are in the stack's."""
+    """The directory of a unit's files, relative to the fleet's; for a deployment, that of the stack."""
     return "" if "about" in document else unit.get("folder", "")
 
 
 def diagnostic_text(unit: str, folder: str, diagnostic: dict[str, Any], terminal: Terminal) -> str:
-    """A diagnostic of a unit, which comes from another process as data."""
+    """A diagnostic of a unit, received as data from another process."""
     is_error = diagnostic["severity"] == "error"
     paint = terminal.error_paint if is_error else terminal.paint
     title = paint("Error: " if is_error else "Warning: ", "bold", "red" if is_error else "yellow")
@@ -233,7 +233,7 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 
 def _for_owner(path: str, flags: int) -> int:
-    """Open a file with values, for the user alone."""
+    """Open a file with values that only the user can read."""
     return os.open(path, flags, 0o600)
 
 
@@ -245,7 +245,7 @@ def _kept_text(document: dict[str, Any], report: Any) -> str:
 
 
 def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -> dict[str, Any] | None:
-    """The review of the fleet, where one is wanted."""
+    """The review of the fleet, if requested."""
     analysis = getattr(report, "analysis", None)
     subject = Review(arguments, "batch", directory=analysis.fleet.root if analysis is not None else ".").subject
     if subject is None:
@@ -264,8 +264,8 @@ def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
 
 
 def texts(report: Any) -> dict[str, str]:
-    """The output of the units' runs, where requested."""
-    done = getattr(report, "done", {})  # what is joined has no texts
+    """The output of the units' runs, if requested."""
+    done = getattr(report, "done", {})  # joined parts have no texts
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
@@ -277,12 +277,12 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
     return grounds(analysis) if analysis is not None else {}
 
 
-# The present work of a batch, as a table at the foot of a terminal that is drawn anew in place; finished units scroll
-# above it. It is drawn on events, and whenever the batch looks around; no thread writes.
+# The present work of a batch, as a table at the bottom of a terminal that is redrawn in place; finished units scroll
+# above it. It is drawn on events and at each tick of the batch, without a thread of its own.
 
 
 MOST_ROWS = 10
-"""units that are shown in work"""
+"""most units that are shown as running"""
 SOONEST = 0.1
 """seconds between two drawings"""
 
@@ -293,14 +293,14 @@ class Live(BatchLines):
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         super().__init__(terminal, show)
         self.begun: dict[str, int] = {}
-        """units that were given to be done, and for which time"""
+        """submitted units, and the number of the attempt"""
         self.since: dict[str, float] = {}
         """start times of units in progress: units of commands that change nothing may be queued behind them"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
         self.bad: list[str] = []
-        self._widths: list[int] = []  # of the lines on the screen
+        self._widths: list[int] = []  # the widths of the lines on the screen
         self._drawn_at = 0.0
 
     def say(self, text: str) -> None:
@@ -378,14 +378,15 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """To where the table begins, with nothing from there on; a terminal that is narrower by now broke lines."""
+        """Escapes that move to the beginning of the table and clear the rest; a terminal that has become narrower has
+        wrapped lines."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether the output is a terminal that can be drawn on: not where it is collected or plain text is wanted."""
+    """Whether the output is a terminal for drawing: not if it is collected or plain text is requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
@@ -408,12 +409,12 @@ def elapsed(seconds: float) -> str:
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes."""
+    """The width of a text in columns."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def fitting(text: str, columns: int) -> str:
-    """As much of a text as so many columns hold."""
+    """The beginning of a text that fits into so many columns."""
     if cells(text) <= columns:
         return text
     kept, left = "", columns - 2

@@ -22,7 +22,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""what has a meaning for shells, by the quote around it"""
+"""characters with a meaning for shells, by the surrounding quote"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -35,7 +35,7 @@ complete -f -c planner -a "(__complete_planner)"
 
 def completions(line: str, current: str = "") -> list[str]:
     """The words that can complete a command line, which begins with the name of the program. `current`: the last word
-    as the shell sees it; bash begins a new one behind `=` and `:`, and replaces only that."""
+    according to the shell; bash begins a new word behind `=` and `:`, and replaces only that."""
     words, last, quote = _split(line)
     words = words[1:]
     while words and words[0].startswith("-"):
@@ -51,8 +51,7 @@ def completions(line: str, current: str = "") -> list[str]:
 
 
 def _split(line: str) -> tuple[list[str], str, str]:
-    """The words before the last one, the last one (empty behind a blank) with its backslashes, and the quote that it
-    is in."""
+    """The words before the last one, the last one (empty behind a blank) with its backslashes, and its open quote."""
     words, word, quote, is_word = [], "", "", False
     characters = iter(line)
     for character in characters:
@@ -72,7 +71,7 @@ def _split(line: str) -> tuple[list[str], str, str]:
 
 @dataclass(frozen=True)
 class _Typed:
-    """A command and what is typed behind it: words, and the beginning of another, which may be in a quote."""
+    """A command and the text behind it: words, and the beginning of another, possibly quoted."""
 
     command: str
     words: list[str]
@@ -99,7 +98,7 @@ class _Typed:
         return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
     def _quoted(self, placeholder: str, value: str) -> list[str]:
-        """Words for a placeholder, with backslashes before what a shell would take for its own."""
+        """Words for a placeholder, with backslashes before characters with a meaning for the shell."""
         from planner.cli.completion_words import words_for
 
         plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)

@@ -1,5 +1,5 @@
 """Words for the completion of command lines, read from the working directory: addresses, files, workspaces, units,
-policies, relations. It must be quick, so that files are searched with patterns and nothing is evaluated."""
+policies, relations. To be quick, it searches files with patterns and evaluates nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DEEPEST = 5
 
 
 def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] = ()) -> list[str]:
-    """The words for a placeholder of the usage of a command or of a flag, such as ADDRESS; none where it has no known
+    """The words for a placeholder of the usage of a command or of a flag, such as ADDRESS; none if it has no known
     meaning. `typed`: its beginning; `before`: the words of the command line between the command and it."""
     if placeholder == "NAME":
         placeholder = _NAMES.get(command.partition(" ")[0], "")
@@ -56,7 +56,7 @@ _OPERATOR = re.compile(r"(?:.*[\s(,&+])?", re.S)
 
 
 def _of_why(given: Sequence[str]) -> _Source:
-    """Behind a word of `why`, what that applies to."""
+    """The words that can follow a word of `why`."""
     if not given:
         return lambda typed: (*WORDS_OF_WHY, *_things(typed))
     if given[0] in _VERDICTS:
@@ -71,7 +71,7 @@ def _codes_of_policies(_: str) -> Iterator[str]:
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """Behind a verb its nodes; otherwise verbs and relations, also in an expression that has begun."""
+    """Behind a verb, its nodes; otherwise verbs and relations, also within an expression."""
     if given:
         return _addresses
 

@@ -15,13 +15,13 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""letters by which words are compared"""
+"""how many first letters of words are compared"""
 
 
 @dataclass(frozen=True)
 class DiagnosticPage:
-    """One code. `titles` are the headings of its messages, with … for what differs; `is_specific`: the code has a cause
-    and a cure of its own, not those of its group."""
+    """One code. `titles` are the headings of its messages, with … for varying parts; `is_specific`: the code has its
+    own cause and cure, not those of its group."""
 
     code: str
     titles: tuple[str, ...]
@@ -51,7 +51,7 @@ def groups() -> dict[str, tuple[str, str]]:
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The pages that a code, the title of a message, or a piece of either means; the best ones first."""
+    """The pages that match a code, the title of a message, or a part of either; the best matches first."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:
@@ -73,7 +73,7 @@ def find(words: str) -> list[DiagnosticPage]:
 
 
 def _has_words(text: str, typed: set[str]) -> bool:
-    """Whether a text has all words, each in some form: deny, denies and denied begin alike."""
+    """Whether a text contains all words in any form: deny, denies and denied have the same beginning."""
     words = set(_WORD.findall(text.lower()))
     return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 

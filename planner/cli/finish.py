@@ -31,8 +31,7 @@ def json_text(document: Any) -> str:
 
 
 def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: bool, terminal: Terminal) -> None:
-    """Print a table of the results of policies (with the names of deployments, where there are several), and the
-    proofs."""
+    """Print a table of the results of policies (with the names of deployments if there are several), and the proofs."""
     from planner.render.proof import proof_text
     from planner.render.rows import table
 

@@ -1,8 +1,7 @@
-"""Command-line words: a table of flags for each command, read as Go programs of the ecosystem read theirs.
+"""Command-line words: a table of flags for each command, with the syntax of the ecosystem's Go programs.
 
 `-flag`, `--flag`, `-flag=value`, `-flag value`; booleans bare or `=true`/`=false`; flags may follow positional words;
-`--` ends them. Plain classes and no import: this module is loaded on every start.
-"""
+`--` ends them. It has plain classes and no imports, because this module is loaded on every start."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
 class UsageError(Exception):
-    """The words of a command line make no sense; `summary` and `detail` as in a diagnostic."""
+    """A command line is invalid; `summary` and `detail` are those of a diagnostic."""
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)
@@ -65,9 +64,9 @@ GLOBAL = ("chdir", "cpu-profile")
 
 
 class Command:
-    """One command: its words as help shows them, the text of its help, its flags, and `run`, which returns the exit
-    code; a family of commands has no `run`, and prints its help. `usage_error` prints an error in the words as JSON,
-    for a command whose JSON is a single document."""
+    """One command: its usage, the text of its help, its flags, and `run`, which returns the exit code; a family of
+    commands has no `run` and prints its help. `usage_error` prints an error in the words as JSON, for a command whose
+    JSON is a single document."""
 
     __slots__ = ("flags", "help", "run", "usage", "usage_error")
 
@@ -92,7 +91,7 @@ def command(
     flags: tuple[Flag, ...] = (),
     usage_error: Callable[[UsageError, Terminal], int] | None = None,
 ) -> Callable[[Run], Command]:
-    """Makes a command of the function that runs it."""
+    """Makes a command from the function that runs it."""
     return lambda run: Command(usage, help, flags, run, usage_error)
 
 
@@ -120,19 +119,19 @@ class Arguments:
         return self.values.get(name, default)
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """The only word. Raises UsageError when there is none, or more than one."""
+        """The only word. Raises UsageError if there is none, or more than one."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
 
     def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
-        """The word, or the default. Raises UsageError when there is more than one."""
+        """The word, or the default. Raises UsageError if there is more than one."""
         if len(self.words) > 1:
             raise UsageError("Too many words", detail)
         return self.words[0] if self.words else default
 
     def no_words(self, detail: str) -> None:
-        """Raises UsageError when there are words."""
+        """Raises UsageError if there are words."""
         if self.words:
             raise UsageError("Too many words", detail)
 
@@ -215,7 +214,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None when it is not one."""
+    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None if it is not one."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -245,6 +244,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError for words behind a command that works where it is."""
+    """Raises UsageError for words behind a command that always uses the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

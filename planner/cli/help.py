@@ -34,7 +34,7 @@ _GROUPS = {
     "no-color compact-warnings",
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
-"""flag -> its purpose; all others are settings of how the work is done"""
+"""flag -> its purpose; the purpose of all others is to control the work"""
 OTHER = "How to work"
 ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
 
@@ -67,7 +67,7 @@ def command_help(name: str, command: Command) -> str:
 
 
 _FEW = 8
-"""options that need no groups"""
+"""the most options that are not grouped"""
 
 
 def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:

@@ -1,4 +1,4 @@
-"""The commands: name, one line about each, and the module that has it. Nothing is imported until a command runs."""
+"""The commands: name, a line about each, and its module. Nothing is imported until a command runs."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ ALIASES = {
 }
 
 DEPRECATED = "env"
-"""the former name of the family `workspace`: its commands give a warning"""
+"""the former name of the family `workspace`; its commands print a warning"""
 
 HOSTED = {
     "stacks configuration": "what would be uploaded there is read from the working directory here",
@@ -254,7 +254,7 @@ HOSTED = {
     "stacks list": "a stack is a directory here; planner stacks show lists its deployments",
     "stacks migrate": "here it is planner stacks from-modules that makes a stack of a root module",
 }
-"""commands of `terraform stacks` that only its hosted service has a meaning for, and what there is instead"""
+"""commands of `terraform stacks` that need its hosted service, and their replacements"""
 
 ANSWERS = frozenset(
     (

@@ -1,8 +1,7 @@
 """Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in the files and the layout.
 
-The user's cache records the digests of files that already have the standard layout, since most files have not changed
-since the last run. The remaining files are distributed over several processes when they are many.
-"""
+The user's cache records the digests of files with the standard layout, because most files are unchanged since the last
+run. If many files remain, several processes share them."""
 
 from __future__ import annotations
 
@@ -31,11 +30,11 @@ KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "data
 """for a folder and a kind of files: the digests of texts that have the standard layout"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
-"""digests; once there are more, those of files that are no more are let go"""
+"""most digests; above that, those of removed files are dropped"""
 _AT_ONCE = 32 << 20
-"""bytes of files that are held at one time"""
+"""most bytes of files in memory at a time"""
 _WORTH = 200_000
-"""bytes of unknown texts that are worth another process"""
+"""bytes of unknown texts for which another process is started"""
 _MOST = 8
 """processes"""
 
@@ -43,8 +42,8 @@ _MOST = 8
 @frozen
 class Layout:
     """The layout of one kind of files: their extensions, the name of the kind, and the title of an error for a file of
-    another kind; a function for the text of a file in the layout, None where mistakes, which are reported, could make
-    it go badly wrong."""
+    another kind; a function that returns the text of a file in the layout, or None if reported mistakes make the layout
+    unreliable."""
 
     endings: tuple[str, ...]
     what: str
@@ -87,7 +86,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
         layout, _read_files(layout, [STDIN] if stdin else words, arguments, terminal, problems), known
     ):
         problems += file.problems
-        if file.result is None or file.name in written:  # it was named twice
+        if file.result is None or file.name in written:  # the file was named twice
             continue
         if file.result is not file.data:
             differs = True
@@ -120,7 +119,7 @@ class _KnownLayouts:
         return bool(self._before) and _digest(file) in self._before
 
     def add(self, file: FormattedFile) -> None:
-        """Remember a file for the next run, if it has no diagnostics."""
+        """Record a file for the next run if it has no diagnostics."""
         if file.result is file.data and not file.problems:
             self._found.add(_digest(file))
 
@@ -137,7 +136,7 @@ def _digest(file: FormattedFile) -> bytes:
 
 
 def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
-    """The files with their results, in their order; so many at a time as fit into the memory that they may take."""
+    """The files with their results, in order; the limit on memory determines how many are processed at a time."""
     batch: list[FormattedFile] = []
     size = 0
     for file in files:
@@ -168,7 +167,7 @@ def _batch(layout: Layout, files: list[FormattedFile], known: _KnownLayouts) -> 
 
 
 def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
-    """Whether processes did the work."""
+    """Distribute the work over processes; returns whether that was possible."""
     from planner.foundation.support.forks import processors, shared_out
 
     count = processors(min(most, _MOST))
@@ -238,7 +237,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
         return
     for name in names:
         if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
-            continue  # hidden files and what editors leave behind
+            continue  # hidden files and backups of editors
         inner = os.path.normpath(os.path.join(path, name))
         if os.path.isdir(inner) and not os.path.islink(inner):
             if recursive:
@@ -250,7 +249,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
 def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | None:
     if name == STDIN:
         stdin = terminal.stdin
-        if isinstance(stdin, io.TextIOWrapper):  # the bytes, for reading text would change line ends
+        if isinstance(stdin, io.TextIOWrapper):  # read bytes, because text mode would change line ends
             data: bytes = stdin.buffer.read()
             return data
         return stdin.read().encode("utf-8")

@@ -80,7 +80,7 @@ class LivePage(LiveDocument):
             files.edits()
 
     def _plan(self) -> None:
-        """The next plan. Where it cannot be made the last good one stays, with the problems."""
+        """Make the next plan. If that fails, the last successful one stays, with the problems."""
         began = time.monotonic()
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -154,7 +154,7 @@ class LivePage(LiveDocument):
         return {"text": _cut(out.getvalue()), "problems": _cut(err.getvalue())}
 
     def what_if(self, body: Body) -> Body:
-        """The plan with other values of variables beside the present one."""
+        """The plan with other values of variables, compared with the present one."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
             raise UsageError("No variable has another value")
@@ -204,7 +204,7 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """These calls about a plan that is there."""
+    """These calls for an existing plan."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 
@@ -223,7 +223,7 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question: a fact is one, and blanks in keys and before parentheses do not separate."""
+    """The words of a question: a fact is one word, and blanks in keys and before parentheses do not separate words."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

@@ -25,9 +25,9 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run one command line (without the program's name) and give the exit code. Never raises. `leave` ends the process
-    after an interrupt, when other threads may still be at work; without it signals are the caller's."""
+    after an interrupt, when other threads may still work; without it the caller handles signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # names of files need not be UTF-8, and the locale may be plain C
+        if hasattr(stream, "reconfigure"):  # file names need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
     terminal.owns_process = leave is not None
@@ -37,7 +37,7 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         path = os.environ.get("TOFU_CPU_PROFILE", "")
         code = terminal.close(_profiled(path, argv, terminal, as_pprof=True) if path else dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
-            leave(code)  # Python would free every object first, and handle an interrupt in its own way
+            leave(code)  # a normal exit would free every object first, and handle an interrupt differently
         return code
     except KeyboardInterrupt:
         terminal.err("\nInterrupted.")
@@ -53,7 +53,7 @@ def _is_stopped() -> bool:
 
 
 def _waits_for_threads() -> bool:
-    """Whether a thread still runs that has to come to its end."""
+    """Whether a running thread must finish first."""
     threading = sys.modules.get("threading")
     return threading is not None and any(
         not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()
@@ -61,12 +61,14 @@ def _waits_for_threads() -> bool:
 
 
 def _handle_interrupts() -> None:
-    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are given back. Python
-    drops one that is raised in a callback of its import system, so long waits are notified as well. Commands that run
-    walks handle both in their own way."""
+    """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are released. Python
+    drops an exception that is raised in a callback of its import system, so long waits are notified as well. Commands
+    that run walks handle both signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        stop = getattr(sys.modules.get("planner.foundation.support.signals"), "STOP", None)  # it may be half imported
+        stop = getattr(
+            sys.modules.get("planner.foundation.support.signals"), "STOP", None
+        )  # the module may be only partly imported
         if stop is not None:
             stop.requested = True
         raise KeyboardInterrupt
@@ -172,7 +174,7 @@ def find(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def guarded(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command. Usage errors and Failures become diagnostics; so does any exception that should not be."""
+    """Run a command. Usage errors and Failures become diagnostics; so does any unexpected exception."""
     if any(os.environ.get(name) for name in OBSERVATION):
         return _observe(command, words, terminal)
     return _run_command(command, words, terminal)
@@ -229,11 +231,12 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = name in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
-            # Stop a command that may never need a provider as well. Raises Failure when the variable is malformed.
+            # Check the variable here too, because the command may never need a provider. Raises Failure if the variable
+            # is malformed.
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)
-        if name != "version":  # which has no use for settings, and starts fast
+        if name != "version":  # version needs no settings and must start fast
             _look_for_settings(terminal)
         return _help(name.split(), terminal) or 1 if command.run is None else command.run(arguments, terminal)
     except UsageError as problem:
@@ -248,7 +251,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         raise
     except Exception as problem:
         if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
-            # Problems that end the command are JSON lines too.
+            # Problems that end the command are also printed as JSON lines.
             from planner.render.view import JsonView
 
             if terminal.view is None:
@@ -257,15 +260,15 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _prints_json_problems(command: Command | None) -> bool:
-    """Whether the problems of a command are JSON too, as those of commands with JSON lines are."""
+    """Whether the problems of a command are printed as JSON, as for commands with JSON lines."""
     from planner.cli.options import JSON_LINES
 
     return command is not None and (command.usage_error is not None or JSON_LINES[0] in command.flags)
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """Warn of a named settings file that does not exist and is ignored. Standard output may be data, so this never goes
-    there."""
+    """Warn of a named settings file that does not exist and is ignored. The warning never goes to standard output,
+    which may be data."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -283,7 +286,7 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
-    """Report an exception that reached the top: Failures have their own message, anything else is our own mistake."""
+    """Report an exception that reached the top: Failures have their own message, all others are defects of planner."""
     from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
@@ -305,7 +308,7 @@ CRASH_LOG = "crash.log"
 
 def _log_crash(problem: Exception, terminal: Terminal) -> None:
     """Write where an internal error happened: to standard error where TF_LOG requests a log, else to a file that only
-    the user can read, since the message of an exception may have values in it."""
+    the user can read, since the message of an exception may contain values."""
     import traceback
 
     from planner.foundation.support.disk import on_disk

@@ -1,4 +1,4 @@
-"""The documentation by topic: pages that are written, and references that are made from the program itself."""
+"""The documentation by topic: written pages, and references that are generated from the program itself."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MADE = {
     "diagnostics": "Diagnostics by code, with causes and fixes",
     "licences": "Licences of the packages that planner uses",
 }
-"""references that planner.cli.reference makes: topic -> title"""
+"""references that planner.cli.reference generates: topic -> title"""
 
 
 def page_file(path: str) -> str:
@@ -84,7 +84,7 @@ _CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
 _WIDEST = 100
 _TOGETHER = "\x00"
-"""a blank at which no line ends"""
+"""a blank at which lines are not broken"""
 
 
 def terminal_text(topic: str, width: int) -> str:

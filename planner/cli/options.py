@@ -113,7 +113,7 @@ SHOW_SENSITIVE = Flag("show-sensitive", "bool", "Show sensitive values.")
 
 
 def may_ask(arguments: Arguments) -> bool:
-    """Whether questions are welcome: not with -input=false, TF_INPUT=false or JSON output."""
+    """Whether prompts are permitted: not with -input=false, TF_INPUT=false or JSON output."""
     if arguments.get("json"):
         return False
     environment = os.environ.get("TF_INPUT", "")
@@ -121,7 +121,7 @@ def may_ask(arguments: Arguments) -> bool:
 
 
 def loading_calls(calls: type[W], arguments: Arguments, directory: str = ".") -> W:
-    """The calls of a command that reads a configuration, with the options that its flags mean."""
+    """The calls of a command that reads a configuration, with the options set by its flags."""
     return calls.of_command(**_loading(arguments, directory))
 
 
@@ -262,14 +262,14 @@ def _provider_bound(text: str) -> tuple[str, int]:
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The directories of -rules, else the configuration's own one."""
+    """The directories of -rules, otherwise the configuration's own directory."""
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The configuration's own directory and what -policy names, for commands that judge."""
+    """The configuration's own policies and those of -policy, for commands that check policies."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import own
@@ -278,7 +278,7 @@ def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _standing(arguments: Arguments) -> tuple[str, ...]:
-    """The organisation's policies, for commands that judge."""
+    """The organisation's policies, for commands that check policies."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import organisation

@@ -1,4 +1,4 @@
-"""A pager for more than a screen: `-pager`, PLANNER_PAGER, NO_PAGER; otherwise less."""
+"""A pager for output that is longer than a screen: `-pager`, PLANNER_PAGER, NO_PAGER; otherwise `less`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 @contextmanager
 def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
-    """Hold back what is printed to standard output within, and show it: in a pager where it needs one."""
+    """Collect the standard output of the block and show it afterwards, in a pager if it is long."""
     if not _is_welcome(arguments, terminal):
         yield
         return
@@ -33,7 +33,7 @@ def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
 
 
 def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether a user at a terminal can turn pages, and did not refuse."""
+    """Whether there is a user at a terminal who did not disable the pager."""
     get = os.environ.get
     refused = not arguments["pager"] or arguments.get("json") or get("NO_PAGER") or get("PLANNER_PAGER") == ""
     is_attended = terminal.owns_process and terminal.interactive and is_terminal(terminal.stdout)
@@ -42,12 +42,12 @@ def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _lines(text: str, width: int) -> int:
-    """The lines of a terminal that a text takes."""
+    """How many lines of a terminal a text takes."""
     return sum(1 + max(0, len(line) - 1) // max(width, 1) for line in _STYLES.sub("", text).split("\n"))
 
 
 def _show(text: str) -> bool:
-    """Show a text in the pager; False where there is none that works."""
+    """Show a text in the pager; False if no pager works."""
     import shlex
     import signal
     import subprocess
@@ -57,7 +57,7 @@ def _show(text: str) -> bool:
         process = subprocess.Popen(words, stdin=subprocess.PIPE)
     except (OSError, ValueError):
         return False
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the pager's
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager handles interrupts
     try:
         process.communicate(text.encode("utf-8", "replace"))
     finally:

@@ -17,14 +17,14 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.render.terminal import Terminal
 
 SECONDS = 0.005
-"""between two looks"""
+"""seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""from the outside; words are what a function worked on"""
+"""from the outermost frame; a text names what a function worked on"""
 
 
 class Sampler:
-    """Looks at the stacks of all threads but its own. `about`: what a frame works on, "" for nothing that matters.
-    `samples[thread]` has each stack with the seconds that it was seen for, in the order of time."""
+    """Samples the stacks of all threads except its own. `about`: returns what a frame works on, "" if irrelevant.
+    `samples[thread]` has each stack with its seconds, in the order of time."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about
@@ -74,7 +74,7 @@ class Sampler:
 
 
 MOST = 10
-"""rules and files are shown"""
+"""most rules and files that are shown"""
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RULE, _FILE = "rule ", "file "
 STAGES = {
@@ -89,12 +89,12 @@ STAGES = {
     "order": "operations/graphs.py apply_graph",
     "apply": "engine/apply/walk.py apply_walk",
 }
-"""the stages of the pipeline: where each begins"""
+"""the stages of the pipeline, with the functions where each begins"""
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
     """Run a command, and report on standard error where its time went; with a path, write the whole profile there for
-    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure when the file cannot be written."""
+    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be written."""
     path = os.path.abspath(path) if path else ""
     _write(path, b"")
     before = time.process_time()
@@ -109,7 +109,7 @@ def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
 
 
 def with_pprof(path: str, command: Callable[[], int]) -> int:
-    """Run a command, and write its profile for `go tool pprof`. Raises Failure when the file cannot be written."""
+    """Run a command, and write its profile for `go tool pprof`. Raises Failure if the file cannot be written."""
     path, begin = os.path.abspath(path), time.time()
     _write(path, b"")
     sampler = Sampler(lambda frame: "")
@@ -224,7 +224,7 @@ def _frame(code: CodeType) -> dict[str, Any]:
 # Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file of TOFU_CPU_PROFILE.
 
 Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
-"""by thread: stacks from the outside, with the seconds that each was seen for"""
+"""by thread: stacks from the outermost frame, each with its seconds"""
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:

@@ -1,4 +1,4 @@
-"""References made from the program itself, as Markdown, and the manual pages."""
+"""References generated from the program itself, as Markdown, and the manual pages."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def policy_library() -> str:
 
 
 def licences() -> str:
-    """The licences of the packages that planner requires, and of theirs, as installed here."""
+    """The licences of the packages that planner requires, directly and indirectly, as installed here."""
     lines = ["# Licences", "", "planner is licensed under Apache-2.0. It uses these packages:", ""]
     rows, seen, waiting = list[tuple[str, ...]](), set[str](), _required("planner-iac") or _required("planner")
     while waiting:

@@ -1,4 +1,4 @@
-"""`plan`, `apply` and `destroy` where they run on a server."""
+"""`plan`, `apply` and `destroy` when they run on a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether an operation was refused because it runs on a server."""
+    """Whether an operation was refused because it must run on a server."""
     return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 

@@ -1,5 +1,5 @@
-"""`plan` of a large configuration: derived from the stored data of the last one, where that determines the result; else
-made, and stored. Smaller ones are planned in less time than looking takes."""
+"""`plan` of a large configuration: derived from the stored data of the last one if these determine the result;
+otherwise made and stored. Planning a smaller configuration takes less time than checking the stored data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.cli.flags import Arguments
 from planner.cli.views import causes_told, how_told
-from planner.foundation.support.disk import read_whole, service_reads
+from planner.foundation.support.disk import lock_waits, read_whole, service_reads
 from planner.foundation.support.store import Shelf
 from planner.foundation.vocabulary.records import define, evolve
 from planner.render.terminal import Terminal
@@ -30,11 +30,12 @@ _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", 
 
 @define(eq=False)
 class Watched:
-    """Events while a plan is made that may be stored."""
+    """Receives events while a plan is made that may be stored."""
 
     pieces: list[str]
     errors: list[str]
     services: int
+    waits: int
     before: int = 0
     text: PlanText | None = None
     told: list[tuple[Any, int]] | None = None
@@ -42,7 +43,7 @@ class Watched:
     gathered: KeepingFacts | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """A plan was made; returns it without its values and its graph, unless they are still needed."""
+        """Called with the finished plan; returns it without its values and its graph, unless they are still needed."""
         from planner.workflows.renew.keep import gathered
 
         self.gathered = gathered(made, has_remarks)
@@ -54,7 +55,7 @@ class Watched:
         return made
 
     def begins(self, text: PlanText) -> None:
-        """A plan is about to be printed."""
+        """Called before a plan is printed."""
         lines: list[tuple[Any, int]] = []
         self.before, self.text = len(self.pieces), text
         self.told = lines
@@ -67,7 +68,7 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """The exit code of the plan, which is printed. `make` makes and prints one."""
+    """Print the plan and return the exit code. `make` makes and prints a new plan."""
     at = shelf()
     name = at.name(rules_stamp(), os.getcwd(), *_determining_inputs(arguments, terminal))
     known = read(at, name)
@@ -90,7 +91,7 @@ def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, 
 
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
-    """The exit code, when the stored data determine the plan; else nothing is printed."""
+    """Print the plan and return the exit code if the stored data determine it; otherwise print nothing."""
     changed = _changed_inputs(known)
     texts = _edited(known, changed)
     if texts is None:
@@ -103,7 +104,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if (texts and renewed is None) or not _changed_inputs(known) <= changed:
-        return None  # or the state was changed before the lock was taken, or meanwhile
+        return None  # or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)
@@ -120,7 +121,7 @@ def _changed_inputs(known: KeptPlan) -> set[str]:
 
 
 def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
-    """The texts of edited files, by name; None when something else has changed, too."""
+    """The texts of edited files, by name; None if other inputs have changed, too."""
     texts: dict[str, str] = {}
     here = os.getcwd()
     for path in changed:
@@ -135,7 +136,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """Take the lock of the state; returns the function that releases it, None when it cannot be had at once."""
+    """Take the lock of the state; returns the function that releases it, None if it is not free."""
     from planner.world.state.lock import FileLock
 
     if not known.lock:
@@ -152,7 +153,7 @@ def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions)
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """The exit code, when all output is known; else nothing is printed."""
+    """Print the renewed plan and return the exit code if all output is known; otherwise print nothing."""
     from planner.render.diff_block import SchemaLookup
     from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
@@ -167,7 +168,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     if how != "none":
         chains = None if text.repeats else shown_causes(renewed, parts)
         if chains is None:
-            return None  # repeated output has no causes, or not those of now
+            return None  # stored output has no causes, or outdated ones
         text.causes = causes_told(renewed.made, how, terminal, chains)
     terminal.stdout.write(known.output[: parts.told])
     text.show()
@@ -182,7 +183,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
 def _made_and_kept(
     at: Shelf, name: str, terminal: Terminal, settings: OperationOptions, make: Callable[[Watched | None], int]
 ) -> int:
-    watched = Watched([], [], service_reads())
+    watched = Watched([], [], service_reads(), lock_waits())
     out, errors = terminal.outputs[0], terminal.outputs[1]
     out.copies, errors.copies = watched.pieces, watched.errors
     try:
@@ -204,7 +205,7 @@ def _made_and_kept(
         *[path for kind, path in settings.var_args if kind == "var-file"],
     )
     if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
-        return code  # what the plan rests on would not be compared
+        return code  # the inputs of the plan could not be compared
     if reads is not None:
         _keep(at, name, watched, reads, code, terminal)
     return code
@@ -224,6 +225,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
         watched.text,
         code,
         watched.services != service_reads(),
+        watched.waits != lock_waits(),
     )
     result = keep_plan(watched.made, watched.gathered, printed, reads, terminal.interactive and _asks(watched))
     if result is not None:

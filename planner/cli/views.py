@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags -json and -json-into select, of a command that walks: the first interrupt stops the walk.
-    Raises UsageError when the file cannot be written."""
+    Raises UsageError if the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -38,7 +38,7 @@ def hear_interrupts(view: View) -> None:
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
     """The view that the flags select, of a command that does not walk. Failures that end the command go there too.
-    Raises UsageError when the file cannot be written."""
+    Raises UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)

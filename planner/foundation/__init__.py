@@ -1,1 +1,1 @@
-"""The ground of every other wing: addresses, diagnostics, spans, values, types, encryption, clients of services."""
+"""The base of all other packages: addresses, diagnostics, spans, values, types, encryption, clients of services."""

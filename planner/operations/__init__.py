@@ -1,1 +1,1 @@
-"""The operations of commands, one verb a file, joined from the stages."""
+"""The operations of commands, composed of stages, with one module for each verb."""

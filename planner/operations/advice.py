@@ -1,4 +1,4 @@
-"""`advice`: remarks about a plan before it is applied."""
+"""`advice`: advice about a plan before it is applied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_ROUNDS = 8
 
 @frozen
 class Remark:
-    """A row of the relation `advice`; with a block that would keep the object, if there is one."""
+    """A row of the relation `advice`, with a block that would keep the object, if there is one."""
 
     code: str
     address: str
@@ -61,9 +61,9 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Remarks about a plan. `write`: the moved blocks among them are inserted into their files."""
+    """Advice about a plan. `write`: its moved blocks are inserted into their files."""
     answer = open_or_make_plan(options, plan_file)
-    # what must not be destroyed may only have another address
+    # objects that must not be destroyed may only have another address
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
     made = answer.made if is_prevented else None
     if made is None:
@@ -110,7 +110,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block, and the former addresses of the objects that it carries, by what planning with it does to them."""
+    """A moved block, and the former addresses of its objects, grouped by their action in a plan with the block."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -119,8 +119,8 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """The moves that carry what looks like one object, each planned with. Those by which objects would be replaced or
-    that are not valid are left out; and what keeps an object does so together with the others that do."""
+    """The moves for objects that look renamed, each tested by planning. Invalid moves, and moves that would replace
+    objects, are left out. The moves that keep objects do so together."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -141,7 +141,7 @@ def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | 
         keeping = [block for block in tried if block.kept]
         if len(keeping) == len(tried):
             return [*keeping, *updating]
-        # once more without these, which nothing may rest on
+        # again without these, on which no other move may rely
         updating += [trial for trial in tried if not trial.kept]
         others = {move.to for trial in updating for move in trial.block.moves}
     return []
@@ -156,7 +156,7 @@ def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None
 def _plan_with(
     start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
-    """The moves of the blocks, planned with; or the objects of those that are wrong."""
+    """The result of planning with the blocks; or the objects of wrong blocks."""
     config, spans = with_moved(start.loaded.config, blocks)
     planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:
@@ -207,7 +207,7 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether nothing happens to objects at their new addresses in a plan for another state."""
+    """Whether objects are unchanged at their new addresses, in a plan for another state."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False
@@ -216,8 +216,8 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """Moves one after the other, each to an address that is free then; what is in the way goes to where something
-    leaves, or behind all others for a while."""
+    """A sequence of moves, each to an address that is free by then. Objects in the way first move to an address that
+    becomes free, or to a temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)
@@ -228,7 +228,7 @@ def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[
     while left:
         old = next((old for old in sorted(left, key=sort_key) if left[old] not in known), "")
         to = left.pop(old) if old else f"{resource}[{behind}]"
-        if not old:  # a circle: the first goes out of the way
+        if not old:  # a cycle: the first object moves to a temporary index
             old = min(left, key=sort_key)
             left[to] = left.pop(old)
             behind += 1

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Applied:
-    """The state after an apply, as far as it came; None when nothing was begun."""
+    """The state after a complete or partial apply; None if nothing began."""
 
     state: State | None
     counts: Counts = Counts()
@@ -41,11 +41,11 @@ class Applied:
     unsaved: bytes = b""
     """the state file to be printed, when no file took the state"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty where all were done, or none was begun"""
+    """the outcome of each change, by its name; empty if all were done, or none was begun"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan (one just made, or the one in a file). The state is saved as far as it came, whatever happens."""
+    """Execute a plan (one just made, or the one in a file). The resulting state is always saved."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():
@@ -63,13 +63,13 @@ def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks
         with locked(made.loaded.store, made.loaded.options, "OperationTypeApply", diagnostics, hooks=hooks):
             applied = _apply(made, hooks, guard, diagnostics, approval)
             if guard is not None and applied.state is not None:
-                outputs = {} if has_errors(diagnostics) else applied.state.outputs  # else they may be those of before
+                outputs = {} if has_errors(diagnostics) else applied.state.outputs
                 diagnostics += guard.afterwards(outputs)
     return evolve(applied, diagnostics=tuple(diagnostics))
 
 
 def refuse(made: MadePlan[Start]) -> None:
-    """Raises Failure for plans that are not made to be applied."""
+    """Raises Failure for plans that must not be applied."""
     if made.plan.errored:
         detail = "Planning failed, so the plan is not complete and cannot be applied."
         raise Failure(error("apply.errored_plan", "Cannot apply failed plan", detail))
@@ -79,7 +79,7 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """The guard of the apply, when there are policies. Raises Failure where they deny it or are wrong."""
+    """The policy guard of the apply, if there are policies. Raises Failure if they deny the plan or are wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard
@@ -129,7 +129,7 @@ def _apply(
     start.schemas.close()
     diagnostics += outcome.diagnostics
     if has_errors(diagnostics) and not outcome.has_begun and same_managed(stored or State(), plan.prior_state):
-        return Applied(None)  # what is stored is what the plan was made from, so the plan can still be applied
+        return Applied(None)  # the stored state is unchanged, so the plan can still be applied
     state, problems = store.write(outcome.state)
     invoked = outcome.counts.invoke + outcome.counts.failed
     if invoked and not problems and stored is not None and state.serial == stored.serial:
@@ -142,7 +142,7 @@ def _apply(
         more, unsaved = rescue(store, state)
         diagnostics += more
         return Applied(state, outcome.counts, unsaved=unsaved, outcomes=outcome.outcomes)
-    if plan.mode != "refresh-only":  # nothing was made of what the values are now
+    if plan.mode != "refresh-only":  # the current values were not used
         diagnostics += keep_record(made, stored or State(), state, whole, dict(approval))
     else:
         diagnostics += keep_moves(store, state, moves_of(plan))
@@ -151,7 +151,8 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Why providers that an apply needs cannot be started: a plan may come from another machine, which had them."""
+    """Errors for providers that an apply needs and that cannot be started, because a plan may come from another
+    machine."""
     problems: list[Diagnostic] = []
     for source in sorted({_source(node.object) for node in graph.nodes.values() if node.kind == "provider"}):
         try:
@@ -181,7 +182,7 @@ def refresh(options: OperationOptions, hooks: Hooks) -> Applied:
 
 
 def _nothing_to_refresh(state: State) -> list[Diagnostic]:
-    """A warning when the state has no object to look at."""
+    """A warning if the state has no objects to refresh."""
     if any(r.mode == "managed" for r in state.resources.values()):
         return []
     detail = "The state contains no managed resources, so there is nothing to refresh."
@@ -190,21 +191,21 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
 
 # A state that could not be saved after an apply: its other copies, and instructions.
 #
-# The journal has it, when that is whole; `errored.tfstate` in the working directory has it, for people and programs
-# that look there as OpenTofu makes them; and where no file takes it, it is printed.
+# The journal has it, if complete; `errored.tfstate` in the working directory has it, where users of OpenTofu expect it;
+# and if no file can be written, it is printed.
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Rescue a state that the store did not accept: the diagnostics, and the bytes to print when it could not be stored
+    """Rescue a state that the store did not accept: the diagnostics, and the bytes to print if it could not be stored
     anywhere."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:
-        # The journal may have the beginning of what was done, under this serial: the whole comes after it.
+        # The journal may have a part of the changes under this serial, so the complete state gets the next one.
         state = evolve(state, serial=state.serial + 1)
     try:
         data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))
-    except Failure as failure:  # then it must not be written in clear, nor printed
+    except Failure as failure:  # then it must not be written or printed unencrypted
         return list(failure.diagnostics), b""
     try:
         replace_file(ERRORED, data, 0o600)

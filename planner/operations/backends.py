@@ -1,4 +1,4 @@
-"""The backend that keeps the state: in the present configuration, and as `init` set it up.
+"""The backend that keeps the state: in the current configuration, and as `init` set it up.
 
 Every command but `init` requires that the two agree; `init` makes them agree, and copies states when the storage
 changes.
@@ -58,7 +58,7 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether this is the backend that was set up, as far as the block and the options determine it."""
+        """Whether this is the backend that was set up, according to the block and the options."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -67,7 +67,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The backend block of the root module; None when there is no block, or with errors."""
+    """The backend block of the root module; None if there is no block, or with errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)
@@ -104,8 +104,8 @@ def saved_backend(pointer: BackendPointer | None, seal: Seal) -> tuple[Backend |
 def current_backend(
     directory: str, config: Config | None, workspace: str, given: RawVariables, encryption: Encryption
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend that holds the state, for every command but init. An error when the block and what init set up
-    differ."""
+    """The backend that holds the state, for every command but init. An error if the block differs from the backend that
+    init set up."""
     diagnostics = encryption.check()
     if has_errors(diagnostics):
         return None, diagnostics
@@ -164,7 +164,7 @@ class BackendInit:
 
 
 def init_backend(how: BackendInit, config: Config, workspace: str, given: RawVariables) -> list[Diagnostic]:
-    """Set up the backend that the configuration names, and remember it in the data directory."""
+    """Set up the backend of the configuration, and record it in the data directory."""
     try:
         return _init(how, config, workspace, given)
     except Failure as failure:
@@ -212,7 +212,7 @@ def _init(how: BackendInit, config: Config, workspace: str, given: RawVariables)
 def _as_before(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """The backend is the one that was set up."""
+    """Handle a backend that is already set up."""
     backend, problems = saved_backend(pointer, how.seal)
     if backend is None:
         return problems
@@ -223,7 +223,7 @@ def _as_before(
 
 
 def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """The request completed with required settings, as far as the user can be prompted for them."""
+    """The request with missing required settings from prompts, if prompts are possible."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -249,19 +249,19 @@ def _no_block() -> Diagnostic:
 
 
 def _target_store(backend: Backend, workspace: str) -> Store:
-    """The store that the state of the selected workspace goes to."""
+    """The store for the state of the selected workspace."""
     return backend.store(workspace if backend.has_workspaces else DEFAULT_WORKSPACE)
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """A state must not be edited where runs of another version on a server could no longer read it."""
-    problems = getattr(store, "version_problems", None)  # of workspaces on a server
+    """Errors if runs on a server, which use another version, could no longer read an edited state."""
+    problems = getattr(store, "version_problems", None)  # only for workspaces on a server
     return problems(options.ignore_remote_version) if problems is not None else []
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
-    """A backend where none was set up: states that the default one left in the directory are offered to it. What was
-    copied is emptied here, after a backup of it; what was not stays."""
+    """Set up the first backend. The user may copy the states of the default backend to it. Copied states are emptied
+    here after a backup; others stay."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)
@@ -282,7 +282,7 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Another backend, or other settings, than the one that was set up."""
+    """Replace the backend that was set up by another one, or change its settings."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -301,7 +301,7 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """No backend block any more: back to the default."""
+    """Return to the default backend, because the block was removed."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -363,7 +363,7 @@ def _migration(how: BackendInit, source: str, target: str, diagnostics: list[Dia
 
 
 def _select(how: BackendInit, backend: Backend, workspace: str) -> list[Diagnostic]:
-    """See to it that the selected workspace exists in the backend."""
+    """Ensure that the selected workspace exists in the backend."""
     if not backend.has_workspaces:
         problems = []
         if workspace != DEFAULT_WORKSPACE:

@@ -51,7 +51,7 @@ def discover(
     """Run the list blocks in the query files of a directory, in the order that their references require; `hooks` get
     the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file. `others` are
     objects of other units; `covers`: the hooks get the numbers of managed objects; `policies`: files and directories of
-    those that judge what is managed."""
+    policies about managed objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -81,7 +81,7 @@ def discover(
             HookGroup((texts, results, _SearchEvents(hooks) if is_streamed else ordered)),
         )
         ordered.show(hooks)
-        diagnostics += [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
+        diagnostics += [problem for problem in problems if problem.code != "plan.targeting"]
         database = evaluate(program, results.facts(known), (*_RELATIONS, *modal.verdicts))
         diagnostics += [_twice(*row) for row in database.sorted("managed_twice")]
         if covers:
@@ -97,7 +97,7 @@ _RELATIONS = ("managed_twice", "coverage")
 
 
 def coverage(database: Database) -> dict[str, dict[str, int]]:
-    """How many objects of each type were found, and how many of them are managed, pending, unmanaged or uncertain."""
+    """For each type, the numbers of objects found, managed, pending, unmanaged and uncertain."""
     counts: dict[str, dict[str, int]] = {}
     for type, kind, number in database.sorted("coverage"):
         counts.setdefault(str(type), {})[str(kind)] = int(number)
@@ -109,7 +109,7 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 
-# What is managed: objects in a state, and those that import blocks are going to bring there.
+# Managed objects: those in a state, and those that import blocks will import.
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
@@ -145,7 +145,7 @@ def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
 
 
 def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """The ID and the identity of each object of an import block, as far as they are known without planning."""
+    """The ID and the identity of the object of each import block, if they are known without planning."""
     problems = Problems()
     scopes = [scope]
     if declared.for_each is not None:
@@ -161,7 +161,7 @@ def _pending(declared: ImportDecl, scope: StaticScope) -> Iterator[tuple[str, Ma
 
 
 class _Results(Hooks):
-    """Collects what all searches find."""
+    """Collects the results of all searches."""
 
     def __init__(self) -> None:
         self._results: list[tuple[str, FoundResource]] = []
@@ -170,7 +170,7 @@ class _Results(Hooks):
         self._results.append((address, result))
 
     def facts(self, known: Iterable[KnownObject]) -> FactBase:
-        """The facts about all of them, together with what is known."""
+        """The facts about all results and known objects."""
         facts = FactBuilder()
         for number, (address, one) in enumerate(self._results):
             add_found(facts, address, number, one.type, one.identity, one.id)
@@ -185,7 +185,7 @@ def _nothing(directory: str) -> Diagnostic:
 
 
 class _SearchEvents(Hooks):
-    """Passes on the events of searches, and nothing of the plan."""
+    """Passes on only the events of searches."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.list_start, self.list_found = hooks.list_start, hooks.list_found  # type: ignore[method-assign]
@@ -193,7 +193,7 @@ class _SearchEvents(Hooks):
 
 
 class _InOrder(Hooks):
-    """Collects what searches find, which run at the same time, to show it in the order of their addresses."""
+    """Collects the results of concurrent searches, to show them in the order of their addresses."""
 
     def __init__(self) -> None:
         self._found: dict[str, list[FoundResource]] = {}
@@ -206,7 +206,7 @@ class _InOrder(Hooks):
         self._complete.append((address, type, total, managed))
 
     def show(self, hooks: Hooks) -> None:
-        """Show all results, also those of searches that have failed."""
+        """Show all results, including those of failed searches."""
         complete = {one[0]: one for one in self._complete}
         for address in sorted({*self._found, *complete}, key=sort_key):
             for result in self._found.get(address, ()):
@@ -228,7 +228,7 @@ class _Blocks(Hooks):
             self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all to a new file; none if there is nothing. What several searches have found is there once."""
+        """Write all blocks to a new file, unless there are none. Objects that several searches found occur once."""
         if not self._texts:
             return []
         items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])

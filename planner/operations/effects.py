@@ -1,4 +1,4 @@
-"""`why` about several objects: the effects of a value, file or module, and everything that a word applies to."""
+"""`why` about several objects: the effects of a value, file or module, and all objects to which a word applies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _VALUE = re.compile(rf"(?:module\.[\w-]+{_KEY}?\.)*(?:var|local)\.[\w-]")
 
 
 def words_of_why() -> list[str]:
-    """All words that may come first."""
+    """All words that may come first after `why`."""
     return sorted({FILE, MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS, *WORDS, *verbs()})
 
 
@@ -72,7 +72,7 @@ def source_of(words: tuple[str, ...]) -> str:
 
 
 def effects(made: MadePlan[Unstored], chains: Mapping[str, Because], source: str) -> dict[str, Because]:
-    """The changes that follow from a value, a file or a module, with their causes: for a module those in it, too.
+    """The changes that follow from a value, a file or a module, with their causes; for a module, including those in it.
     Raises Failure for a source that does not exist."""
     result = {
         name: because
@@ -106,24 +106,24 @@ def _exists(made: MadePlan[Unstored], source: str) -> bool:
 
 @frozen
 class ListAnswer:
-    """Everything that a word applies to, a line each. `remark`: a sentence that is enough."""
+    """All objects to which a word applies, with one line for each. `remark`: a sentence in place of the list."""
 
     title: str
     names: tuple[str, ...]
     remark: str = ""
 
     def json(self, word: str) -> dict[str, Any]:
-        """As a document."""
+        """The list as a JSON document."""
         return {"format_version": "1.0", "goal": [word], "entries": list(self.names)}
 
 
 def is_list(words: tuple[str, ...]) -> bool:
-    """Whether the words are one that applies to several objects."""
+    """Whether the arguments are a single word that applies to several objects."""
     return len(words) == 1 and words[0] in {MOVED, DRIFT, UNKNOWN, *GRAPH_WORDS}
 
 
 def listing(options: OperationOptions, word: str, plan_file: str | None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-    """Everything that a word applies to. None when there is no plan or graph."""
+    """All objects to which a word applies. None without a plan or graph."""
     if word == DEFERRED:
         ground, problems = deferral_ground(options, plan_file)
         return (_of_graph(ground, word)[0] if ground is not None else None), problems

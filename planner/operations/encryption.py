@@ -17,22 +17,23 @@ class Encryption(Protocol):
     """The seals of one command. Nothing is evaluated before `check`."""
 
     def check(self) -> list[Diagnostic]:
-        """The diagnostics of the configuration of encryption. The seals may be used when there is no error."""
+        """The diagnostics of the encryption configuration. Without errors, the seals may be used."""
 
     @property
     def state(self) -> Seal:
-        """Of states."""
+        """The seal of states."""
 
     @property
     def plan(self) -> Seal:
-        """Of plan files."""
+        """The seal of plan files."""
 
     def remote_state(self, address: str) -> Seal:
-        """Of the state that the data source `terraform_remote_state` with this address reads. Raises Failure."""
+        """The seal of the state that the `terraform_remote_state` data source with this address reads. Raises
+        Failure."""
 
 
 class Unencrypted:
-    """Everything is kept in clear."""
+    """The encryption that stores everything unencrypted."""
 
     def check(self) -> list[Diagnostic]:
         return []
@@ -53,8 +54,7 @@ UNENCRYPTED = Unencrypted()
 
 
 def encryption_of(config: Config | None, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption configured by a root module and TF_ENCRYPTION. `config` is None where there is no
-    configuration."""
+    """The encryption configured by a root module and TF_ENCRYPTION. `config` is None without a configuration."""
     text = os.environ.get(VARIABLE, "").strip()
     if not text and (config is None or config.root.encryption is None):
         return UNENCRYPTED
@@ -64,7 +64,7 @@ def encryption_of(config: Config | None, given: RawVariables, workspace: str) ->
 
 
 def encryption_of_directory(directory: str, given: RawVariables, workspace: str) -> Encryption:
-    """The encryption of the root module in a directory, which is only read where it may configure any. Raises
+    """The encryption of the root module in a directory, which is read only if it may configure encryption. Raises
     Failure."""
     if not is_secret_directory(directory):
         return encryption_of(None, given, workspace)

@@ -94,7 +94,7 @@ class Encrypted:
         return self._remotes.get(name, self._remote_default)
 
     def _require(self) -> None:
-        """Raises Failure where the seals cannot be made."""
+        """Raises Failure if the seals cannot be created."""
         problems = self._ready()
         if has_errors(problems):
             raise Failure(problems)

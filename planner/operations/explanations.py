@@ -77,7 +77,7 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address is of an instance that has no vertex of its own, because one represents its whole resource."""
+    """Whether an address means an instance without its own vertex, because one vertex represents its whole resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -110,7 +110,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of a plan that may defer objects, with what it left for a later one. None when there is no plan."""
+    """The graph of a plan that may defer objects, with the deferred ones. None without a plan."""
     answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -120,7 +120,7 @@ def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> 
 
 
 def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about moves, in a graph without vertices. None when there is no state."""
+    """The derivations of the rules about moves, in a graph without vertices. None without a state."""
     diagnostics = Diagnostics()
     loaded, state = None, None
     with diagnostics.until_an_error():
@@ -165,7 +165,7 @@ def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
     """The derivations of the rules of decisions about one address, in a graph without vertices; and the change of the
-    object outside of any plan, as an action ("" for none). None when there is no plan. Raises Failure."""
+    object outside planner, as an action ("" for none). None without a plan. Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -175,8 +175,7 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """The explainer of a plan: the one in a file, or one made for the purpose, without locking the state. None when
-    there is no plan."""
+    """The explainer of a plan: the one in a file, or a new one that does not lock the state. None without a plan."""
     answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
@@ -217,7 +216,7 @@ def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
-    """The origins of the taints of objects that a plan replaces for that reason, by their present addresses."""
+    """The origins of the taints of objects that a plan replaces for that reason, by their current addresses."""
     from planner.operations.former_world import store_of
     from planner.operations.input_record import taints_of
 
@@ -260,7 +259,7 @@ def _why_in(
             proof = result.not_unknown(what) if negated else result.unknown(what)
         else:
             proof = result.not_action(what, verb) if negated else with_chains(made, result.action(what, verb))
-    except Failure as failure:  # planning failed, so the object in question may never have been planned
+    except Failure as failure:  # planning failed, perhaps before the object was planned
         raise Failure([*failed, *_with_limits(made, what, failure.diagnostics)]) from None
     return proof, [_as_warning(d) for d in failed]
 
@@ -270,8 +269,8 @@ MOST_ANSWERS = 4
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs for all instances of a resource: one for all those that have the same action and causes, with their
-    names in `instances`; of further groups in `also`. Raises Failure."""
+    """The proofs for all instances of a resource: instances with the same action and causes share one, which has their
+    names in `instances`; `also` has the proofs of further groups. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -291,7 +290,7 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 
 
 def _place_besides(proof: dict[str, Any], span: Any) -> str:
-    """` (main.tf:38)`: a place that the first sentence about a change does not have; "" for none."""
+    """` (main.tf:38)`: a place that is missing in the first sentence about a change; "" for none."""
     place = source_json(span) if span is not None else {}
     shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
     is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
@@ -299,7 +298,7 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, and why a
+    """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, or why a
     data source is read only after others."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
@@ -345,12 +344,12 @@ def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, An
 
 
 def plan_graph(made: MadePlan[Unstored]) -> Graph:
-    """The graph that a plan was made by, for questions."""
+    """The plan graph of a plan, for queries."""
     return build_graph(graphs.planning_facts(made.plan, made.loaded), own=made.loaded.rules, more=ASKED)
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a question; those about parts left out by -target or -exclude mention it."""
+    """The problems of a question; those caused by -target or -exclude mention it."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -373,8 +372,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The problem, naming the block that is left for a later plan, or all of them, since the objects that depend on one
-    are, too."""
+    """The problem, with the block that is left for a later plan, or with all of them, because their dependents are
+    left, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -398,8 +397,8 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 
 class Chains(dict[str, "Because"]):
-    """The causes of each change and each changing output, by name. `notes`: remarks on missing former values, for
-    the user. `worlds`: what they were compared with, where that is still at hand."""
+    """The causes of each change and each changing output, by name. `notes`: messages about missing former values.
+    `worlds`: the former worlds of the comparison, if still available."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None
@@ -417,7 +416,7 @@ def causes(made: MadePlan[Any]) -> Chains:
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:
-    """The action of everything that changes, by the same names."""
+    """The actions of all changes, by the same names."""
     plan = made.plan
     actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
     return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

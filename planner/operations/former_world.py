@@ -52,8 +52,8 @@ _MOST_NAMED = 3
 
 
 class FormerWorlds:
-    """The former worlds of a plan's objects: each was last applied with one, or all are compared with one version in
-    git. As FormerWorldsOf."""
+    """The former worlds of a plan's objects: each object was last applied with one, or all are compared with one
+    version in git. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -96,12 +96,12 @@ class FormerWorlds:
             self.notes.append(UNRECORDED)
 
     def doubt(self) -> None:
-        """Take values that git does not know for unknown, instead of unchanged."""
+        """Treat values that are not in git as unknown instead of unchanged."""
         self.assumes = False
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit to compare with where there is no record."""
+        """The commit to compare with if there is no record."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)
@@ -112,7 +112,7 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; of other things the latest."""
+        """The former world of a change; without a change, the latest one."""
         record = self._record
         if record is None:
             return self._git
@@ -136,7 +136,7 @@ class FormerWorlds:
         return self._worlds.get(key)
 
     def _entry(self, address: str) -> Status:
-        """Whether the state has of an instance what its last apply left."""
+        """Whether the entry of an instance in the state is unchanged since its last apply."""
         record = self._record
         assert record is not None
         digest = self._entries.digest(address)
@@ -149,7 +149,7 @@ class FormerWorlds:
 
 
 def store_of(made: MadePlan[Any]) -> Store | None:
-    """The store of the state that a plan was made from: of a plan in a file one that is opened again."""
+    """The store of a plan's prior state; for a plan in a file, a newly opened one."""
     known: Store | None = getattr(made.loaded, "store", None)
     if known is not None:
         return known
@@ -180,14 +180,14 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state before the objects moved that the plan, or an earlier one (`names`), has at other addresses."""
+    """The state in which objects that this plan, or an earlier one (`names`), moved have their former addresses."""
     from planner.engine.plan.moves import moved_back
 
     return moved_back(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes of which it is not on record what they were before later applies, and the instances that these
+    """The attributes whose values before later applies are not on record, and the instances that later applies
     created."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
@@ -202,9 +202,9 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The world of a revision. A variable that -var sets now had the value of the last apply (`run`), where that had
-    none of its own the one that the revision sets. Where no apply is on record, values that git does not know count as
-    unchanged, or with `doubts` as unknown; whether there are such values.
+    """The world of a revision, and whether it has values that are not in git. A variable that -var sets now had the
+    value of the last apply (`run`) or, if that is not recorded, the one in the revision. If no apply is on record,
+    values that are not in git count as unchanged, or with `doubts` as unknown.
 
     Raises Failure for a revision that cannot be read."""
     from planner.world.git.tree import git_tree
@@ -241,7 +241,7 @@ def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool
 
 
 def _is_outside(one: RawValue, tree: GitTree) -> bool:
-    """Whether git does not know the value: it is from the command line, the environment, or a file that git ignores."""
+    """Whether the value is not in git, because it comes from the command line, the environment, or an ignored file."""
     span = one.span
     if span is None or one.origin in ("command line", "environment"):
         return True
@@ -268,8 +268,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration over the objects of a state. `unset`: values of variables for which only a
-    default would be known, for those that have none."""
+    """The values of a former configuration over the objects of a state. `unset`: values for variables that have no
+    known value except a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(
@@ -297,8 +297,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files that an apply was made with: of the configuration the recorded texts; of files that functions read
-    those that are unchanged on the disk, and the recorded contents of others."""
+    """The files of an apply: the recorded texts of the configuration; of files that functions read, those that are
+    unchanged on disk, and the recorded contents of others."""
 
     root = "/"
 
@@ -331,8 +331,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As Tree: the recorded names, and where none are recorded what there is now. The files of the configuration
-        in a directory of a module are always the recorded ones."""
+        """As Tree: the recorded names or, if none are recorded, the current ones. The configuration files in a module
+        directory are always the recorded ones."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

@@ -32,8 +32,8 @@ def get(
     tests: TestFiles | None = None,
     records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules that the configuration calls, and those that runs of tests are about. `records`: whether
-    checksums of modules go to the lock file."""
+    """Install the modules that the configuration calls, and those that test runs use. `records`: whether checksums of
+    modules are written to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)
@@ -57,7 +57,7 @@ def get(
 
 
 def _record(directory: str, data_dir: str, installer: ModuleInstaller) -> list[Diagnostic]:
-    """Record the checksums of modules in the lock file: of those that are in use."""
+    """Record the checksums of used modules in the lock file."""
     from planner.world.provider.lock_file import write_module_hashes
 
     manifest, _ = read_manifest(directory, data_dir)
@@ -89,15 +89,15 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 def _calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
-    """The modules of runs as calls, with the paths that they are recorded under."""
+    """The modules of test runs as calls, with the paths under which they are recorded."""
     from planner.language.config.test_files.load import module_calls
 
     return module_calls(tests)
 
 
 class _Fetching:
-    """Installs modules that are not local. What that takes is loaded with the first of them, and from then on other
-    processes that install into the same directory have to wait."""
+    """Installs external modules. The first one loads the necessary code and takes a lock, so that other processes
+    cannot install into the same directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
         self.directory, self.data_dir, self.upgrade, self.say, self.progress = (
@@ -130,7 +130,7 @@ class _Fetching:
         return self.installer.install(path, call, problems)
 
     def _begin(self) -> ModuleInstaller:
-        """Wait for others; what they have installed meanwhile need not be installed again. Raises Failure."""
+        """Wait for other processes; modules that they installed need not be installed again. Raises Failure."""
         from planner.operations.install_providers import lock_modules, module_installer
 
         self.lock.enter_context(lock_modules(self.directory, self.data_dir, self.say))

@@ -41,9 +41,9 @@ def graph(
     queried_address: str | None = None,
 ) -> Graph:
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the operation
-    itself builds it, with moves done and import blocks read; otherwise as it is drawn, from the unchanged configuration
-    and state, and only with the parts that a walk needs. `queried_address`: the vertex whose waiting vertices are
-    requested. Problems are in the graph's diagnostics."""
+    builds it, after moves and with import blocks; otherwise as it is drawn, from the unchanged configuration and state,
+    and only with relations that a walk needs. `queried_address`: the vertex whose dependents are requested. Problems
+    are in the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -56,7 +56,7 @@ def graph(
             if walk == "plan-destroy" and options.refresh and not state.is_empty:
                 refreshed = _refreshed(start)
                 if refreshed is None:
-                    walk = "plan"  # planning ends there when reading the objects fails
+                    walk = "plan"  # planning ends there if reading the objects fails
                 else:
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
@@ -78,7 +78,7 @@ def _of_plan(
         facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
     elif as_planned and kind == "plan":
         facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
-    else:  # of another operation, or as it is drawn: about the whole configuration of the plan, and its state
+    else:  # for another operation, or as drawn: the whole configuration of the plan and its state
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)
@@ -87,7 +87,7 @@ def _of_plan(
 
 
 def with_vertices(graph: Graph) -> Graph:
-    """The graph. Raises Failure for one without vertices, which could not be made."""
+    """The graph. Raises Failure if it has no vertices because it could not be built."""
     if not graph.nodes:
         raise Failure(graph.diagnostics)
     return graph
@@ -98,20 +98,20 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The state that a plan to destroy everything starts from; None when reading the objects fails."""
+    """The prior state of a destroy plan; None if reading the objects fails."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
 
 
-# `cut`: what breaks the cycles of a graph.
+# `cut`: references whose removal breaks the cycles of a graph.
 
 
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; without it the plan
-    graph's, and when that has none those of applying the plan. None when there is no graph. Raises Failure."""
+    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; by default the plan
+    graph or, if that has no knots, the apply graph. None without a graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
@@ -132,8 +132,8 @@ def cut(
 
 @frozen(eq=False)
 class Explored:
-    """A plan; the graph of applying it, if there are changes, and the one that it was made by, each built on use with
-    the reasons of its edges; the cause of each change, by name."""
+    """A plan, its apply graph (if there are changes) and its plan graph, each built on use with the reasons of its
+    edges, and the cause of each change by name."""
 
     plan: Plan
     kinds: tuple[str, ...]
@@ -154,8 +154,8 @@ class Explored:
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. It has been
-    checked by policies that the options name, and those on record. None without a plan."""
+    """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. The plan is
+    checked with the policies of the options and those on record. None without a plan."""
     answer = open_or_make_plan(options, plan_file, hooks)
     made = answer.complete
     if made is None:
@@ -171,7 +171,7 @@ def explore(
     chains = causes(made)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
     if options.made is None and made.context is not None:
-        made.context.take_apart()  # no other question is going to read it, and the graphs need the memory
+        made.context.take_apart()  # no other question will read it, and the graphs need the memory
         made.loaded.derived.plan_graph = None
     explored = Explored(
         made.plan,

@@ -1,4 +1,4 @@
-"""The graphs of walks: from configuration, state and changes to facts, and by the rules from facts to a graph."""
+"""The graphs of walks: configuration, state and changes become facts, from which the rules derive a graph."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def graph_facts(
     queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
-    """Everything that the graph rules read for one walk. `imports`: import blocks count."""
+    """The facts that the graph rules read for one walk. `imports`: import blocks are included."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_command
     from planner.logic.facts.from_state import from_changes
@@ -50,7 +50,7 @@ def graph_facts(
 
 
 def _declarations(loaded: Loaded[Any], imports: bool) -> FactBase:
-    """The facts of the configuration; made once a command."""
+    """The facts of the configuration, built once for each command."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_config
 
@@ -68,7 +68,7 @@ def configuration_facts(loaded: Loaded[Any]) -> FactBase:
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The facts with those of a state; kept for the next graph over this state."""
+    """The facts with those of a state, cached for the next graph with this state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -81,12 +81,12 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED) -> Graph:
-    """The graph of one walk. Raises Failure when it cannot be walked."""
+    """The graph of one walk. Raises Failure if it cannot be walked."""
     return walkable(graph_facts(walk, loaded, state, limits), loaded)
 
 
 def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
-    """The graph that the rules derive from facts. Raises Failure when it cannot be walked."""
+    """The graph that the rules derive from facts. Raises Failure if it cannot be walked."""
     from planner.logic.graph.build import build_graph, graph_problems
 
     graph = build_graph(facts, own=loaded.rules)
@@ -119,8 +119,8 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure when it cannot
-    be walked."""
+    """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure if it cannot be
+    walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
@@ -131,8 +131,7 @@ def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
 
 
 class SchemaTable:
-    """The schemas of providers and provisioners. An unknown provider or type has none: validation is what reports
-    it."""
+    """The schemas of providers and provisioners. An unknown provider or type has none; validation reports it."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas
@@ -180,8 +179,8 @@ _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
 def edited_since_commit(directory: str) -> Callable[[dict[str, Any]], bool]:
-    """Whether the line of a source (in the format of proofs) differs from the last commit; never where there is no
-    repository. Git runs once for each file."""
+    """Whether the line of a source (in the format of proofs) differs from the last commit; false without a repository.
+    Git runs once for each file."""
 
     @cache
     def lines(file: str) -> frozenset[int]:

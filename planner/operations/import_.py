@@ -1,4 +1,4 @@
-"""`import`: an existing object becomes a resource instance of the state, without a plan of changes to it."""
+"""`import`: records an existing object as a resource instance in the state, without planning changes to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def import_object(
     hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
     """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
-    the state must not have it yet; `begins` is called when both are so, and `hooks` when the object is read."""
+    the state must not have it yet; `begins` is called if both are true, and `hooks` while the object is read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -68,8 +68,8 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """The variables that a workspace whose plans run on a server has there; importing runs here. Sensitive ones cannot
-    be read, so they are unknown. Raises Failure."""
+    """The variables of a workspace on a server, for an import that runs locally. Sensitive ones cannot be read, so they
+    are unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}
     values: RawVariables = {}
@@ -136,7 +136,7 @@ def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
 
 
 class _ReadingHooks(Hooks):
-    """Passes on when objects are read, and nothing of the plan."""
+    """Passes on only the events of reading objects."""
 
     def __init__(self, hooks: Hooks) -> None:
         self.refresh_start, self.refresh_complete = hooks.refresh_start, hooks.refresh_complete  # type: ignore[method-assign]
@@ -158,7 +158,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
         hooks,
     )
     if made is None or not _has(made.prior_state, target):
-        return [problem for problem in problems if problem.code != "plan.targeting"]  # limiting it was our idea
+        return [problem for problem in problems if problem.code != "plan.targeting"]
     builder = StateBuilder(start.state)
     resource = str(target.resource)
     builder.put_instance(resource, target.key, made.prior_state.resources[resource])
@@ -168,7 +168,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """The root outputs as they are with the new object; what is not known yet is null."""
+    """Set the root outputs with the new object; unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)

@@ -52,8 +52,8 @@ def init(
     test_directory: str = "",
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
-    questions about states that have to move (None: no questions); `progress` is called during downloads (what, bytes
-    done, bytes in all); `read` is the configuration, if it was just read."""
+    prompts about copying states (None: no prompts); `progress` is called during downloads (subject, bytes done, total
+    bytes); `read` is the configuration, if it was just read."""
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -98,8 +98,8 @@ def init(
             diagnostics.check(d for d in problems if d not in diagnostics)
         names = named_providers(tests, whole.config) - {BUILTIN}
         is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
-        is_all = is_all and not (upgrade and lockfile)  # which is refused
-        if is_all and _needs_nothing(whole.config, options.directory, state):  # so nothing of installing is loaded
+        is_all = is_all and not (upgrade and lockfile)  # this combination is refused
+        if is_all and _needs_nothing(whole.config, options.directory, state):  # avoids loading the code for installing
             diagnostics += _only_builtin(whole.config, state, say)
             return diagnostics
         diagnostics[:] = [*override_warnings(whole.config), *diagnostics]
@@ -115,25 +115,22 @@ def init(
 def _stored_state(
     reading: ConfigurationReading[StateOptions], config: Config, encryption: Encryption, diagnostics: Diagnostics
 ) -> State | None:
-    """The state that is there already: its providers are needed, too."""
+    """The existing state, whose providers are also needed."""
     begun = reading.begun
     backend, problems = current_backend(begun.options.directory, config, begun.workspace, begun.given, encryption)
     diagnostics += problems
     if backend is None or has_errors(diagnostics):
         return None
-    state, problems = store_of(begun.options, backend, begun.workspace).read()
-    diagnostics += [_refreshing(problem) for problem in problems]
+    store = store_of(begun.options, backend, begun.workspace)
+    state, problems = store.read()
+    if problems:
+        from planner.world.state.remote.store import RemoteStore
+
+        if isinstance(store, RemoteStore) and store.read_failure:  # in the words that `init` has for it
+            detail = f"{store.read_failure}\n\n"
+            problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
+    diagnostics += problems
     return state
-
-
-def _refreshing(problem: Diagnostic) -> Diagnostic:
-    """A diagnostic about unreadable data of a service, in the words that `init` has for it."""
-    from planner.world.state.remote.store import LOADING, READ
-
-    if problem.code != READ or not problem.summary.startswith(LOADING):
-        return problem
-    summary = problem.summary.removeprefix(LOADING)
-    return evolve(problem, summary="Error refreshing state", detail=f"{summary}\n\n{problem.detail}")
 
 
 def _sources(state: State | None) -> set[str]:
@@ -142,7 +139,7 @@ def _sources(state: State | None) -> set[str]:
 
 
 def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
-    """Whether there is no provider to install, and no lock file that might be wrong."""
+    """Whether there is no provider to install and no lock file to check."""
     if not needed_providers(config).all <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
         return False
     return all(BUILTIN in source for source in _sources(state))
@@ -157,8 +154,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` finds nothing to do that changes the configuration as it was read: there is no module to install,
-    no provider but builtin ones, and the default workspace, which is in every backend."""
+    """Whether `init` leaves the configuration unchanged: there is no module to install, no provider except builtin
+    ones, and the default workspace is selected, which exists in every backend."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False
@@ -166,7 +163,7 @@ def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
 
 
 def root_alone(options: StateOptions) -> ConfigurationReading[StateOptions]:
-    """The root module without those that it calls: enough to know the backend."""
+    """The root module without its child modules, which suffices to find the backend."""
     begun, problems = begin(options)
     config, more = load_root(options.directory, variables=begun.given, workspace=begun.workspace)
     return ConfigurationReading(begun, config, (), (*problems, *more))
@@ -184,7 +181,7 @@ def has_configuration(directory: str) -> bool:
 
 
 def copy_module(source: str, directory: str) -> list[Diagnostic]:
-    """Copy a local module into a directory without configuration. Hidden files stay behind."""
+    """Copy a local module, without hidden files, into a directory without configuration."""
     try:
         if any(name != ".terraform" for name in os.listdir(directory)):
             detail = "-from-module copies a module into an empty directory. Remove the option."

@@ -1,4 +1,4 @@
-"""The record of what objects were last applied with: written after an apply, read by explanations."""
+"""The record of the inputs of the last apply, which applies write and explanations read."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ _MOST_NAMES = 5000
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:
-    """The record of a state; None where there is none."""
+    """The record of a state; None if there is none."""
     data = store.beside(APPLIED)
     record = read_record(data) if data is not None else None
     if data is not None and record is None and os.environ.get(KEY):
@@ -86,7 +86,7 @@ def record_of(store: Store, state: State) -> InputRecord | None:
 
 
 def is_encrypted(store: Store) -> bool:
-    """Whether the record of a state is encrypted apart from the state."""
+    """Whether the record of a state is encrypted separately from the state."""
     data = store.beside(APPLIED)
     return data is not None and b'"encrypted_data"' in data
 
@@ -94,8 +94,8 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record what an apply was made with. `whole`: it did everything that was planned, and the plan left nothing out;
-    `approval`: the digest of the plan and who signed it, where that was demanded."""
+    """Record the inputs of an apply. `whole`: it completed a plan without limits; `approval`: the digest of the plan
+    and its signers, if signatures were required."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -147,7 +147,7 @@ def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Dia
 
 
 def moves_of(plan: Plan) -> dict[str, str]:
-    """The former addresses of the objects that a plan moves, by the present ones."""
+    """The former addresses of the objects that a plan moves, by current address."""
     return {
         change.address: change.previous_address
         for change in plan.changes
@@ -181,7 +181,7 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of the attributes of an object; empty where some are sensitive."""
+        """The digest of the attributes of an object; empty if some are sensitive."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -193,8 +193,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The addresses of the instances that an apply did not come to. The others are what it was made with: it did what
-    was planned for them, or there was nothing to be done."""
+    """The addresses of the instances that an apply did not reach. All others match its inputs, because their changes
+    were applied or there were none."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -227,14 +227,14 @@ def _altered(before: State, after: State, moves: Mapping[str, str]) -> dict[str,
 
 
 def _is_kept(before: State, after: State, name: str) -> bool:
-    """Whether an output has the value that it had."""
+    """Whether an output has its former value."""
     was, now = before.outputs.get(name), after.outputs.get(name)
     return was is not None and now is not None and identical(was.value, now.value)
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The values of root variables that their recorded declarations do not have; of those that must not be recorded, or
-    are long, only that there was one."""
+    """The values of root variables other than their recorded defaults. For values that must not be recorded, or are
+    long, only their existence is recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -250,7 +250,7 @@ def _variable_entry(value: Value) -> dict[str, Any]:
     try:
         recorded = {"type": type_to_json(of), "value": to_json(plain, of)}
         return recorded if len(orjson.dumps(recorded)) <= _LONGEST_VALUE else {}
-    except (CodecError, TypeError, RecursionError):  # orjson refuses deep ones
+    except (CodecError, TypeError, RecursionError):  # orjson refuses deeply nested values
         return {}
 
 
@@ -258,8 +258,8 @@ def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     """The files that functions read, by their names relative to the root module: the digest of each, and the key of its
-    content, "" where that is not recorded; and the contents by key. Of what no recorded expression reads there is
-    nothing, unless the record is encrypted. The content of a small text is recorded, if an expression shows it."""
+    content ("" if not recorded); and the contents by key. Files that no recorded expression reads are omitted, unless
+    the record is encrypted. The content of a small text is recorded if an expression shows it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)
@@ -281,8 +281,8 @@ def _files_read(
 
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
-    """The absolute paths of the files that some expressions read themselves, in all instances; of those with `is_shown`
-    whose contents are in the results."""
+    """The absolute paths of the files that expressions read directly, in all instances; with `is_shown`, only files
+    whose contents occur in the results."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -297,7 +297,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
                     scopes = [module.with_repetition(repetition) for repetition in known]
             for scope in scopes:
                 for mention in mentions(reader.expression):
-                    try_evaluate(mention, scope)  # which may read files itself
+                    try_evaluate(mention, scope)  # which may also read files
                 for node in reader.shown if is_shown else (reader.expression,):
                     if isinstance(node, Call) and is_shown and node is not reader.expression:
                         named, _ = try_evaluate(node.arguments[0], scope)
@@ -341,7 +341,7 @@ def locked_versions(directory: str) -> dict[str, str]:
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
-    """The origins of taints on record for a state, by address; objects may have been mended or moved since."""
+    """The origins of taints on record for a state, by address; objects may have been repaired or moved since."""
     data = store.beside(TAINTS)
     return read_taints(data, state.lineage) if data is not None else {}
 

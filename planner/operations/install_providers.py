@@ -69,7 +69,7 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """Raises Failure when the settings cannot be read."""
+    """Raises Failure if the settings cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))
@@ -78,8 +78,8 @@ def connections() -> InstalledConnections:
 def requirements(
     config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
 ) -> dict[str, VersionSet]:
-    """The version constraints of every provider that the configuration or the state needs, or `others`: those that runs
-    of tests are about. `names` are needed besides. Raises Failure."""
+    """The version constraints of every provider that the configuration or the state needs, or that `others` need (the
+    modules of test runs). `names` are needed in addition. Raises Failure."""
     texts = provider_constraints(config)
     needed = {*needed_providers(config, state).all, *names}
     for other in others:
@@ -169,7 +169,7 @@ def _installer(
 
 
 def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, ...]) -> PackageSource:
-    """The source of packages here. Raises Failure."""
+    """The source of packages for a directory. Raises Failure."""
     cache = net.config.cache
     if cache and not os.path.isdir(cache):
         detail = f"The plugin cache directory {cache} does not exist. Create it, or remove the setting."
@@ -186,7 +186,7 @@ def _source(net: InstalledConnections, directory: str, plugin_dirs: tuple[str, .
 
 
 def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
-    """A warning about providers of one type in namespaces that are often taken for each other."""
+    """A warning about providers of one type in namespaces that are often confused."""
     names: dict[str, list[str]] = {}
     for address in wanted:
         _, namespace, name = address.split("/")
@@ -204,7 +204,7 @@ def _similar(wanted: Iterable[str]) -> list[Diagnostic]:
 
 
 def _legacy(wanted: Iterable[str]) -> list[Diagnostic]:
-    """Providers without a namespace, from before there were any: only an old state names them."""
+    """Errors for providers without a namespace, which only old states name."""
     items = [address for address in wanted if address.split("/")[1] == "-"]
     return [
         error(
@@ -228,7 +228,7 @@ def _readonly(new: Locks, before: Locks) -> list[Diagnostic]:
 
 
 def module_installer(directory: str, data_dir: str, say: Say, progress: Progress | None = None) -> ModuleInstaller:
-    """The installer of modules that are not local. Raises Failure when the settings cannot be read."""
+    """The installer of external modules. Raises Failure if the settings cannot be read."""
     net = connections()
     fetcher = Fetcher(net.web, progress, oci=net.config.oci)
     return ModuleInstaller(Path(directory), data_dir, net.web, net.hosts, fetcher, say, read_module_hashes(directory))
@@ -329,7 +329,7 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 
 def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
-    """The providers that the words of a command name; all when there are none. Raises Failure."""
+    """The providers that the words of a command name; all if there are none. Raises Failure."""
     chosen, problems = {}, []
     for name in names:
         try:

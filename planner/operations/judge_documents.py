@@ -1,4 +1,4 @@
-"""Checks of documents written by others: the output of `show -json` for plans and states, and state files."""
+"""Policy checks of documents from other programs: the output of `show -json` for plans and states, and state files."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def judged_document(
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for the document in a file, or on standard input; `kind` is its required kind: a plan or a
-    state. With `processes` a large plan is checked piece by piece where that has the same result, in at most so many.
-    `ahead`: the file is being read."""
+    state. With `processes`, a large plan is checked piece by piece if that has the same result, in at most this number
+    of processes. `ahead`: the file, which is already being read."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -82,12 +82,12 @@ def _read(path: str, ahead: Ahead | None = None) -> tuple[str, bytes]:
 
 
 def _configuration(options: OperationOptions) -> Config | None:
-    """The configuration of the working directory; None when there is none, or none that can be read."""
+    """The configuration of the working directory; None if there is none, or if it cannot be read."""
     return _loaded(options) if _has_configuration(options) else None
 
 
 def _locked(directory: str) -> list[tuple[str, ...]]:
-    """The rows of locked_provider by the lock file of the working directory. Raises Failure when it is damaged."""
+    """The rows of locked_provider by the lock file of the working directory. Raises Failure if it is damaged."""
     return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 
@@ -119,8 +119,8 @@ Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a plan in the format of `show -json`, or for a state; `kind` is which. For several
-    documents they are loaded once, into `known`."""
+    """The result of policies for a plan in the format of `show -json`, or for a state; according to `kind`. For several
+    documents the policies are loaded once, into `known`."""
     ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -148,8 +148,8 @@ def _judged(
 def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, those on record and those that the options name, as they count in a workspace (the
-    selected one, if none is named); those in Python for the plan `made` (MadePlan). Raises Failure."""
+    """The organisation's policies, those on record and those that the options name, with their settings for a workspace
+    (by default the selected one); policies in Python are run for the plan `made` (MadePlan). Raises Failure."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]
@@ -159,7 +159,7 @@ def policies_of(
         raise Failure(error("policy.python", "Python policies not supported here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)
-    # Files of the directory have the names that they have for a command there: rules and records are named by them.
+    # Files in the directory have the names that a command there uses, because rules and records are named after them.
     here = os.path.join(options.directory, "") if os.path.isabs(options.directory) else ""
     named = tuple((name.removeprefix(here), text) for name, text in named)
     if options.more_policies is not None and made is not None:
@@ -174,7 +174,7 @@ def policies_of(
     return load_policies(tuple(files.items()), frozenset(dict(standing)) or frozenset(theirs), workspace)
 
 
-# A large file that is read while something else is done.
+# A large file that is read in the background.
 
 
 LEAST = 1 << 20
@@ -193,11 +193,11 @@ class Ahead:
             self._thread.start()
 
     def _read(self) -> None:
-        with suppress(OSError, ValueError, MemoryError):  # later readers meet it once more
+        with suppress(OSError, ValueError, MemoryError):  # later readers get the error, too
             self._data = read_given(self._path, self._most)
 
     def data(self) -> bytes:
-        """Raises OSError, and ValueError for a name that none can have."""
+        """The content. Raises OSError, and ValueError for an invalid name."""
         if self._thread is not None:
             self._thread.join()
         return self._data if self._data is not None else read_given(self._path, self._most)

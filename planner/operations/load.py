@@ -1,5 +1,5 @@
-"""Loading: from options to a configuration with all that it needs. The loaded data grow in steps (Begun, Loaded, and in
-state_access.py Opened, Stored), and each step is a type that has everything of the steps before."""
+"""Loading: from options to a configuration with everything that it needs. The loaded data grow in steps (Begun, Loaded,
+and in state_access.py Opened, Stored), and each step is a type that includes all earlier steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UserRules = tuple[tuple[str, str], ...]
 
 @frozen(eq=False)
 class RunInputs(Generic[O]):
-    """The input of a run before any configuration is read: the selected workspace, and the values of variables."""
+    """The inputs of a run before the configuration is read: the selected workspace, and the values of variables."""
 
     options: O
     workspace: str
@@ -50,8 +50,8 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Derived facts of one graph, for the next one of the same command. Facts of the configuration are kept with and
-    without its import blocks (True, False)."""
+    """Derived facts that are cached for the next graph of the same command. Facts of the configuration are cached with
+    and without its import blocks (True, False)."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
@@ -101,7 +101,7 @@ class ConfigurationReading(Generic[O]):
 
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
-    """The next step: all that the one before has, and more."""
+    """The next step: a record with all fields of the one before, and more."""
     return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
@@ -113,7 +113,7 @@ def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace that the options name, else the one that is selected in the directory; and its problems."""
+    """The workspace from the options, otherwise the one selected in the directory; and its problems."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems
@@ -131,7 +131,7 @@ def load_variables(options: Options) -> tuple[RawVariables, list[Diagnostic]]:
 
 @as_step("load")
 def read_configuration(options: A) -> ConfigurationReading[A]:
-    """The configuration of a working directory, right or wrong."""
+    """The configuration of a working directory, even if it has errors."""
     begun, problems = begin(options)
     config, more = load_config(
         options.directory,
@@ -171,7 +171,7 @@ def _load_rules(options: Options) -> tuple[UserRules, list[Diagnostic]]:
 
 
 def load_values(loaded: Loaded[Any]) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the root variables. For those without any the user is prompted, where that is allowed."""
+    """The values of the root variables. The user is prompted for missing values, if that is allowed."""
     given, declared = dict(loaded.given), loaded.config.root.variables
     ask = loaded.options.ask_variable
     for name in sorted(declared) if ask is not None else ():
@@ -228,7 +228,7 @@ def new_schemas(
 
 
 def _uses_store(config: Config) -> bool:
-    """Whether a `terraform_data` has the block `store`, which only planner and Terraform know."""
+    """Whether a `terraform_data` has the block `store`, which only planner and Terraform support."""
     return any(
         decl.type == "terraform_data" and getattr(decl.body, "blocks", True) and _has_store(decl.body)
         for module in config.root.walk()

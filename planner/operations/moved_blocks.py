@@ -1,4 +1,4 @@
-"""Moved blocks for renamed objects: the module and file where each belongs, its text, and writing it there."""
+"""Moved blocks for renamed objects: the module and file for each, its text, and writing it there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _INDENT = re.compile(r"\n([ \t]+)\Z")
 
 @frozen(eq=False)
 class MovedBlock:
-    """A moved block for the file of a module: `from_` and `to` as seen from there, and the moves that it makes."""
+    """A moved block for the file of a module: `from_` and `to` relative to the module, and its moves."""
 
     file: str
     """as diagnostics name it"""
@@ -71,7 +71,7 @@ class MovedBlock:
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
-    """A block for each move, in the innermost module whose other instances it is right for, too; sorted."""
+    """A block for each move, in the innermost module for whose other instances the block is also correct; sorted."""
     places = _Places(moves, config, state)
     placed: dict[tuple[str, str, str], tuple[ModuleConfig, list[ProposedMove]]] = {}
     for move in moves:
@@ -107,7 +107,7 @@ class _Places:
             self.alike.setdefault(one.directory, []).append(one)
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
-        """The module, and the ends of the move as seen from there."""
+        """The module, and the ends of the move relative to it."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))
@@ -120,7 +120,7 @@ class _Places:
         return self.config.root, from_, to
 
     def _is_right(self, module: ModuleConfig, from_: Address, to: Address) -> bool:
-        """Whether every object at `from_` in an instance of the module, by whatever call, is to move to `to`."""
+        """Whether every object at `from_` in all instances of the module should move to `to`."""
         return all(
             (str(old := from_.inside(instance)), str(to.inside(instance))) in self.moves or str(old) not in self.present
             for alike in self.alike[module.directory]
@@ -128,7 +128,7 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """How deep the module is whose text has the keys, as far as they differ."""
+        """The depth of the module whose text contains the differing keys."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -146,7 +146,7 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The calls around the new address, and its block, whose keys differ: each with the path of its module."""
+    """The calls around the new address, and its block, if their keys differ, each with the path of its module."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -160,7 +160,7 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """How deep the module is in which the inputs of the expressions are set."""
+    """The depth of the module that sets the inputs of the expressions."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:
@@ -192,8 +192,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The file of the module for the block: the one that has moved blocks, else that of what is moved; a file in native
-    syntax where there is one."""
+    """The file of the module for the block: the one with moved blocks, otherwise that of the moved object; preferably a
+    file in native syntax."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -214,8 +214,8 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:
-    """The configuration as it is with the blocks, read from their text; and the blocks by the spans of their
-    declarations. Raises Failure when a text is not valid."""
+    """The configuration with the blocks, which are parsed from their text; and the blocks by the spans of their
+    declarations. Raises Failure if a text is not valid."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -234,7 +234,7 @@ def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, di
 
 
 def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]:
-    name = f"moved blocks for {file}"  # no other statement has such a place
+    name = f"moved blocks for {file}"  # no other statement has this place
     text = insert_blocks(b"{}" if file.endswith(".json") else b"", name, blocks)
     body, _, _ = load_text(text, name, keep=False)
     result = Problems()
@@ -250,8 +250,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files, each of which is replaced as a whole; nothing where one cannot be. Returns
-    the names of the files."""
+    """Insert the blocks into their files, each of which is replaced atomically; if one cannot be written, none is.
+    Returns the names of the files."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -301,7 +301,7 @@ def _unwritable(name: str, reason: str) -> Diagnostic:
 
 
 def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes:
-    """The content of a file with the blocks. Raises Failure where it would not be valid any more."""
+    """The content of a file with the blocks. Raises Failure if it would no longer be valid."""
     text = data.decode("utf-8")
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
@@ -351,6 +351,6 @@ def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
 
 
 def _indent(text: str, start: int) -> str:
-    """The line break and the blanks before an offset; "" where something else is before it in its line."""
+    """The line break and the blanks before an offset; "" if other text precedes it on its line."""
     match = _INDENT.search(text[:start])
     return match[0] if match else ""

@@ -1,8 +1,7 @@
 """The options of commands, by purpose: read a configuration, work on a state, plan and apply.
 
-An option with `eq=False` does not influence the plan: a plan that was kept may be used again whatever the option is
-(planner/workflows/batch/cache.py). All other options are compared.
-"""
+An option with `eq=False` does not influence the plan: a cached plan may be reused whatever the option is
+(planner/workflows/batch/cache.py). All other options are compared."""
 
 from __future__ import annotations
 
@@ -125,13 +124,13 @@ class OperationOptions(StateOptions):
         return bool(self.policies or self.standing_policies)
 
 
-# Bounds for single providers: `-provider-parallelism NAME=N`.
+# Limits for single providers: `-provider-parallelism NAME=N`.
 
 
 def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
-    """How many operations at a time, by source address. A provider is named by its local name in the root module, its
-    source address (host and namespace may be left out where that is the default) or its type; of several bounds for
-    one, the last counts. Raises Failure for names that mean no provider, or several."""
+    """The maximum number of concurrent operations by source address. A provider is named by its local name in the root
+    module, its source address (default host and namespace may be omitted) or its type; the last of several limits
+    applies. Raises Failure for unknown or ambiguous names."""
     if not options.provider_parallelism:
         return {}
     # The providers of the configuration and of the state's objects.
@@ -176,11 +175,11 @@ def _ambiguous(name: str, names: list[str]) -> Diagnostic:
     return error("cli.provider_parallelism", "Ambiguous provider in -provider-parallelism", detail)
 
 
-# Demands on plans to apply: signatures of plans by keys of the command line and of the organisation.
+# Requirements for applying plans: signatures by keys of the command line and of the organisation.
 
 
 class Requirement(NamedTuple):
-    """Keys of which a number has to have signed. `source`: who demands it."""
+    """A number of these keys must have signed the plan. `source`: the origin of the requirement."""
 
     keys: tuple[str, ...]
     number: int = 1
@@ -192,8 +191,8 @@ Approval = tuple[tuple[str, str], ...]
 
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
-    """The demands of the command line and of the organisation. Raises Failure for settings that cannot be read."""
-    given = tuple(Requirement(*one) for one in given)  # plain tuples, where they come from another process
+    """The requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
+    given = tuple(Requirement(*one) for one in given)  # plain tuples, if they come from another process
     if not setting_files(environ):
         return given
     from planner.foundation.clients.cli_config import load_cli_config
@@ -205,7 +204,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The failure of an apply without a saved plan, where approvals are demanded."""
+    """The failure of an apply without a saved plan if approvals are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

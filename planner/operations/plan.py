@@ -1,4 +1,4 @@
-"""`plan`: decide the actions of an apply."""
+"""`plan`: determines the actions of an apply."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class MadePlan(Generic[L]):
 
 @frozen(eq=False)
 class Planned(Generic[L]):
-    """The result of planning: a plan, which may have failed half-way, or none; and the diagnostics."""
+    """The result of planning: a plan, which may be incomplete, or none; and the diagnostics."""
 
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -73,16 +73,16 @@ class Planned(Generic[L]):
 
     @property
     def complete(self) -> MadePlan[L] | None:
-        """The plan if there is nothing wrong with it."""
+        """The plan if it has no errors."""
         return None if has_errors(self.diagnostics) else self.made
 
 
 def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
-    """Compare configuration, state and real objects, and decide what to do. The state is locked meanwhile; `to_apply`:
-    when there is a plan, it stays locked until `release`, so that it cannot be changed before the plan is applied.
-    `remarks`: the first diagnostics, about the state that planning starts from, with or without a plan."""
+    """Compare configuration, state and real objects, and decide what to do. The state is locked while planning; with
+    `to_apply`, a plan keeps the lock until `release`, so that the state cannot change before the apply. `remarks`: the
+    first diagnostics, about the prior state, with or without a plan."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -91,7 +91,7 @@ def plan(
 
 
 def release(planned: Planned[Start]) -> list[Diagnostic]:
-    """Give back the lock that a plan to apply holds."""
+    """Release the lock that a plan to apply holds."""
     return planned.made.loaded.store.unlock() if planned.made is not None else []
 
 
@@ -100,8 +100,7 @@ def _plan(
 ) -> MadePlan[Start]:
     forget_files_read()
     if to_apply:
-        # Raises Failure when the interval for writing the state while it is applied, set in the environment, is not
-        # valid.
+        # Raises Failure if the interval for writing the state while applying, set in the environment, is not valid.
         from planner.world.state.snapshots import persist_interval
 
         persist_interval(os.environ)
@@ -117,7 +116,7 @@ def _plan(
             "write a .tf file here, or name the directory of the configuration with -chdir."
         )
         raise Failure(error("plan.no_configuration", "No configuration files", detail))
-    # warnings of the root module come from finding the backend and from loading: readers of the JSON lines expect both
+    # readers of the JSON lines expect warnings of the root module twice: from finding the backend and from loading
     diagnostics += [*override_warnings(loaded.config), *loaded.config.root_warnings, *reading.problems]
     diagnostics.check(selection_problems(loaded.config, options.directory))
     try:
@@ -139,7 +138,7 @@ def _plan_loaded(
         stored = read_state(opened, diagnostics)
         diagnostics[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
-        # a value that does not fit is reported by the walk, which plans everything else
+        # the walk reports values of the wrong type and plans everything else
         diagnostics.check(d for d in problems if d.code not in UNFIT)
         return _make_valid_plan(stored, variables, hooks, diagnostics)
 
@@ -154,8 +153,7 @@ def _locked(
 def plan_opened(
     opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
 ) -> Planned[Start]:
-    """Plan a loaded configuration, with the store and the values that the caller provides. Its providers stay open for
-    more."""
+    """Plan a loaded configuration, with the store and the values that the caller provides. Its providers stay open."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -176,13 +174,13 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """The plan of a configuration that is right by itself. The graph of a plan without limits serves for seeing to
-    that, too, which saves a third of the time of large configurations. Raises Failure."""
+    """The plan of a valid configuration. Validation uses the graph of a plan without limits, which saves a third of the
+    time for large configurations. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
     for source in sorted(names - needed_providers(start.config).all):
-        start.schemas.schema(source)  # of what only the state names: no object gets another provider unnoticed
+        start.schemas.schema(source)  # for objects that exist only in the state, so that a changed provider is noticed
 
     def check(graph: Graph | None = None) -> None:
         nonlocal is_checked
@@ -210,7 +208,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
         attempts += [made.plan] if made is not None else []
     if made is not None and options.deferred:
         made = evolve(made, plan=_with_deferred(attempts, start))
-    if not is_checked:  # it did not come to a graph: what is wrong by itself is the cause
+    if not is_checked:  # no graph was built: errors of the configuration itself are the cause
         check()
     diagnostics += problems
     if made is None:
@@ -219,7 +217,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last of the plans, with what the others knew about the objects that it leaves for later."""
+    """The last of the plans, with the other plans' knowledge about the objects that it defers."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -319,8 +317,7 @@ def _make_plan(
 
 
 def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
-    """The state that a plan to destroy everything starts from: that of an ordinary plan made before. None when that
-    fails."""
+    """The prior state of a destroy plan: the refreshed state of an ordinary plan. None if that fails."""
     from planner.engine.plan.make_plan import make_plan
     from planner.engine.walk.hooks import Hooks
 
@@ -338,14 +335,14 @@ def refreshed_to_destroy(start: Start, variables: Variables) -> State | None:
 
 
 def may_have_cycle(plan: Plan) -> bool:
-    """Whether the apply graph has edges that the plan graph had not in a coarser form."""
+    """Whether the apply graph has edges without a counterpart in the plan graph."""
     return _reorders(frozenset((change.action, bool(change.deposed)) for change in plan.changes))
 
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, can give such edges; plans of thousands of units have few
-    sets of them."""
+    """Whether these actions, on current or deposed objects, can cause such edges. (The result is cached, because plans
+    of thousands of units have few distinct sets of actions.)"""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program
@@ -379,11 +376,11 @@ def plan_options(start: Start) -> PlanOptions:
     )
 
 
-# The options that a plan was made with, as words of a question about the same plan.
+# The options of a plan, as arguments of a command about the same plan.
 
 
 def plan_words(made: MadePlan[Any]) -> str:
-    """The options, each with a blank behind it. Values of sensitive variables are left out."""
+    """The options, each followed by a space. Values of sensitive variables are omitted."""
     from shlex import quote
 
     return "".join(f"{quote(word)} " for word in _words(made))

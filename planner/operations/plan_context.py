@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) that a plan's record keeps: those that it has, else those of this run. Raises
-    Failure when the lock file or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) of a plan's record, otherwise those of this run. Raises Failure if the lock file
+    or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -77,7 +77,7 @@ def _place(name: str, variable: RootVariable) -> str:
 
 
 def _user() -> str:
-    """The user of this process: the name, or the number where that has no name."""
+    """The user of this process: the name, or the numeric ID if it has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -110,7 +110,7 @@ _MOST = 1 << 24
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) that HEAD names in the repository of a directory; "" where there is none, or where it is
+    """The commit (hexadecimal) that HEAD names in the repository of a directory; "" if there is none or it is
     unknown."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:

@@ -1,4 +1,4 @@
-"""Plans in files: saved with the configuration that they were made from, and opened again."""
+"""Plan files: saving a plan with its configuration, and opening it again."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ def save_plan(
 
 
 def _schemas_to_show(made: MadePlan[Unstored]) -> dict[str, ProviderSchema]:
-    """The schemas of the plugins that the plan, its state and its configuration have objects of: of each type that
-    occurs. The program has that of the builtin provider itself."""
+    """The plugin schemas of all types in the plan, its state and its configuration, without the builtin provider."""
     types: dict[str, set[tuple[str, str]]] = {}
 
     def count(source: str, mode: str, type: str) -> None:
@@ -104,7 +103,7 @@ def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> Provider
 def open_or_make_plan(
     options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
 ) -> Planned[Unstored]:
-    """The plan that the options have, the one in a file, or one made to be explained: without locking the state."""
+    """The plan in the options or in a file, or a new one that does not lock the state."""
     from planner.engine.walk.hooks import Hooks
 
     if options.made is not None:
@@ -119,7 +118,7 @@ def open_or_make_plan(
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
-    """The plan in a file as one that was just made: with its variables, and the state that is stored now."""
+    """The plan in a file, like a new one: with its variables, and with the currently stored state."""
     diagnostics = Diagnostics()
     made, approval = None, options.approval
     with diagnostics.until_an_error():
@@ -133,7 +132,7 @@ def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
         _, wrong = recorded_variables(loaded.config, loaded.given, plan)
         undeclared = undeclared_values(loaded.config.root.variables, loaded.given)
         diagnostics[:] = [*override_warnings(loaded.config), *diagnostics, *undeclared, *wrong]
-        # the backend that the plan was made with, whatever is set up now
+        # the backend of the plan, whatever is set up now
         settings = {name: value for name, value in plan.backend.items() if name != "type"}
         backend, problems = open_backend(str(plan.backend.get("type", "local")), settings, loaded.encryption.state)
         diagnostics += problems
@@ -151,8 +150,8 @@ def open_plan(
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
     """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
-    user's rules. `only_shown`: the schemas in the file are used, and no provider need be there; `data`: the
-    content of the file, where it was read already. Raises Failure."""
+    user's rules. `only_shown`: the schemas in the file are used, so that no provider is needed; `data`: the content of
+    the file, if already read. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -168,7 +167,7 @@ def open_plan(
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
         diagnostics.check(more)
-        # what static expressions need was given when the plan was made
+        # the values for static expressions were set when the plan was made
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = diagnostics.take((config, more))
@@ -183,8 +182,8 @@ def open_plan(
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of the variables of a plan, and the reasons why it cannot be applied with the present ones: another
-    value for one on record, none for an ephemeral one."""
+    """The values of a plan's variables, and the reasons why it cannot be applied with the current ones: a value that
+    differs from the record, or a missing ephemeral value."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     values, problems = check_plan_variables(recorded, config.root.variables, given)
     for name, origin in plan.origins:
@@ -194,7 +193,7 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values that the plan recorded, as supplied values; the present ones for the others (ephemeral variables)."""
+    """The values recorded in the plan, as supplied values; for other (ephemeral) variables, the current ones."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 
@@ -208,7 +207,7 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     return {**given, **recorded}
 
 
-# Whether a plan equals an approved one. That may have been incomplete: where it had an unknown value, any fits.
+# Whether a plan equals an approved one. Unknown values of the approved plan match any value.
 
 
 Differences = tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""Plans and policies together: judge a plan, and keep watch while it is applied."""
+"""Policies for plans: judging a plan, and guarding its apply."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for the plan in a file (our own, or the output of `show -json`), or for one made for it.
-    Those that a plan file was made with count as well. A large document is checked in at most so many processes; with 0
+    """The result of policies for the plan in a file (our own, or the output of `show -json`), or for a new one. The
+    policies recorded in a plan file apply, too. A large document is checked in at most this number of processes; with 0
     as a whole, which measures the cost of each rule."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
@@ -53,14 +53,14 @@ def check(
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
-    if wrong:  # when policies are tried out, not when a plan is made: providers change, too
+    if wrong:  # reported when policies are tried out, but not while planning, because providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, with proofs by the rules as written; no verdict when a policy is
-    wrong, or there is none. Raises Failure."""
+    """The result of policies for a plan, with proofs by the rules as written; no verdict if a policy is wrong or there
+    are none. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,7 +72,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with its policies and their results on record; no verdict when a policy is wrong."""
+    """A plan with its policies and their results on record; no verdict if a policy is wrong."""
     from planner.operations.plan_context import record_rows
 
     try:
@@ -98,9 +98,9 @@ DATA_HELD = "planner.changes.data_held"
 
 
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
-    """Whether destroying an object loses data, by its address: `holds`, or `none`, with the list or parameter that has
-    its type, as the rules of the policy protect_stateful derive it. An object that no rule knows has no entry; nor has
-    any where nothing is destroyed, and where the settings are wrong, which judging reports."""
+    """By address, whether destroying an object loses data (`holds` or `none`), with the list or parameter that contains
+    its type, derived by the rules of the policy protect_stateful. Objects of unknown types have no entry. The result is
+    empty if nothing is destroyed or if settings are wrong, which judging reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -120,7 +120,7 @@ def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
 
 
 def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]]:
-    """The guard of an apply; none when policies deny the plan or are wrong."""
+    """The guard of an apply; None if policies deny the plan or are wrong."""
     from planner.answers.policy.apply_guard import PolicyGuard
 
     options, record = made.loaded.options, made.plan.policy
@@ -128,7 +128,7 @@ def apply_guard(made: MadePlan[L]) -> tuple[PolicyGuard | None, list[Diagnostic]
         policies, problems = policies_of(options, record, made.loaded.workspace, made)
         if policies is None:
             return None, problems
-        # A waiver permits a change, and that is made now: what has expired since the plan was made permits nothing.
+        # A waiver must be valid when the change is applied, so waivers that have expired since planning do not count.
         clock = int(time.time())
         verdict, facts = _judge(policies, made, clock)
         if verdict.is_denied:
@@ -157,7 +157,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """`clock` is the time by which waivers are judged; without it, the time of the plan, which its record keeps."""
+    """`clock` is the time for the validity of waivers; by default the recorded time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
@@ -165,7 +165,7 @@ def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> t
 
 
 def _time_of(made: MadePlan[L]) -> int | None:
-    """When a plan was made, in seconds since 1970, as its record has it."""
+    """The recorded time of a plan, in seconds since 1970."""
     recorded = made.plan.policy.facts if made.plan.policy is not None else ()
     text = next((row[1] for row in recorded if row[0] == "plan_time" and len(row) == 2), made.plan.timestamp)
     try:
@@ -175,7 +175,7 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """The context of a plan: from its record if it has one, else the present one."""
+    """The context of a plan: from its record, otherwise the current one."""
     from planner.operations.plan_context import record_rows, values_read
 
     rows = record_rows(made)

@@ -1,9 +1,8 @@
 """Relations that policies read and derive, for queries and for `why`: one space of relations with those of graphs.
 
 A relation of policies is named as in policies, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A, M)`,
-which always means this one even where users' rules for graphs have one of the same name. Its rows hold for all
-possible unknown values; sensitive values in them are not shown.
-"""
+which always means this one, even if users' rules for graphs have one of the same name. Its rows hold for all possible
+values of unknowns; sensitive values are hidden."""
 
 from __future__ import annotations
 
@@ -33,25 +32,24 @@ SPACE = "policy."
 
 @frozen(eq=False)
 class Mentioned:
-    """The relations of policies that a question mentions: the name as it is written there to the predicate. `shared`
-    are those that graphs have as well, such as actions."""
+    """The relations of policies that a question mentions: the predicate for each written name. `shared` are relations
+    that graphs also have, such as actions."""
 
     policies: Policies
     own: dict[str, Predicate]
     shared: dict[str, Predicate]
 
     def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows of those that only policies have, about a plan, by the names in the question."""
+        """The rows of relations that only policies have, for a plan, by the names in the question."""
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows of relations that graphs have, too, and that a plan defines."""
+        """The rows of relations that graphs also have and that a plan defines."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning that a question about policies has no answer where there are none, so that this is not taken for a
-        pass."""
+        """A warning that there are no policies, so that an empty answer is not mistaken for passing."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -75,8 +73,8 @@ def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bo
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The relations of policies in a question that otherwise refers to `program`; None where it mentions none, or
-    cannot be parsed: the parser reports why. Raises Failure for policies that are wrong."""
+    """The relations of policies in a question that otherwise refers to `program`; None if it mentions none or cannot be
+    parsed, which the parser reports. Raises Failure for policies that are wrong."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None
@@ -99,7 +97,7 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """Why a fact of policies holds of a plan, or with `negated` why not; None where the text is not about policies.
+    """Why a fact of policies holds for a plan, or with `negated` why not; None if the text is not about policies.
     Raises Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
@@ -137,12 +135,12 @@ def why_relation(
 
 
 def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
-    """The whole names of relations of packs that are called so."""
+    """The full names of relations of packs with this name."""
     return sorted(whole for whole in known if whole.endswith(f".{name}"))
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
-    """A relation that no policy has, with the nearest one and its columns."""
+    """The error for a relation that no policy has, with the nearest one and its columns."""
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)
@@ -154,7 +152,7 @@ def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic
 
 
 def _names(text: str) -> set[str]:
-    """The names of relations in a question; none if it cannot be read."""
+    """The names of relations in a question; empty if it cannot be parsed."""
     literals, source, problems = parse_query(text)
     if has_errors(problems):
         return set()

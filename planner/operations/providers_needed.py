@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """Providers derived by rules/graph/needed_providers.dl: those to install and lock, those to start, those that the
-    state has objects of, and for each module (by its address) those named in it."""
+    """Providers derived by rules/graph/needed_providers.dl: those to install and lock, those to start, those with
+    objects in the state, and for each module (by address) those named in it."""
 
     all: frozenset[str]
     started: frozenset[str]
@@ -43,7 +43,7 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
 
 
 def asks_plugins(config: Config, state: State) -> bool:
-    """Whether any provider but the builtin one has to do with a configuration, or with the objects of a state."""
+    """Whether a configuration, or the objects of a state, involve a provider other than the builtin one."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
@@ -66,12 +66,12 @@ def reused_calls(options: object) -> frozenset[str]:
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start the plugins that a configuration has blocks for, all at once, while everything else is loaded."""
+    """Start the plugins of a configuration's provider blocks concurrently, while everything else is loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)
         except Failure:
-            continue  # those that need it report the problem
+            continue  # the users of the provider report the problem
         wake = getattr(provider, "wake", None)
         if wake is not None:
             wake()
@@ -98,7 +98,7 @@ def _derive(config: Config, state: State | None) -> Needed:
 
 
 def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
-    """The version constraints of all modules by provider address; `blocks`: those in provider blocks, too."""
+    """The version constraints of all modules by provider address; `blocks`: including those in provider blocks."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():
@@ -111,7 +111,7 @@ def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple
 
 
 def override_warnings(config: Config) -> list[Diagnostic]:
-    """A warning when the user's settings replace providers by ones in development, which may do anything."""
+    """A warning if the user's settings replace providers by development versions, which may do anything."""
     if needed_providers(config).all <= {BUILTIN}:
         return []
     return _override_warnings()
@@ -123,7 +123,7 @@ def _override_warnings() -> list[Diagnostic]:
     try:
         overrides = load_cli_config(os.environ).overrides
     except Failure:
-        return []  # reported where the provider is looked for
+        return []  # reported when the provider is searched for
     if not overrides:
         return []
     lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
@@ -142,8 +142,8 @@ def selection_problems(config: Config, directory: str) -> list[Diagnostic]:
 
 
 def damaged_selections(directory: str) -> list[Diagnostic]:
-    """The error about a dependency lock file that cannot be read, whether or not any provider needs it."""
-    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so nothing of locking is loaded
+    """The error about a dependency lock file that cannot be read, even if no provider needs it."""
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # avoids loading the code for locking
         return []
     from planner.world.provider.lock_file import read_locks
 
@@ -168,7 +168,8 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
-    """Whether a provider that the lock file selects is not installed: a lock file may come from another machine."""
+    """Whether a provider that the lock file selects is not installed, because the lock file may come from another
+    machine."""
     addresses = needed_providers(config).all - {BUILTIN}
     return bool(addresses) and _lacks_selected(config, directory, addresses)
 
@@ -188,7 +189,7 @@ def _lacks_selected(config: Config, directory: str, addresses: frozenset[str]) -
 
 
 def not_installed(configs: Iterable[Config], directory: str, init: str = "init") -> list[Diagnostic]:
-    """An error for each provider that the lock file does not select: init was not run."""
+    """An error for each provider that the lock file does not select, because init was not run."""
     addresses = {address for config in configs for address in needed_providers(config).all} - {BUILTIN}
     return _not_installed(addresses, directory, init) if addresses else []
 
@@ -217,7 +218,7 @@ def _not_installed(addresses: set[str], directory: str, init: str) -> list[Diagn
 
 
 def missing_providers(config: Config, schemas: Schemas) -> list[Diagnostic]:
-    """Why providers that the configuration uses cannot be had."""
+    """Errors for providers of the configuration that are not available."""
     from planner.world.provider.registry import versions_of_builtin
 
     problems = versions_of_builtin(provider_constraints(config, blocks=False))

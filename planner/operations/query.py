@@ -1,8 +1,6 @@
-"""`query`: queries in Datalog about the derivations of the rules, and verbs about the graph.
-
-A query is about a directory, a saved plan or a state alone. Its input is loaded here (and planned, for queries about
-actions); deriving and answering happen in a separate process, which ends at the time limit.
-"""
+"""`query`: Datalog queries about derivations, and verbs about the graph. The subject is a directory, a saved plan or a
+single state. Its input is loaded here (and planned, for queries about actions); derivation and answering run in a
+separate process with a time limit."""
 
 from __future__ import annotations
 
@@ -51,7 +49,7 @@ CLOSURE = "waits_for"
 @frozen
 class QueryTarget:
     """The subject of a query: an operation (`kind` as in `graph`) or plan file, or only a state file; its time limit in
-    seconds (0: there is none, and it is answered in this process), the maximum number of paths, and whether to draw a
+    seconds (0: none, and the query runs in this process), the maximum number of paths, and whether to draw a
     picture."""
 
     kind: str = ""
@@ -74,7 +72,7 @@ def query(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a query, and the diagnostics. `words` are a query in Datalog, an expression for a set of vertices,
-    or a verb and its arguments. Raises Failure for a query that makes no sense or takes too long."""
+    or a verb and its arguments. Raises Failure for an invalid query or one that takes too long."""
     target = target or QueryTarget()
     if target.state_file is not None:
         return _ask_state(options, words, target, target.state_file)
@@ -111,7 +109,7 @@ def query(
 
 
 def answers_about(made: MadePlan[Unstored], text: str) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a question about a plan that is there. Raises Failure for a question that makes no sense."""
+    """The answer to a query about an existing plan. Raises Failure for an invalid query."""
     program = graph_program(made.loaded.rules)
     of_policies = mentioned(made.loaded.options, program, text, made)
     if of_policies is not None:
@@ -131,8 +129,8 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """A question about what policies read and derive, and perhaps about the graph: that of planning, which policies
-    see, if it is not about applying."""
+    """Answer a query about relations of policies and perhaps of the graph: the plan graph, which policies read, unless
+    the query is about applying."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
     others = parsed.predicates - mentioned.own.keys() - mentioned.shared.keys()
@@ -146,7 +144,7 @@ def _ask_policies(
 
     def work() -> tuple[Answers, list[Diagnostic]]:
         facts = facts_of_plan(plan, kind, reads(program, others, is_about_instances))
-        if kind != "apply":  # a graph of planning knows nothing of what will be planned
+        if kind != "apply":  # a plan graph does not contain planned actions
             known = FactBuilder(facts)
             for name, rows in mentioned.shared_rows(plan).items():
                 known.extend(name, rows, None)
@@ -168,7 +166,7 @@ _NAMED = re.compile(r'\s*(\(|"[^"]*"\s*([-+&]|$)|[a-z_*?][\w*?-]*([.*?\[][^,]*|\
 
 
 def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
-    """The expression that the words are, None when they are a question in Datalog. Raises Failure."""
+    """The set expression of the words; None for a Datalog query. Raises Failure."""
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
@@ -182,7 +180,7 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
 
 
 def _is_verb(name: str, program: RuleProgram) -> bool:
-    """Whether a word before a parenthesis is a verb, or rather a misspelt verb than a misspelt predicate."""
+    """Whether a word before a parenthesis is a verb, or closer to a verb than to a predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS
@@ -192,7 +190,7 @@ def _is_verb(name: str, program: RuleProgram) -> bool:
 def _parsed(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
     parsed, problems = parse_query(program, text)
     if parsed is None:
-        raise Failure(known_elsewhere(problems))
+        raise Failure(known_elsewhere(problems, program))
     return parsed, problems
 
 
@@ -269,7 +267,7 @@ def _answer(
 
 
 def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
-    """As much of waits_for as the question reads."""
+    """The rows of waits_for that the query needs."""
     from planner.logic.graph.verbs import Waiting, waits_for
 
     ends = []
@@ -283,7 +281,7 @@ def _closure(database: Database, parsed: Query) -> set[tuple[str, str]]:
 def _ask_state(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget, path: str
 ) -> tuple[Answers, list[Diagnostic]]:
-    """A question about a state alone: no configuration, no graph."""
+    """Answer a query about a single state, without a configuration or a graph."""
     from planner.operations.show import ShownState, show
 
     relations = product_program("state")
@@ -313,7 +311,7 @@ def _ask_state(
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """A diagnostic for a relation that graphs have and a state alone does not."""
+    """A diagnostic for a relation that graphs have but a single state does not."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -334,8 +332,8 @@ def _ask_graph(
     target: QueryTarget,
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer an expression for a set of vertices, or a verb. The reach of a change is looked up in the graph of
-    planning, because unchanged objects have no vertex in that of applying; but its actions need a plan."""
+    """Answer an expression for a set of vertices, or a verb. The reach of a change comes from the plan graph, because
+    unchanged objects have no vertex in the apply graph; its actions need a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -352,16 +350,16 @@ def _ask_graph(
     return answers, [*problems, *item]
 
 
-# The subject and the data of a query: which relations only a plan has, and the plan for it.
+# The subject and the data of a query: the relations that need a plan, and the plan.
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of ours is about planned changes or applying them, which only a plan has."""
+    """Whether a relation of the product is about planned changes or applying them, and so needs a plan."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
 def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a question reads such a relation, itself or through rules of users."""
+    """Whether a query reads such a relation, directly or through users' rules."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
@@ -377,21 +375,21 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
     return False
 
 
-def known_elsewhere(problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a query; relations that belong to other rules than those of graphs are reported as theirs."""
+def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
+    """The problems of a query; relations of programs other than graphs are reported as such."""
     from planner.answers.policy.rulebook import not_of_graphs
 
-    return [not_of_graphs(problem) for problem in problems]
+    return [not_of_graphs(problem, program.predicates) for problem in problems]
 
 
 def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
-    """The plan that a question about a kind of graph is about, made for the purpose."""
+    """A new plan for a query about a kind of graph."""
     mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
     return open_or_make_plan(evolve(options, mode=mode))
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The facts that the graph rules read to apply a plan, or to make it again; with facts about instances."""
+    """The facts that the graph rules read to apply a plan or to make it again, with facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

@@ -24,8 +24,8 @@ _VARIABLE = re.compile(r"\bvar\.([\w-]+)")
 
 
 def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any], Chains] | None:
-    """The plan with its inputs, and the causes of its changes that evaluating confirmed; None where there are none.
-    What was changed outside is not in the state that can be read here, so nothing is derived then."""
+    """The plan with its inputs, and the causes of its changes that evaluating confirmed; None if there are none.
+    Changes made outside planner are not in the readable state, so nothing is derived if there are any."""
     if shown.plan.errored or any(change.action != "no-op" for change in shown.plan.drift):
         return None
     diagnostics = Diagnostics()
@@ -43,7 +43,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
             made = MadePlan(plan, start, variables)
             chains = causes(made)
         except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
-            return None  # the document has another shape than is known here
+            return None  # the document has an unknown form
         unknown = {name for name, raw in given.items() if raw.given is UNKNOWN}
         certain = Chains(
             (name, one)
@@ -57,8 +57,7 @@ def certain_causes(opened: Opened[Any], shown: JsonPlan) -> tuple[MadePlan[Any],
 
 
 def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
-    """The value of a variable that the server had. It is not known of a sensitive one, and where the document lacks
-    it."""
+    """The value of a variable on the server; unknown if it is sensitive or missing in the document."""
     value = UNKNOWN
     if isinstance(document, dict) and not declared.sensitive:
         try:
@@ -69,8 +68,8 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
-    """The facts of the decision, where the values show them all: of an update, and of a replacement for arguments that
-    cannot be changed in place. None where something is sensitive, and so not in the document."""
+    """The facts of the decision, if the values show all of them: for an update, and for a replacement because of
+    arguments that cannot be changed in place. None where something is sensitive, and so not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

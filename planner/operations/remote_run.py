@@ -63,15 +63,14 @@ _UNFIT = {
 
 
 Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
-"""gives a plan with the causes that are certain; None where there are none"""
+"""gives a plan with the causes that are certain; None if there are none"""
 
 
 @frozen(eq=False)
 class RemoteView:
-    """The user's side of a run: `line` gets the lines of logs, `plan` the plan where the server has it as a document,
-    with a function for its causes.
-    `approve` is called with the name of the workspace before anything is changed, `override` with a question about
-    failed policies."""
+    """The user's side of a run: `line` gets the lines of logs, `plan` the plan, if the server has it as a document,
+    with a function for its causes. `approve` is called with the name of the workspace before anything is changed,
+    `override` with a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -91,7 +90,7 @@ class RemoteResult:
 
 @frozen(eq=False)
 class FollowedRun:
-    """A run, and all that following it needs."""
+    """A run, and everything needed to follow it."""
 
     run: ServerRun
     opened: Opened[OperationOptions]
@@ -106,7 +105,7 @@ class FollowedRun:
 
 
 def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-    """Plan, or plan and apply, on the server. `save_to`: a file that is going to name the run, to be applied later."""
+    """Plan, or plan and apply, on the server. `save_to`: a file that will name the run, for a later apply."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -122,7 +121,7 @@ def remote_run(options: OperationOptions, to_apply: bool, view: RemoteView, save
 
 
 def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView) -> RemoteResult:
-    """Apply a run that was saved. No approval is requested."""
+    """Apply a saved run without a prompt."""
     diagnostics = Diagnostics()
     result = RemoteResult()
     with diagnostics.until_an_error():
@@ -141,7 +140,7 @@ def apply_saved_run(options: OperationOptions, saved: SavedRun, view: RemoteView
 
 @frozen(eq=False)
 class SavedRunShown:
-    """A saved run: its plan, what it is, and the plan as the server's document with all values (None: not
+    """A saved run: its plan, its description, and the plan as the server's document with all values (None: not
     requested)."""
 
     plan: JsonPlan | None
@@ -189,7 +188,7 @@ def _store(loaded: Loaded[OperationOptions], diagnostics: Diagnostics) -> tuple[
 
 
 def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> list[Diagnostic]:
-    """Options that a run on a server cannot have."""
+    """Errors for options that runs on a server do not support."""
     wrong = []
     if store.client.organization.kind == "remote":
         if options.var_args:
@@ -257,7 +256,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """Ends the waiting: on request, and for a run that has not begun within -lock-timeout, which is cancelled."""
+    """A function that ends the waiting: on request, and for a run that has not begun within -lock-timeout, which it
+    cancels."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -274,7 +274,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """The run that a file names. Raises Failure when it is of another workspace."""
+    """The run that a file names. Raises Failure if it is of another workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"It is a run on {saved.hostname}, and the configuration is of {client.organization.host}."
@@ -359,7 +359,7 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan where the log does not have it, and write the configuration that it generated."""
+    """Show the plan if the log does not contain it, and write its generated configuration."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:
@@ -392,7 +392,7 @@ def _apply(work: FollowedRun) -> RemoteResult:
 
 
 def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
-    """Decide about a run, unless someone else has decided the same meanwhile."""
+    """Approve or discard a run, unless someone else has done the same meanwhile."""
     try:
         run.act(action)
     except ServiceError:
@@ -401,8 +401,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a part of the run. Of a structured log, the messages, but those of these types; its diagnostics
-    become ours."""
+    """Print the log of a part of the run. For a structured log, print the messages except those of types in `skip`; its
+    diagnostics become diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

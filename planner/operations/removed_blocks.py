@@ -24,7 +24,7 @@ REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module
 
 @frozen
 class RemovedBlock:
-    """The former place of a block, and the commit that has it there: "" where none is known, and no line then."""
+    """The former place of a block, and a commit that has it there ("" if none is known; then without a line)."""
 
     file: str
     line: int
@@ -32,8 +32,8 @@ class RemovedBlock:
 
 
 def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, RemovedBlock]:
-    """The place of the block of each object that has none any more, by the address of the object: in the version that
-    the plan is compared with, or at the base of a pull request; else the file that had it at the last apply."""
+    """The former place of the block of each object without one, by address: in the version with which the plan is
+    compared, or at the base of a pull request; otherwise the file at the last apply."""
     result: dict[str, RemovedBlock] = {}
     bodies: dict[str, FileBody | None] = {}
     base: GitTree | None = None
@@ -45,7 +45,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
         name = block.source.filename
         if not bodies:
             base = world.tree if isinstance(world.tree, GitTree) else _base(made.loaded.options.directory)
-        if name not in bodies:  # a record has no comments, and so other lines
+        if name not in bodies:  # a record has no comments, so its lines differ
             bodies[name] = _body(base, made.loaded.options.directory, name) if base is not None else None
         former = _same(bodies[name], block)
         result[change.address] = (
@@ -57,7 +57,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
 
 
 def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The former block of an object, or the outermost call around it that is not there any more."""
+    """The former block of an object, or the outermost removed call around it."""
     address = parse_resource_instance(change.previous_address or change.address)
     module, present = world.context.config.root, made.loaded.config.root
     for name in address.module.path:
@@ -80,7 +80,7 @@ def _base(directory: str) -> GitTree | None:
 
 
 def _body(tree: GitTree, directory: str, name: str) -> FileBody | None:
-    """A file at a commit; None where that has no such file, and for JSON."""
+    """A file at a commit; None if that has no such file, and for JSON."""
     path = os.path.relpath(os.path.realpath(os.path.join(directory, name)), os.path.realpath(tree.root))
     if name.endswith(".json"):
         return None

@@ -19,7 +19,7 @@ from planner.operations.rule_tests import CaseFile, RuleGroup, cases_of, given_f
 
 @frozen
 class Noticed:
-    """A mutant, and the case that noticed it; None: it survived."""
+    """A mutant, and the case that detected it; None if it survived."""
 
     mutant: Mutant
     case: str | None
@@ -27,19 +27,19 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`coverage` rule by rule, and the mutants that were tried (those that are not valid rules are left out)."""
+    """`coverage` rule by rule, and the tested mutants (without those that are not valid rules)."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()
 
     @property
     def covered(self) -> tuple[int, int]:
-        """The ways that literals went in some case, and all ways."""
+        """The number of literals' results that occurred in a case, and of all possible ones."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
     def score(self) -> tuple[int, int]:
-        """The mutants that were noticed, and all."""
+        """The number of detected mutants, and of all mutants."""
         return sum(one.case is not None for one in self.mutants), len(self.mutants)
 
 
@@ -59,7 +59,7 @@ def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) 
 
 
 def _coverage(group: RuleGroup) -> Iterator[RuleCoverage]:
-    """Of each rule, by the file of cases that exercises it most."""
+    """The coverage of each rule, from the file of cases that exercises it most."""
     best: dict[str, RuleCoverage] = {}
     for file in group.files:
         own = {rule.name for rule in group.whole}
@@ -77,7 +77,7 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file, plans that they give as facts: what is not known counts as absent in them."""
+    """The cases of a file, with their plans as facts, in which unknown values are absent."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 
@@ -105,7 +105,7 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is still a program, and the case of the file that notices it."""
+    """Whether a mutant is a valid program, and the case of the file that detects it."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:
@@ -123,7 +123,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # a rule that runs away, or facts that no longer fit: the mistake shows
+    except (Failure, ValueError):  # an endless rule, or facts that no longer match: the mutant is detected
         return True, file.path
     return True, None
 
@@ -134,5 +134,5 @@ def _program(rules: list[tuple[str, str]], file: CaseFile) -> RuleProgram | None
 
 
 def _is_plain(case: Case) -> bool:
-    """Whether everything is known in a case."""
+    """Whether a case has no unknown values."""
     return not case.given and "unsettled" not in case.wanted and not case.facts.relation("unknown_after")

@@ -1,5 +1,5 @@
-"""Cases of rule files, run: of users' rules, of policies in three values, and of the product's own rules. Their
-coverage, and the mistakes that they detect."""
+"""Runs cases of rule files: users' rules, three-valued policies, and the product's own rules. Also their coverage, and
+the mistakes that they detect."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, rules that
-    deny and are not tested."""
+    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, and untested
+    rules that deny."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -63,7 +63,7 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of cases with the rules that it tests: rule files, the program made of them and the product's, and the
+    """A file of cases with the rules that it tests: rule files, the program of these and the product's rules, and the
     function that derives the rows of a case."""
 
     path: str
@@ -74,7 +74,7 @@ class CaseFile:
     derive: Derive | None = None
 
     def load(self) -> tuple[list[Case], list[Diagnostic]]:
-        """The cases, with what the packs bring; none when one is broken."""
+        """The cases, with the facts of packs; none if one is broken."""
         space = self.packs.space_of(self.path)
         known = [(self.path, self.text)]
         try:
@@ -106,8 +106,8 @@ def _not_of_policies(span: Span) -> Diagnostic:
 
 @frozen(eq=False)
 class RuleGroup:
-    """Rule files that belong together, the program that they are about, and their files of cases; `whole` are all rules
-    of the files that the cases have to exercise."""
+    """Rule files that belong together, their program, and their files of cases; `whole` are the rules that the cases
+    must exercise."""
 
     files: list[CaseFile]
     whole: list[Rule]
@@ -116,8 +116,8 @@ class RuleGroup:
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
     """The cases in the named files and directories with the rules next to them. All `.dl` files of a directory are
-    checked together; a file of cases is about its namesake and what that reads. Where single files are named, only
-    rules in these and in the namesakes of cases have to be tested."""
+    checked together; a file of cases tests its namesake and the rules that it reads. If single files are named, only
+    rules in these and in the namesakes of case files must be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -129,7 +129,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # Without rules beside them, files of cases are about the product's, and each may be about another program.
+        # Without rules next to them, files of cases test the product's rules, each perhaps another program.
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
@@ -172,11 +172,11 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
     return tested
 
 
-# ---------------------------------------------------------------- what belongs together
+# ---------------------------------------------------------------- related files
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a directory: those read already, and the others."""
+    """The rule files in a directory, including those already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -206,8 +206,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Rules that `check` found right, loaded in this process: that has shown that it is quick. Raises Failure when they
-    are right only together with others."""
+    """Load rules that `check` found valid in this process, because the check showed that this is fast. Raises Failure
+    if they are valid only together with others."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -222,14 +222,14 @@ def _own(program: RuleProgram, names: set[str]) -> list[Rule]:
 
 
 def in_three_values(rules: Files) -> Derive:
-    """The derivations in a case of policies, whose values need not all be known. Raises Failure."""
+    """The derivations in a case of policies, which may have unknown values. Raises Failure."""
     policies, problems = load_policies(tuple(rules))
     if policies is None:
         raise Failure(problems)
     return lambda _, case: what_holds(policies, case, given_facts)
 
 
-# `.given "PATH"` in a case of policies: a plan or state written by others, or a configuration, planned.
+# `.given "PATH"` in a case of policies: a plan or state in JSON, or a configuration that is planned.
 
 
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:

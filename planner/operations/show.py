@@ -46,7 +46,7 @@ class StateLocation(Generic[S]):
 
 @frozen(eq=False)
 class ShownState:
-    """A state (None: there is none yet), and schemas to show it by."""
+    """A state (None: none yet), and the schemas with which it is shown."""
 
     state: State | None
     schemas: Schemas
@@ -57,7 +57,7 @@ Shown = MadePlan[Unstored] | ShownState
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
-    """The place of the selected workspace's state, which is not read yet. Raises Failure."""
+    """The location of the selected workspace's state, without reading it. Raises Failure."""
     from planner.operations.backends import current_backend
 
     workspace, problems = selected_workspace(options)
@@ -85,7 +85,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
 
 
 def stored_state(options: StateOptions) -> tuple[ShownState | None, list[Diagnostic]]:
-    """The state of the selected workspace; None when it cannot be read."""
+    """The state of the selected workspace; None if it cannot be read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         kept = kept_state(options, diagnostics)
@@ -138,7 +138,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
 
 
 def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnostics) -> bytes:
-    """The bytes of a state file that was named, in clear. Raises Failure."""
+    """The decrypted bytes of a named state file. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     diagnostics.check(encryption.check())
@@ -161,7 +161,7 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 
 def configuration_json(options: Options) -> Document:
-    """The configuration of the working directory, as plan JSON has it under `configuration`."""
+    """The configuration of the working directory, as under `configuration` in plan JSON."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -170,7 +170,7 @@ def configuration_json(options: Options) -> Document:
 
 
 def module_json(directory: str) -> Document:
-    """The interface of one module: neither its providers nor the modules that it calls need be installed."""
+    """The interface of one module, for which neither its providers nor its child modules need be installed."""
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."

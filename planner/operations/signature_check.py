@@ -1,4 +1,4 @@
-"""Checks of signatures: whether a plan is approved by the keys that applying demands."""
+"""Checks of signatures: whether a plan is approved by the required keys."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check(required: Iterable[Requirement], path: str, name: str, data: bytes, wo
 def _valid(
     data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The keys with a valid signature, each with its time; and why others do not count."""
+    """The keys with a valid signature, each with its time; and the reasons why others do not count."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
     for signed in verified(data, verifiers):
@@ -67,7 +67,7 @@ def _valid(
 
 
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
-    """Why a statement does not approve a file; "" when it does."""
+    """Why a statement does not approve a file; "" if it does."""
     if statement["predicateType"] != PREDICATE:
         return "its statement is not an approval of planner"
     (subject,) = statement["subject"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.disk import note_lock_wait
 from planner.foundation.support.signals import current_stop, only_reading
 from planner.foundation.support.trace import as_step
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
@@ -37,11 +38,11 @@ class Stored(Opened[O]):
 
 @as_step("open backend")
 def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
-    """The backend that the configuration names. Raises Failure."""
+    """Open the backend of the configuration. Raises Failure."""
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
-    if options.mocked:  # no made-up object may get into the real state
+    if options.mocked:  # mocked objects must not get into the real state
         return with_backend(loaded, _local_backend(loaded))
     backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
     return with_backend(loaded, diagnostics.take((backend, problems)))
@@ -54,7 +55,7 @@ def _local_backend(loaded: Loaded[Any]) -> Backend:
 
 
 def with_backend(loaded: Loaded[O], backend: Backend) -> Opened[O]:
-    """The configuration with a backend that is known."""
+    """The configuration with an already opened backend."""
     return grown(Opened, loaded, backend=backend, store=store_of(loaded.options, backend, loaded.workspace))
 
 
@@ -70,7 +71,7 @@ def store_of(options: Any, backend: Backend, workspace: str) -> Store:
 
 @as_step("read state")
 def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
-    """The state that is in the store. Raises Failure."""
+    """Read the state in the store. Raises Failure."""
     with only_reading():
         state, problems = opened.store.read()
     diagnostics.check(problems)
@@ -100,13 +101,14 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """Hold the state's lock while something is done. `keep`: it is held on afterwards, unless that fails. A lock that
-    is held already stays as it is. Raises Failure when the lock cannot be had."""
+    """Hold the state's lock during a block. `keep`: it is kept afterwards, unless the block fails. A lock that is
+    already held is unchanged. Raises Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield
         return
 
     def tell() -> None:
+        note_lock_wait()
         if hooks is not None:
             hooks.log(f"Acquiring state lock{store.lock_holder()}. This may take a few moments...")
 

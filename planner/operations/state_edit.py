@@ -1,4 +1,4 @@
-"""Changing a state by hand, without touching the real objects: read, changed and written while it is locked."""
+"""Changing a state by hand, without touching the real objects: it is read, changed and written while locked."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
-    state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: with the serial and lineage
-    set by `change`. `moves`: filled by `change` with the former addresses of moved objects, by the present ones."""
+    state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: the state keeps the serial and
+    lineage set by `change`. `moves`: `change` adds the former addresses of moved objects, by current address."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -105,7 +105,7 @@ def entries(state: State) -> list[Entry]:
 
 
 def rebuilt(state: State, entries: list[Entry]) -> State:
-    """The state with just these instances, under these addresses."""
+    """The state with exactly these instances, under these addresses."""
     resources: dict[str, ResourceState] = {}
     for address, resource, instance in entries:
         key = str(address.resource)
@@ -117,7 +117,7 @@ def rebuilt(state: State, entries: list[Entry]) -> State:
     for key, resource in resources.items():
         before = state.resources.get(key)
         if before == resource:
-            resources[key] = before  # what is the very same need not be compared when it is written
+            resources[key] = before  # an identical object need not be compared when it is written
     return evolve(state, resources=resources)
 
 
@@ -140,7 +140,7 @@ def unknown(address: str, state: State) -> Diagnostic:
 def state_rm(
     options: StateOptions, addresses: Iterable[str], dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Forget the instances that the addresses cover; their addresses. At least one of them must be in the state."""
+    """Forget the instances that the addresses cover, and return their addresses. At least one must be in the state."""
     return edit(options, "state-rm", removal(addresses), dry_run)
 
 
@@ -160,7 +160,7 @@ def removal(addresses: Iterable[str]) -> Change:
     return remove
 
 
-# `taint` and `untaint`: mark an object as damaged, or take that back.
+# `taint` and `untaint`: mark an object as damaged, or remove the mark.
 
 
 def taint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
@@ -169,7 +169,7 @@ def taint(options: StateOptions, address: str, allow_missing: bool = False) -> l
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Take the mark away."""
+    """Remove the mark."""
     return _mark(options, address, False, allow_missing)
 
 
@@ -204,7 +204,7 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
 def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Make another provider responsible for all resources of one; their addresses."""
+    """Make another provider responsible for all resources of one, and return their addresses."""
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -231,7 +231,7 @@ def _provider(text: str) -> str:
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
-    """The state as a state file holds it; nothing when there is none."""
+    """The state as a state file; empty if there is none."""
     shown, problems = stored_state(options)
     if shown is None or shown.state is None:
         return b"", problems
@@ -239,7 +239,7 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """The pushed state, in clear: it may be encrypted like the state, such as one that an apply could not save."""
+    """The pushed state, decrypted: it may be encrypted like the state, for example if an apply could not save it."""
     diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, diagnostics
@@ -249,7 +249,7 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state by the one in a state file. Without `force`, one of another lineage or an older one is
+    """Replace the state by the one in a state file. Without `force`, an older state, or one of another lineage, is
     refused."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
@@ -285,8 +285,8 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called when there
-    is such a lock and its process has released it."""
+    """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called if the lock
+    exists and its process has released it."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

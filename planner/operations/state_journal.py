@@ -30,7 +30,7 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """The journals that there are; with `discard` none of them counts afterwards."""
+    """The existing journals; with `discard` they are discarded."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -55,8 +55,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """Objects of a journal, by the addresses of their instances: those added to the state, and those that do not exist
-    any more. `saved`: whether the state was written."""
+    """Objects of a journal, by the addresses of their instances: those added to the state, and those that no longer
+    exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

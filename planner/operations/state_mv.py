@@ -25,8 +25,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Give objects another address (in another state file with `state_out`); returns the objects that moved as a whole,
-    from and to."""
+    """Change the addresses of objects (into another state file with `state_out`). Returns the moved wholes, from and
+    to."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -36,8 +36,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that gives objects another address in their state, and adds the objects that moved as a whole to
-    `moved`, and their instances to `moves` (as in `edit`)."""
+    """The change that moves objects within their state, and adds the moved wholes to `moved` and their instances to
+    `moves` (as in `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
@@ -59,7 +59,7 @@ def _move_across(
         seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
     if has_errors(diagnostics):
         return [], diagnostics
-    store = StateStore(options.state_out, seal=seal)  # kept as the state itself is
+    store = StateStore(options.state_out, seal=seal)  # sealed like the state itself
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()
@@ -116,8 +116,7 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """Objects without their dependencies where these name an address that was moved: the next apply records them
-    again."""
+    """The objects without dependencies on moved addresses, which the next apply records again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -134,7 +133,7 @@ def _names(dependencies: Sequence[str], source: Address) -> bool:
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """Why objects cannot move there, "" when they can."""
+    """Why objects cannot move there; "" if they can."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):

@@ -20,25 +20,25 @@ from planner.world.state.workspace import data_directory
 
 
 def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
-    """The test files of a root module; None where there are none. `test_directory`: "" for the default one."""
+    """The test files of a root module; None if there are none. `test_directory`: "" for the default one."""
     names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
     return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether runs are about modules of their own."""
+    """Whether any run uses a module of its own."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
 def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
-    """The modules of runs, which are installed."""
+    """The modules of runs, which must be installed."""
     tests = loaded_tests(begun, test_directory)
     table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
     return list(table.values()), list(tests.problems)
 
 
 def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> TestFiles:
-    """The test files with the modules of their runs, which are installed."""
+    """The test files with the modules of their runs, which must be installed."""
     return load_test_files(
         begun.options.directory,
         test_directory,

@@ -1,4 +1,4 @@
-"""`validate`: check the configuration alone, without a state or real objects."""
+"""`validate`: checks the configuration without a state or real objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def validate(options: Options) -> list[Diagnostic]:
-    """Everything that is wrong with the configuration by itself."""
+    """All problems of the configuration itself."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -30,8 +30,8 @@ def validate(options: Options) -> list[Diagnostic]:
 
 
 def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:
-    """Validate a loaded configuration, without the diagnostics of loading. `graph`: that of a plan without limits,
-    which has every vertex that validation looks at; without it one is built."""
+    """Validate a loaded configuration, without the diagnostics of loading. `graph`: the graph of a plan without limits,
+    which has every vertex for validation; by default it is built."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas

@@ -1,4 +1,4 @@
-"""The input variables of the root module: their values, where these come from, and what reads them."""
+"""The input variables of the root module: their values, the origins of these, and their readers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value, marked if it is sensitive, and its source in words. `value` is None when it cannot be read."""
+    """A value, marked if it is sensitive, and its source in words. `value` is None if it cannot be read."""
 
     value: Value | None
     source: str
@@ -35,7 +35,7 @@ class GivenValue:
 
 @frozen(eq=False)
 class VariableReport:
-    """One variable. `given` is None where it has no value; `overridden` are the values that it takes precedence over,
+    """One variable. `given` is None if it has no value; `overridden` are the values that it takes precedence over,
     the nearest first; `readers` are the objects of the root module that read it, with their lines."""
 
     name: str
@@ -48,8 +48,7 @@ class VariableReport:
 
 
 def report_variables(options: Options) -> tuple[list[VariableReport], list[Diagnostic]]:
-    """All variables by name, and what is wrong with their values. Raises Failure when the configuration cannot be
-    read."""
+    """All variables by name, and the problems of their values. Raises Failure if the configuration cannot be read."""
     reading = read_configuration(options)
     if reading.config is None:
         raise Failure(reading.problems)
@@ -95,7 +94,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """Variable -> the objects that mention it, with their places, each object once."""
+    """For each variable, the objects that mention it, with their places, each object once."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:
@@ -109,7 +108,7 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
     return {name: sorted(objects.items()) for name, objects in readers.items()}
 
 
-# `console`: the values of names in the root module, at present or as planned.
+# `console`: the current or planned values of names in the root module.
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:

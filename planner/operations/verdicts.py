@@ -64,7 +64,7 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """The verdict of policies on a plan, and its proofs. Raises Failure when there are none, or one is wrong."""
+    """The verdict of policies on a plan, and its proofs. Raises Failure if there are no policies, or one is wrong."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))
@@ -75,7 +75,7 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The requested findings. Raises Failure when there is none."""
+    """The requested findings. Raises Failure if there is none."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

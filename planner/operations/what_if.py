@@ -21,9 +21,9 @@ from planner.operations.plan_files import open_or_make_plan
 
 @frozen(eq=False)
 class Difference:
-    """One object or output: its action without and with the options, "no-op" where nothing is planned. `because`: the
-    cause of the action that is not a no-op, of the one with the options if both are not. Where the actions are the
-    same, `values` are the parts that differ, and `because` is the cause of that."""
+    """One object or output: its action without and with the options, "no-op" if nothing is planned. `because`: the
+    cause of the action that is not no-op; if neither is, of the one with the options. If the actions are equal,
+    `values` are the differing parts, and `because` is their cause."""
 
     name: str
     without: str
@@ -35,7 +35,7 @@ class Difference:
 
 @frozen(eq=False)
 class PlanComparison:
-    """Two plans, and where they differ."""
+    """Two plans, and their differences."""
 
     without: MadePlan[Any]
     within: MadePlan[Any]
@@ -43,7 +43,7 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """Compare the plan for `options` with the one for `base`. None where one of them cannot be made."""
+    """Compare the plan for `options` with the one for `base`. None if one of them cannot be made."""
     without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)
@@ -63,13 +63,12 @@ class CausesOf(Protocol):
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], CausesOf] = causes
 ) -> PlanComparison:
-    """Two plans side by side."""
+    """The comparison of two plans."""
     return PlanComparison(without, within, _differences(without, within, causes_of))
 
 
 def base_of(options: OperationOptions, base_variables: tuple[str, ...]) -> OperationOptions:
-    """The options without those that are tried: no -var, -replace, -target and -exclude, but the variables of
-    -base-var."""
+    """The options without -var, -replace, -target and -exclude, but with the variables of -base-var."""
     given = tuple((kind, text) for kind, text in options.var_args if kind == "var-file")
     given += tuple(("var", text) for text in base_variables)
     return evolve(options, var_args=given, limits=UNLIMITED)

@@ -71,7 +71,7 @@ def why(
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # that is where it was decided, also for a plan in a file
+        kind = kind or "plan"  # it was decided there, also for a plan in a file
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
@@ -103,7 +103,7 @@ def _why_wait(
     if dependent == dependency and all(is_single_instance(target_graph, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
-    if dependency != words[1] and notes:  # the relation is derived towards the second argument
+    if dependency != words[1] and notes:  # the relation is derived only for the second argument
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in target_graph.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
@@ -117,7 +117,7 @@ def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
     """Why an object is created before it is destroyed, with the whole chain of objects that require it. An apply graph
-    follows the plan: the chain is that of the plan graph. Raises Failure for an object that requires it itself."""
+    follows the plan, so the chain comes from the plan graph. Raises Failure for an object that requires it itself."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)
@@ -162,7 +162,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    if name == DEPENDENCY:  # an operator's, which has no proof; the equivalent rules have one
+    if name == DEPENDENCY:  # a native operator has no proof; the equivalent rules have one
         return _proved(*with_dependency(target_graph, text), negated)
     if name in target_graph.program.predicates and reads(target_graph.program, (name,), is_about_instances):
         answer = open_or_make_plan(options, plan_file)
@@ -188,7 +188,7 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the object that lives at an address now, or that lived there, moved."""
+    """Why the object that is or was at an address moved."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -202,7 +202,7 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a plan leaves a resource or a module for a later one, and what is left with it."""
+    """Why a resource or module is left for a later plan, and which others with it."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -226,7 +226,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
 
 
 def _why_drift(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """The changes of an object outside of any plan."""
+    """The changes of an object made outside planner."""
     ground, action, diagnostics = decision_ground(options, what, plan_file)
     if ground is None:
         return None, diagnostics
@@ -236,7 +236,8 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or what an object invokes, and what follows if that fails; or why not."""
+    """Why the plan invokes an action, or the actions that an object invokes, with the effects of failures; or why
+    not."""
     from planner.logic.graph.decision_chains import invocation_failure
 
     answers, diagnostics = explainer(options, plan_file)
@@ -275,18 +276,18 @@ def _first_argument(program: RuleProgram, text: str) -> str:
     return ""
 
 
-def _proved(found: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact, or that it does not hold."""
+def _proved(graph: Graph, text: str, negated: bool) -> Proved:
+    """The proof of a fact, or why it does not hold."""
     from planner.operations.query import known_elsewhere
 
     try:
-        query, problems = read_query(found.program, text)
+        query, problems = read_query(graph.program, text)
     except Failure as failure:
-        raise Failure(known_elsewhere(failure.diagnostics)) from None
-    query, unknown = with_nodes(found, query)
+        raise Failure(known_elsewhere(failure.diagnostics, graph.program)) from None
+    query, unknown = with_nodes(graph, query)
     atom = only_fact(query)
     row = tuple(a.value for a in atom.arguments if isinstance(a, Constant))
-    proof = prove(found, atom.predicate, row)
+    proof = prove(graph, atom.predicate, row)
     if proof is None:
         problems = [*problems, *unknown]
     else:
@@ -297,10 +298,10 @@ def _proved(found: Graph, text: str, negated: bool) -> Proved:
         if atom.predicate == "edge":
             notes = [problem.detail for problem in unknown if problem.code == "query.stands_for"]
             others = [problem for problem in problems if problem.code != "query.stands_for"]
-            return not_an_edge(found, str(row[0]), str(row[1]), notes), others
-        obstacles, _ = why_not(found, atom.predicate, row)
+            return not_an_edge(graph, str(row[0]), str(row[1]), notes), others
+        obstacles, _ = why_not(graph, atom.predicate, row)
         return {"format_version": "1.0", "goal": [atom.predicate, *row], "holds": False, "rules": obstacles}, problems
     if proof is None:
-        _, reasons = why_not(found, atom.predicate, row)
+        _, reasons = why_not(graph, atom.predicate, row)
         return None, [*problems, error("why.fails", "It does not hold", f"{atom} does not hold.\n{reasons}")]
     return proof, problems

@@ -25,7 +25,7 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and which one is selected. `creates`: another one is about to be made."""
+    """All workspaces, and the selected one. `creates`: another one will be created."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -54,7 +54,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace, and return the result; `create` makes it first when it does not exist."""
+    """Select a workspace, and return the result; `create` creates it first if it does not exist."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -70,8 +70,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. Without `force`, one that still manages objects is kept, and they are named;
-    with it there is a warning that names them."""
+    """Delete a workspace and its state. Without `force`, a workspace that still manages objects is kept, and the error
+    names them; with it, a warning names them."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:
@@ -120,7 +120,7 @@ def workspace_delete(options: StateOptions, name: str, force: bool = False) -> l
 
 
 def managed_objects(state: State) -> list[str]:
-    """The addresses of the managed objects in a state, deposed ones too; data sources are none."""
+    """The addresses of the managed objects in a state, including deposed ones, without data sources."""
     result = []
     for resource, instance in state.instances():
         if resource.mode == "managed":
@@ -133,7 +133,7 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected one, when the name is allowed and the selection is ours to change."""
+    """The workspaces and the selected one, if the name is valid and the selection may be changed here."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."

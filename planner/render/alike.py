@@ -1,4 +1,5 @@
-"""Addresses that differ in their keys alone, in one text: `module.web["api", "worker"].terraform_data.config[0..7]`."""
+"""Combines addresses that differ only in their keys into one text: `module.web["api",
+"worker"].terraform_data.config[0..7]`."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ _MOST_KEYS = 4
 
 
 class AlikeNames(NamedTuple):
-    """A text for several names, and the number of them."""
+    """A text for several names, with their number."""
 
     text: str
     number: int
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """The names, those that differ in keys alone together, in the order of the first of each."""
+    """The names; those that differ only in keys are combined, at the position of the first."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -31,7 +32,7 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """The names, those that differ in the last number of their first part alone together: `live/u0002..u0050`, or
+    """The names; those that differ only in the last number of their first part are combined: `live/u0002..u0050`, or
     `live/u0002..u0050: a.b` of objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
@@ -64,7 +65,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """The rows as texts, each for all combinations of its keys."""
+    """One text for each row; a row represents all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

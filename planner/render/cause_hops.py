@@ -1,4 +1,4 @@
-"""The hops between a cause and its changes as an indented tree, those of alike instances in one line."""
+"""The hops between a cause and its changes as an indented tree; hops that differ only in instance keys share a line."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class _Hop:
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """The names of the steps, those that differ in their keys alone together, and one step for the rest. Of several
-        parts of one variable or local value the whole is named."""
+        """The names of the steps, combined where they differ only in keys, and one step that represents the others.
+        Several parts of one variable or local value are named as the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
@@ -67,10 +67,10 @@ def hop_lines(
     named: set[str] | None = None,
     has_further: bool = False,
 ) -> list[str]:
-    """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: those inside
-    an installed module are one; `is_whole`: names have their
-    modules, also below a name in the same module; `named`: with the changes that use the last of several steps, and the
-    names of all changes in these lines are added; `has_further`: with all ways into a change, not only the first."""
+    """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: hops inside an
+    installed module become one; `is_whole`: names keep their modules below a name in the same module; `named`: changes
+    that use the last of several steps are shown, and the names of all changes in these lines are added to this set;
+    `has_further`: all ways into a change are shown, not only the first."""
     root = _Hop()
     of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
@@ -90,7 +90,7 @@ def hop_lines(
                 before = key
                 at = at.below.setdefault(key, _Hop())
                 for what in (step.what, *step.also):
-                    if step.kind != END or what not in at.steps:  # it leads to others, too
+                    if step.kind != END or what not in at.steps:  # the step also leads to other changes
                         at.steps[what] = evolve(step, what=what, also=()) if step.also else step
                     if named is not None and what in planned:
                         named.add(what)
@@ -98,14 +98,15 @@ def hop_lines(
 
 
 class _ChainsOfGroup:
-    """The chains from a cause to its changes: that of a change from the cause directly, or through other changes."""
+    """The chains from a cause to its changes, directly or through other changes."""
 
     def __init__(self, group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]) -> None:
         self._parts, self._chains, self._planned = group.parts, chains, planned
         self._first: dict[str, list[Sequence[CauseStep]]] = {}
 
     def of(self, name: str, has_further: bool) -> Sequence[Sequence[CauseStep]]:
-        """The chains to a change, the nearest first, through each object once; without `has_further` only the first."""
+        """The chains to a change, the nearest first, at most one through each object; without `has_further` only the
+        first chain."""
         if name not in self._chains or self._chains[name].is_guess:
             return ()
         because = self._chains[name]
@@ -117,7 +118,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """The chains to a change by its ways, besides these."""
+        """The chains to a change along its ways, except the given ones."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -140,26 +141,27 @@ class _ChainsOfGroup:
 
 
 def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str]) -> str:
-    """The changed object that a chain passes last before a change; "" for none."""
+    """The last changed object on a chain before a change; "" if there is none."""
     hops = hops_of(chain, name, planned)
     return next((hop.what for hop in reversed(hops) if hop.what in planned), "")
 
 
 def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool:
-    """Whether a way leads from a root to the same part of a change as another, of this root, does from an object."""
+    """Whether another way from the same root reaches the same part of a change through a changed object."""
     part = way.steps[-1].what
     others = (other for other in ways if other.steps[-1].what == part and other.steps[0].what in planned)
     return any(not other.roots.isdisjoint(way.roots) for other in others)
 
 
 def _whole(step: CauseStep) -> str:
-    """The variable or local value that a step is a part of; the step itself for others."""
+    """The variable or local value that contains the step; other steps are returned unchanged."""
     match = _NAMED_VALUE.match(step.what) if not step.kind else None
     return step.what if match is None else match.group()
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change itself, at the line that uses the value of the step before it; None where that step is as close."""
+    """The change itself, at the line that uses the value of the step before it; None if that step is already at this
+    line."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -195,7 +197,7 @@ class _Lines:
             if not below.below and all(step.kind == END and step.what in shown for step in below.steps.values()):
                 continue
             if below.is_inside:
-                if below.below:  # something of the user's follows
+                if below.below:  # a step outside of installed modules follows
                     yield f"{lead}-> {', '.join(one.text for one in alike(step.what for step in below.steps.values()))}"
                     yield from self.below(below, f"{lead}  ", "")
                 continue
@@ -224,23 +226,23 @@ class _Lines:
             yield f"{lead}-> {', '.join(ends)}"
 
     def _number_and_action(self, hop: _Hop) -> str:
-        """`updated`, `3 updated`: the action of the changes at the end of a chain."""
+        """The action of the changes at the end of a chain, with their number: `updated`, `3 updated`."""
         number = f"{len(hop.steps)} " if len(hop.steps) > 1 else ""
         return f"{number}{words_for(self._planned[next(iter(hop.steps))]).done}"
 
 
 _MOST_MODULE = 30
-"""characters of a module that are repeated in each line"""
+"""the longest module name, in characters, that is repeated in each line"""
 
 
 def without_module(text: str, module: str) -> str:
-    """A name without the module of the name before it, if that is long: `….var.tag`."""
+    """A name without the module of the preceding name, if the module is long: `….var.tag`."""
     is_left_out = len(module) > _MOST_MODULE and module_of(text).startswith(module)
     return f"…{text.removeprefix(module[:-1])}" if is_left_out else text
 
 
 def module_of(text: str) -> str:
-    """The module that a name is read in, with a dot behind it; an output is read where its module is called."""
+    """The module in which a name is read, with a dot at the end; an output is read by the caller of its module."""
     match = MODULES.match(text)
     if match is None:
         return ""

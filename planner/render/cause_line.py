@@ -19,11 +19,11 @@ from planner.logic.programs.actions import verb_of, words_for
 from planner.render.alike import alike
 
 MOST_ROOTS = 3
-"""roots that a sentence names"""
+"""most roots that a sentence names"""
 MOST_WHOLE = 72
-"""characters of two values up to which both are shown whole"""
+"""most characters of two values that are shown whole"""
 MOST_VALUES = 48
-"""characters of each part that differs"""
+"""most characters shown of each part that differs"""
 MOST_AROUND = 16
 """characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
@@ -53,7 +53,7 @@ KINDS = {
 }
 
 _ASKED = ("replace_by_request", "no-call")
-"""kinds that have no place of interest"""
+"""kinds whose place is not shown"""
 GONE = "was removed or changed outside"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
 """kinds that only request a replacement, in words"""
@@ -61,8 +61,8 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """Every step, from the change to its root, and the other roots; none where the headline of the change has it
-    already. `actions`: of all changes, by name."""
+    """All steps, from the change to its root, and the other roots; empty if the headline of the change already contains
+    the cause. `actions`: of all changes, by name."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
@@ -74,7 +74,7 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
 
 
 def own_lines(root: CauseStep) -> list[str]:
-    """The lines for a change that has no cause but itself."""
+    """The lines for a change that has no cause other than itself."""
     if root.kind == "replace_because_tainted" and root.note:
         return [f"because {root.note}"]
     return [f"because it {GONE}{gone_place(root)}"] if root.kind == "gone" else []
@@ -87,7 +87,7 @@ def gone_place(root: CauseStep) -> str:
 
 
 def root_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """The roots, then the hops of the chain one a line."""
+    """The roots, then the hops of the chain, one per line."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     words = [words_of(step, actions) for step in because.roots]
@@ -106,8 +106,8 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """The steps of a chain between its root and the change, without those in the changed object itself, and without
-    parts that the next step names as a whole. Steps in another object that changes are that object."""
+    """The steps of a chain between its root and the change. Steps in the changed object itself are left out, as are
+    steps that an adjacent step contains. Steps in another changed object are replaced by that object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:
         if step.kind or not (owner := owner_of(step, actions)):
@@ -126,14 +126,15 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
 
 
 INSIDE = "inside"
-"""the kind of steps inside an installed module that are one"""
+"""the kind of a step that replaces several inside an installed module"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
-    """Steps in which several successive ones inside an installed module are one: few people know their lines. Of many
-    values inside another module the first and the last are left, of those behind a root in that module the last."""
+    """The steps of a chain, with successive steps inside an installed module combined: few users know the lines of
+    these modules. Of several values inside another module the first and the last remain; behind a root in that module
+    only the last."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -148,14 +149,14 @@ def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
 
 
 def _module_path(name: str) -> str:
-    """The modules that a name is in, with a dot behind them; "" for a name of the root module."""
+    """The module path of a name, with a dot at the end; "" in the root module."""
     match = _MODULE_PATH.match(name)
     return match.group() if match is not None else ""
 
 
 def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseStep]:
-    """The steps without variables and local values between others in the same module, and without those before others
-    in the module of the root."""
+    """The steps without variables and local values that lie between two steps (or the root and a step) of the same
+    module."""
     paths = [_module_path(name_of(step)) for step in steps]
     around = zip([_module_path(root), *paths], steps, paths, [*paths[1:], ""], strict=False)
     for before, step, path, after in around:
@@ -165,24 +166,25 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step, before which others are inside an installed module: of an argument of the module its name."""
+    """The name of a step that follows steps inside an installed module; for an argument of that module, the name of the
+    module."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is part of a value of for_each, which only passes on a part of what the next step names."""
+    """Whether a step is part of a for_each value: such a step only passes on a part of the next step."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """A text and what it is the text of have the same words."""
+    """Removes repeated lines: a text and the object with that text are described alike."""
     return [said for said, _ in groupby(words)]
 
 
 def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The changed object that a step is in, or is; "" for others."""
+    """The changed object that the step names or lies in; "" if there is none."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
             return step.what[: end.start()]
@@ -190,7 +192,7 @@ def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
-    """Whether a step only names the whole of what the one beside it is a part of."""
+    """Whether a step names a whole of which the adjacent step names a part."""
     return beside is not None and not step.kind and beside.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
@@ -225,7 +227,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """The sentence with what keeps an object, for causes that are not edits of files."""
+    """The sentence that explains how to keep an object, for causes other than edits of files."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
@@ -242,7 +244,7 @@ def _is_shown_unapplied(step: CauseStep) -> bool:
 
 
 def root_text(root: CauseStep, place: str = "") -> str:
-    """A certain root cause in words; of a file that is read at `place` without that place."""
+    """A certain root cause in words; a file that is read at `place` is described without that place."""
     words = words_of(root, {})
     if root.kind != "file":
         return words
@@ -250,12 +252,12 @@ def root_text(root: CauseStep, place: str = "") -> str:
 
 
 def alike_name(step: CauseStep) -> str:
-    """The name of a step, with those of the same step in other instances: `module.web["a", "b"].url`."""
+    """The name of a step, combined with the same step in other instances: `module.web["a", "b"].url`."""
     return ", ".join(one.text for one in alike([step.what, *step.also])) if step.also else name_of(step)
 
 
 def name_of(step: CauseStep) -> str:
-    """The name of a step; of an expression the name of what it gives, of a key of for_each the instance."""
+    """The name of a step; for an expression the name of its result, for a for_each key the instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
         name = f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
@@ -267,7 +269,7 @@ _NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
 
 
 def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The word for a new or former key of for_each, where all changes of its instance create or destroy."""
+    """The word for a new or former for_each key, if all changes of its instance create or all destroy."""
     key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
     if key is None or key[3]:
         return ""
@@ -276,9 +278,9 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def difference_of(step: CauseStep) -> str:
-    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty where the former is not
+    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty if the former is not
     known."""
-    if step.before == step.value:  # what is sensitive
+    if step.before == step.value:  # sensitive values
         return ""
     if step.has_elements:
         return f": {elements_text(step.before, step.value)}"
@@ -299,7 +301,7 @@ def difference_of(step: CauseStep) -> str:
 
 
 def with_former_value(step: CauseStep, words: str) -> str:
-    """The words of a step; of a removed object or list with its former value, which only overviews show."""
+    """The words of a step; a removed object or list has its former value, which only overviews show."""
     name = f"{name_of(step)} removed"
     is_hidden = step.value == "nothing" and _is_long(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
@@ -311,18 +313,18 @@ def _is_long(text: str) -> bool:
 
 
 def elements_text(lost: str, gained: str) -> str:
-    """`added "d", "e"`, `removed "a"`; long ones shortened."""
+    """`added "d", "e"; removed "a"`; long lists are shortened."""
     sides = (("added", gained), ("removed", lost))
     return "; ".join(f"{word} {_shortened(text)}" for word, text in sides if text not in ("", "nothing"))
 
 
 def _as_written(text: str) -> str:
-    """A value as it is shown: objects and lists as a configuration has them."""
+    """A value for display: objects and lists in the syntax of the configuration."""
     return literal(text) if _is_long(text) else text
 
 
 def difference(before: str, value: str) -> str:
-    """Two values with an arrow; long ones around the place where they differ: `"...image=web:[1.4 -> 1.5]..."`."""
+    """Two values with an arrow; of long values only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
     whole = f"{before} -> {value}"
     if len(whole) <= MOST_WHOLE:
         return whole
@@ -352,8 +354,8 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """The numbers of characters behind the first of several differences in two texts that `end` characters follow, and
-    how many there are; behind them all where they are not apart."""
+    """How many characters of the two texts follow the first difference, and the number of differences. The texts end
+    with `end` common characters; differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [
@@ -379,7 +381,7 @@ def origin_of(step: CauseStep) -> str:
 
 
 def place_of(source: Any) -> str:
-    """The place of a cause: a line of a file, an option, the state, or ""; as it is where it is a text already."""
+    """The place of a cause: a line of a file, an option, the state, or ""; a text is returned unchanged."""
     if source.__class__ is str:
         return str(source)
     if isinstance(source, Span):

@@ -1,4 +1,4 @@
-"""The causes of a plan, each with its consequences: the riskiest first, and numbered.
+"""The causes of a plan, numbered, each with its consequences; the riskiest come first.
 
 [1] var.image "1.2" -> "1.3" (prod.tfvars:4)
       -> local.images (main.tf:12)
@@ -6,9 +6,8 @@
         -> module.web.aws_instance.b (web/main.tf:9, 7 updated)
     causes 8 of 11 changes: 1 replacement, 7 updates
 
-A change only names the number; the hops from a cause to its changes are printed once. Only the changes that the hops do
-not name are listed.
-"""
+A change only names the number of its cause; the hops from a cause to its changes are printed once. Changes are listed
+only if the hops do not name them."""
 
 from __future__ import annotations
 
@@ -38,11 +37,11 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
-"""lines of objects listed for one cause, unless all are requested"""
+"""most lines of objects listed for one cause, unless all are requested"""
 MOST_THROUGH = 2
-"""objects that the line of a change names as those through which a cause reaches it"""
+"""most objects that the line of a change names as being between the cause and the change"""
 MOST_HOPS = 12
-"""lines of hops shown for one cause"""
+"""most lines of hops shown for one cause"""
 NO_CAUSES = (
     "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
     "planner plan -since=main"
@@ -69,7 +68,7 @@ _THEMSELVES = {
 
 
 def risks() -> dict[str, int]:
-    """How early an action comes in a list: destroys first, then forgotten, changed and created objects."""
+    """The position of each action in a list: destroyed objects first, then forgotten, changed and created ones."""
     order = sorted(actions(), key=lambda a: (words_for(a).risk, a))
     return {action: at for at, action in enumerate(order)}
 
@@ -81,8 +80,8 @@ _RENAMED = ("create", "delete_because_no_resource_config")
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan,
-    `moves_meant`: what looks renamed."""
+    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan, `moves_meant`:
+    the objects that look renamed."""
 
     def __init__(
         self,
@@ -103,7 +102,7 @@ class Causes:
         self.twins: Callable[[], Mapping[str, str]] = dict
         """remarks on objects that look like others, by name"""
         self.separate = grouped(chains, planned, risks())
-        """the root causes, a removed and an added module apart also where they look like one"""
+        """the root causes, in which a removed and an added module stay separate even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
@@ -113,7 +112,7 @@ class Causes:
         self._hops = [_shown_hops(group, chains, planned) for group in self._with_number()]
         """the lines of hops of each numbered cause, and the names of the changes in them"""
         self.are_numbered = any(lines for lines, _ in self._hops)
-        """whether changes name numbers: not where no cause has hops, unless all causes come first"""
+        """whether changes name numbers: only if a cause has hops, or all causes come first"""
         self._introduced: set[int] = set()
         """the numbers that were printed with their causes"""
 
@@ -122,7 +121,7 @@ class Causes:
             for name, because in chains.items()
             if because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
-        """the changes that have too many candidates to be named"""
+        """the changes with too many possible causes to name them"""
 
     # ---- under a change
 
@@ -156,8 +155,8 @@ class Causes:
         return fold(roots_sentence(words, because.is_guess) + ending, self.width and self.width - 4)
 
     def _through(self, name: str, roots: Sequence[CauseStep]) -> str:
-        """`through terraform_data.a`: the changed objects through which causes reach a change directly; "" where they
-        do without."""
+        """`through terraform_data.a`: the changed objects directly between the causes and a change; "" if there are
+        none."""
         because = self.chains[name]
         wanted = {(root.what, root.kind) for root in roots}
         first, *_ = because.steps
@@ -177,7 +176,7 @@ class Causes:
         return f"{directly}through {' and '.join(names)}" if names else ""
 
     def _reference(self, number: int, roots: Sequence[CauseStep]) -> str:
-        """`[1] var.image "1.2" -> "1.3" (prod.tfvars:4)` for the first time, then `[1] var.image`."""
+        """A cause by its number: at first `[1] var.image "1.2" -> "1.3" (prod.tfvars:4)`, later `[1] var.image`."""
         if not number:
             return ", ".join(words_of(root, self.planned) for root in roots)
         group = self._with_number()[number - 1]
@@ -206,7 +205,7 @@ class Causes:
         return f"Plan: {pending}{also}.{invocations}"
 
     def foot(self) -> list[str]:
-        """The numbered causes with their hops, for the end of a plan; none where the changes name everything."""
+        """The numbered causes with their hops, for the end of a plan; empty if the changes name everything."""
         unclear = fold(NO_CAUSES.format(ChangeCount.of(self.unclear).text), self.width, "") if self.unclear else []
         if self.how == "full" or not self.are_numbered:
             return [*self.note_lines(), *(unclear if self.how != "full" else ())]
@@ -217,7 +216,7 @@ class Causes:
         return lines
 
     def hops(self, number: int) -> list[str]:
-        """All hops between the cause of a number and its changes, one a line, with whole names."""
+        """All hops between the cause with this number and its changes, one per line, with complete names."""
         return hop_lines(self._with_number()[number - 1], self.chains, self.planned, is_whole=True)
 
     def note_lines(self) -> list[str]:
@@ -321,7 +320,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """The share of a cause in some of the changes, and its changes besides them."""
+        """How many of the given changes a cause has, and how many others."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -359,7 +358,7 @@ class Causes:
         return lines
 
     def _object_lines(self, changes: Iterable[tuple[str, str]], everything: bool) -> list[str]:
-        """A line for each action of alike objects, outputs last."""
+        """A line for each action and group of similar objects; outputs come last."""
         by_verb: dict[str, list[str]] = {}
         for name, action in changes:
             verb = "output" if name.startswith(OUTPUT) else verb_of(action).replace("delete", "destroy")
@@ -416,8 +415,8 @@ def _shown_hops(
 
 
 class MoveMeant(NamedTuple):
-    """A move that would carry what looks renamed: the place of the declaration under the new name, and the names of the
-    objects, each before and now."""
+    """A move that would preserve objects that look renamed: the place of the declaration with the new name, and the
+    former and present name of each object."""
 
     old: str
     new: str
@@ -432,7 +431,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups, those of a module, or the objects of a resource, that look renamed as one."""
+    """The groups; those of a module, or of the objects of a resource, that look renamed become one."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -448,7 +447,7 @@ def _with_renames(
 
 
 def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
-    """The groups, the objects that are destroyed and created under another name with each other."""
+    """The groups; an object that is destroyed and created under another name becomes one."""
     own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
     come, gone = (own.get(kind, {}) for kind in _RENAMED)
     renamed: list[RootCause] = []
@@ -476,7 +475,7 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """The root cause of a group in words, without a place that the first of its hops has."""
+    """The root cause of a group in words, without its place if its first hop has the same."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 
@@ -501,7 +500,7 @@ def title_of(group: RootCause, place: str = "") -> str:
 
 
 class ChangeCount:
-    """How many changes of objects and of outputs there are, apart."""
+    """The numbers of changed objects and of changed outputs, counted separately."""
 
     def __init__(self, objects: Mapping[str, int], outputs: int) -> None:
         self.by_verb, self.outputs = objects, outputs
@@ -545,7 +544,7 @@ class ChangeCount:
 
 def summary_json(groups: Sequence[RootCause], planned: Mapping[str, str]) -> dict[str, Any]:
     """The summary as JSON: `causes`, each with its `root`, its `changes` and whether it is `certain`. `changes` counts
-    objects and outputs, which `objects` and `outputs` count apart."""
+    objects and outputs together; `objects` and `outputs` count them separately."""
     total = ChangeCount.of(planned)
     return {
         "format_version": "1.0",

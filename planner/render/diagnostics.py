@@ -16,9 +16,9 @@ from planner.render.diagnostics_json import diagnostic_json, sort_diagnostics
 from planner.render.terminal import Paint, Terminal, visible, wrap
 
 USAGE = "cli.usage"
-"""the code of a command line that makes no sense: its help explains it"""
+"""the code for an invalid command line; the help of the command explains it"""
 TYPED = "<query>"
-"""the name of what was typed as a word of the command line: a caret shows the place, as there is no editor to go to"""
+"""the source name of text that was typed on the command line: a caret marks the place, since no editor can open it"""
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
@@ -40,7 +40,7 @@ def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool
 
 
 def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]:
-    """All but the deprecations that the level of -deprecation leaves out, and each of the others once."""
+    """The diagnostics without the deprecations that -deprecation excludes; other deprecations appear once."""
     first: dict[Deprecation, Diagnostic] = {}
     shown = []
     for d in diagnostics:
@@ -54,7 +54,7 @@ def _deprecations(diagnostics: list[Diagnostic], level: str) -> list[Diagnostic]
 
 
 def _paint(terminal: Terminal) -> Paint:
-    """For warnings: the colours of the stream that they go to."""
+    """The colours of the stream to which warnings are written."""
     return terminal.error_paint if terminal.stdout_is_data else terminal.paint
 
 
@@ -112,7 +112,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
-    """The changes that would make two values equal that were expected to be."""
+    """The changes that would make equal two values that were expected to be equal."""
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
@@ -148,7 +148,7 @@ def _call_text(call: dict[str, Any]) -> str:
 
 
 LONGEST_LINE = 2_000
-"""characters of a line that is shown as a whole"""
+"""the longest line, in characters, that is shown whole"""
 
 
 def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
@@ -174,8 +174,8 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Diagnostics of these severities with the same title (and group) that have a place together, where the first of
-    them is; each other one by itself."""
+    """Groups diagnostics that have one of these severities, a place and the same title (and group), at the position of
+    the first; every other diagnostic is a group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:
@@ -189,7 +189,7 @@ def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> l
 
 
 def together(first: Diagnostic, *others: Diagnostic) -> Diagnostic:
-    """The first of several similar diagnostics, with the number of the others."""
+    """The first of several similar diagnostics, with a count of the others."""
     if not others:
         return first
     count, ending = ("one", "") if len(others) == 1 else (str(len(others)), "s")

@@ -36,7 +36,7 @@ def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _cause(cause: Any) -> dict[str, Any]:
-    """A step of where a value comes from (planner.answers.explain.assertions)."""
+    """A step of the origin of a value (planner.answers.explain.assertions)."""
     document: dict[str, Any] = {"depth": cause.depth, "what": cause.what, "value": cause.value, "how": cause.how}
     if cause.span is not None:
         document["range"] = {"filename": cause.span.filename, "line": cause.span.line}
@@ -44,7 +44,7 @@ def _cause(cause: Any) -> dict[str, Any]:
 
 
 def _difference(before: Value, after: Value) -> dict[str, Any]:
-    """Two values that were to be equal, as a change from the first to the second; nothing of what is secret."""
+    """Two values that should be equal, as a change from the first to the second; empty for secret values."""
     from planner.answers.documents.json_values import plain
 
     if unmark_deep(before)[1] or unmark_deep(after)[1]:
@@ -74,7 +74,8 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Warnings before errors (the last thing printed is what stopped us); without a place first, then by place."""
+    """Warnings before errors (so that the cause of the failure is printed last), diagnostics without a place before
+    others, then by place."""
     return sorted(diagnostics, key=_order)
 
 
@@ -92,7 +93,7 @@ def _order(d: Diagnostic) -> tuple[Any, ...]:
 
 
 def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
-    """Start and end positions; an empty span is stretched by one, so that there is something to mark."""
+    """Start and end positions; an empty span is extended by one byte, so that it can be marked."""
     start, end = span.start_position, span.end_position
     more = 1 if start.byte == end.byte else 0
     return (
@@ -102,7 +103,7 @@ def _at_least_one_byte(span: Span) -> tuple[dict[str, int], dict[str, int]]:
 
 
 def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
-    """The lines around the subject, and where in them it is."""
+    """The lines around the subject, and its position in them."""
     from planner.render.source_context import enclosing_block
 
     subject = diagnostic.subject

@@ -50,7 +50,7 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container whose parts so far gave `current`."""
+    """The action of a container: `current` combines the parts so far, `next` is that of the next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"
@@ -61,7 +61,7 @@ def _absent(value: Value) -> bool:
 
 
 def starting_action(before: Value, after: Value) -> str:
-    """The action of a container before its parts are looked at."""
+    """The action of a container before its parts are compared."""
     gone, new = _absent(bare(after)), _absent(bare(before))
     if gone and new:
         return "no-op"
@@ -69,7 +69,7 @@ def starting_action(before: Value, after: Value) -> str:
 
 
 def own_action(before: Value, after: Value) -> str:
-    """The action of a value that is looked at as a whole."""
+    """The action of a value that is compared as a whole."""
     if before is MISSING:
         return "no-op" if after is MISSING else "create"
     if after is MISSING:
@@ -91,7 +91,7 @@ def is_unknown(value: Value) -> bool:
 
 
 def plain(value: Value) -> Any:
-    """A hashable form without marks, equal for equal values; unknown parts of objects are left out."""
+    """A hashable form without marks; equal values have equal forms. Unknown parts of objects are left out."""
     cls = value.__class__
     if cls is str:
         return value
@@ -136,7 +136,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference of a place with a sensitive side; None when no side is."""
+    """The difference of a place with a sensitive side; None if no side is."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -337,11 +337,11 @@ def _pairs(a: Value, b: Value) -> bool:
     return (shape(bare(a)) == "object" and shape(bare(b)) == "object") or _both_long(a, b)
 
 
-# Which items of two lists belong together: a longest common subsequence, and pairs in the gaps between.
+# Pairs the items of two lists: a longest common subsequence, and pairs in the gaps between.
 
 
 LARGEST = 4_000_000
-"""cells of the table that are still worth filling; beyond, the part that differs is shown as replaced"""
+"""most cells of the table; if it would be larger, the part that differs is shown as replaced"""
 
 
 def aligned(

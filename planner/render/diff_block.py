@@ -79,7 +79,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
-    # Write-only attributes have no values to compare: they share the fate of the block, so they come last.
+    # Write-only attributes have no values to compare: their action is that of the block, so they come last.
     only: Mapping[str, Value] | None = None
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None
@@ -114,7 +114,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
 
 
 def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
-    """The attributes by name, those that are only written last, and whether they are."""
+    """The attributes by name, write-only ones last, each with whether it is write-only."""
     known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
         items = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
@@ -128,8 +128,8 @@ _SIMPLE = frozenset((STRING, NUMBER, BOOL))
 
 
 def _of_one_side(value: Value, attribute: AttributeSchema, action: str) -> Diff | None:
-    """The difference of a value that is created or deleted, for the most frequent kinds of values; None where it takes
-    a closer look."""
+    """The difference of a value that is created or deleted, for the most frequent kinds of values; None for other
+    kinds."""
     if attribute.sensitive or attribute.nested is not None:
         return None
     kind = attribute.type
@@ -212,7 +212,7 @@ def diff_nested(change: ValueChange, nesting: str, attributes: Mapping[str, Attr
 
 
 def _block_group(change: ValueChange, nesting: str, schema: BlockSchema) -> tuple[BlockGroup | None, str]:
-    """All blocks of one type with their changes together; None when there are none on either side."""
+    """All blocks of one type with their changes and their combined action; None if neither side has such blocks."""
 
     def differ(inner: ValueChange) -> Diff:
         return diff_block(inner, schema)

@@ -30,7 +30,7 @@ def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
     other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red, with `verbose` the
     vertices that close providers have lines, too."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
-    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # as it is written: [0] before [\"a\"]
+    for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # sorted as printed: [0] before [\"a\"]
         node = graph.nodes[name]
         shape = "diamond" if verbose and node.kind == "provider_close" else _shape(node)
         if shape:
@@ -85,7 +85,7 @@ def quote(text: str) -> str:
 
 
 def subgraph_dot(nodes: Mapping[str, Node], edges: Iterable[tuple[str, str]]) -> str:
-    """Part of a graph: every vertex has a line of its own, and only these edges are drawn."""
+    """A part of a graph: a line for each given vertex, and only the given edges."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(nodes):
         shape = _shape(nodes[name]) or "ellipse"

@@ -1,4 +1,5 @@
-"""One line about downloads, written over and over while they run. Only on a terminal, and only for long ones."""
+"""One line about running downloads that is rewritten in place. It is shown only on a terminal, and only for long
+downloads."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from planner.render.terminal import Terminal, is_terminal
 from planner.render.view import View
 
 AFTER, EVERY = 0.5, 0.1
-"""seconds until the line shows, and between two states of it"""
+"""seconds before the line appears, and between two updates"""
 
 
 class DownloadLine:
-    """Call it with what is downloaded, how many bytes have come, and how many there will be (0: unknown). Several
-    downloads may run at once."""
+    """Called with the name of the download, the number of bytes received, and the total (0: unknown). Several downloads
+    may run at once."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal

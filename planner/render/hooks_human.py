@@ -150,7 +150,7 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text with its middle left out when it is long."""
+    """The text; the middle of a long text is left out."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2
@@ -165,8 +165,8 @@ INTERVAL = 10.0
 
 
 class StillRunning:
-    """Calls `report(key, seconds since the start)` every INTERVAL seconds for each operation that was started.
-    One thread serves all; it exists only while something runs longer than the interval can be waited for."""
+    """Calls `report(key, seconds since the start)` every INTERVAL seconds for each operation that was started. One
+    thread serves all; it exists only while an operation runs."""
 
     def __init__(self, report: Callable[[Any, float], None], interval: float = INTERVAL) -> None:
         self._report = report
@@ -185,10 +185,10 @@ class StillRunning:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="still running", daemon=True)
                 self._thread.start()
-            # the thread need not be woken: all intervals are alike, so whatever it waits for comes first
+            # the thread need not be woken: all intervals are equal, so the operation that it waits for comes first
 
     def stop(self, key: Any) -> float:
-        """The operation ended: seconds since its start (0 when it never started)."""
+        """The operation ended: seconds since its start (0 if it never started)."""
         with self._changed:
             self._due.pop(key, None)
             began = self._started.pop(key, None)
@@ -205,7 +205,7 @@ class StillRunning:
         while True:
             with self._changed:
                 if not self._due:
-                    # Waiting a little spares a new thread for each of many short operations in a row.
+                    # A short wait avoids a new thread for each of many short operations in succession.
                     self._changed.wait(min(1.0, self._interval))
                     if not self._due:
                         self._thread = None

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
-"""codes of warnings where OpenTofu is silent: lines of the log, as programs count its diagnostics"""
+"""codes of warnings that OpenTofu does not have: they are written as log lines, because programs count OpenTofu's
+diagnostics"""
 REASONS = {
     "replace_because_tainted": "tainted",
     "replace_by_request": "requested",
@@ -75,7 +76,7 @@ class JsonLines:
             self._stream.flush()
 
     def version(self) -> None:
-        """The first line: who speaks, and in which format."""
+        """The first line: the program and the version of the format."""
         self.message(f"planner {RELEASE}", "version", planner=RELEASE, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from planner.render.cause_summary import Causes
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
-"""(provider configuration address, mode, type) -> the schema of that object, if it is known"""
+"""(provider configuration address, mode, type) -> the schema of the object, if known"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
-"""the order in which signs are explained; others come behind"""
+"""the order in which signs are explained; others come last"""
 _LINES_OF_A_CHANGE = 6
-"""the least number of lines that most changes take"""
+"""the number of lines that most changes need at least"""
 
 
 def override_lines(plan: Plan) -> list[str]:
-    """The policies that a plan was made in spite of, with the reasons."""
+    """The overridden policies of a plan, with the reasons."""
     overrides = plan.policy.overrides if plan.policy is not None else ()
     return [f"Made with a policy override: {code} ({reason})" for code, reason in overrides]
 
@@ -54,7 +54,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """the actions to show, as verbs; all where there are none. The numbers are always those of the whole plan"""
+        """the actions to show, as verbs; empty: all. The numbers are always those of the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -62,7 +62,7 @@ class PlanText:
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
-        """called for each object that is completely reported"""
+        """called for each object after its complete report"""
         self.begins = False
         """whether the causes were printed before the changes"""
         self.opening = "The execution plan follows. The symbols mean:"
@@ -119,8 +119,8 @@ class PlanText:
     # ---- parts
 
     def _begin(self, changes: list[ResourceChange]) -> None:
-        """The causes with their changes before everything else, on a terminal, where something is destroyed or there is
-        more than a screen shows."""
+        """On a terminal, print the causes with their changes first if objects are destroyed or the plan is longer than
+        a screen."""
         terminal, causes = self.terminal, self.causes
         is_risky = any(does(c.action, "removes") or does(c.action, "replaces") for c in changes)
         if causes is None or not terminal.height or self.plan.errored:
@@ -140,7 +140,7 @@ class PlanText:
         self._rule()
 
     def _foot(self) -> None:
-        """The causes that changes only name by number."""
+        """Print the causes that changes only name by number."""
         lines = self.causes.foot() if self.causes is not None and not self.begins else []
         if lines:
             self.terminal.out()
@@ -161,7 +161,7 @@ class PlanText:
         return [self.change(change), *self.invocations(change.address if not change.deposed else None)]
 
     def _invocations(self) -> None:
-        """A plan that only invokes actions."""
+        """Print a plan that only invokes actions."""
         out = self.terminal.out
         out()
         self._say("Planner will invoke the following actions, and change nothing else:")
@@ -175,7 +175,7 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """The actions that a change invokes ("": that the command line invokes), in their order."""
+        """The actions that a change (or the command line: "") invokes, in order."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
@@ -198,7 +198,7 @@ class PlanText:
         return Counts.of_plan(self.plan)
 
     def _deferred(self) -> None:
-        """The parts that are left for a later plan."""
+        """Print the deferred parts."""
         if self.plan.deferred:
             self.terminal.out()
             self._say("Left for a later plan, together with everything that depends on it:")
@@ -227,7 +227,7 @@ class PlanText:
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def _along(self, change: ResourceChange) -> str:
-        """The words for a change that -target does not name."""
+        """A remark for a change that -target does not name."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
         return f"(included by -target={targets[0]}{more})" if targets else ""
@@ -265,7 +265,7 @@ class PlanText:
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print the changes made outside; whether there were any."""
+        """Print the changes made outside; returns whether there were any."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]
@@ -300,7 +300,7 @@ class PlanText:
         return change.action != "no-op" and self.difference(change, drift=True).action != "no-op"
 
     def _legend(self, changes: list[ResourceChange]) -> None:
-        """The meanings of the symbols that occur."""
+        """Print the meanings of the symbols that occur."""
         actions = {c.action for c in changes}
         if not actions - {"no-op"}:
             return
@@ -373,7 +373,7 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """Whether a change is shown: not no-ops that neither move nor import, nor data that are removed."""
+    """Whether a change is shown: not no-ops without a move or import, nor removed data."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
@@ -461,7 +461,7 @@ def _headline(change: ResourceChange, drift: bool, paint: Paint) -> str:
 
 
 def _because(change: ResourceChange) -> str:
-    """The reason in parentheses, where the headline does not already contain it."""
+    """The reason in parentheses, unless the headline already contains it."""
     reason = change.reason
     if change.action == "read":
         return READ.get(reason, "")
@@ -520,8 +520,8 @@ def finished(counts: Counts) -> str:
 
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
-    """The line about objects that are destroyed and created although they look like one object each; "" for none.
-    `is_listed`: besides those that are listed as causes."""
+    """The line about destroyed and created objects that look like renames; "" if there are none. `is_listed`: excludes
+    those that are listed as causes."""
     if causes is not None:
         return causes.renames(is_listed)
     pairs = same_objects(plan)

@@ -1,5 +1,5 @@
-"""The progress of a walk on a terminal: one line that is written over, with a bar, the number of steps, and the
-operation that has been running for the longest time. Pipes, files and terminals without escapes get nothing."""
+"""The progress of a walk on a terminal: one line that is rewritten in place, with a bar, the number of steps, and the
+longest-running operation. Nothing is written to pipes, files and terminals without escapes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BAR = 10
 
 
 class ProgressLine:
-    """One line that is written over, for walks that take longer than a moment. All methods but `start` and `stop` need
-    the `lock`, which the other writers hold, too."""
+    """One line that is rewritten in place, for walks that take longer than a moment. All methods except `start` and
+    `stop` need the `lock`, which other writers also take."""
 
     AFTER = 0.5
     EVERY = 0.1
@@ -28,7 +28,7 @@ class ProgressLine:
         self.terminal = terminal
         self.enabled = is_terminal(terminal.stderr) and os.environ.get("TERM") != "dumb"
         self.running: dict[Any, tuple[str, float]] = {}
-        """operations in progress, the longest first: the object and the time of the start of each"""
+        """operations in progress, the longest first: each object with its start time"""
         self._lock = lock or threading.Lock()
         self._name = ""
         self._done = self._total = 0
@@ -45,14 +45,14 @@ class ProgressLine:
             threading.Thread(target=self._tick, args=(self._over,), name="progress", daemon=True).start()
 
     def update(self, done: int, total: int) -> None:
-        """So many steps are done."""
+        """Report the number of finished steps."""
         self._done, self._total = done, total
         now = time.monotonic()
         if self.enabled and now - self._began >= self.AFTER and now - self._shown_at >= self.EVERY:
             self._draw(now)
 
     def clear(self) -> None:
-        """Take the line away, so that other text can be printed."""
+        """Remove the line, so that other text can be printed."""
         if self._shown:
             self.terminal.outputs[1].write_over("\r\x1b[2K")
             self.terminal.stderr.flush()

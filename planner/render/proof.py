@@ -1,9 +1,8 @@
-"""A proof for people: the conclusion first, below it its grounds, down to lines of files.
+"""A proof for people: the conclusion first, below it its reasons, down to lines of files.
 
 The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form shows
 reasons and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps
-high.
-"""
+deep."""
 
 from __future__ import annotations
 
@@ -17,18 +16,18 @@ from planner.render.value import quoted
 from planner.render.why_change import cause_step
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
-"""the predicates that an explained action is followed to"""
+"""the predicates to which an explained action is followed"""
 LONGEST = 500
-"""steps of a proof of which everything redundant can be omitted"""
+"""the longest proof, in steps, that is searched for redundant parts"""
 
 
 MOST_JOINED = 2
-"""reasons that are printed in the line of the action planned instead"""
+"""most reasons that are printed in the line of the planned action"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
     """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
-    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError when there is no such step."""
+    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError if there is no such step."""
     if "proofs" not in document:
         return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:
@@ -41,8 +40,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form with the lines below it: `places` are its sources. `again`: it is printed above.
-    `about`: the predicate and its first column; `earlier`: further entries of the list that it is the last of."""
+    """A line of the short form with the lines below it: `places` are its sources. `again`: it is already printed above.
+    `about`: the predicate and its first column; `earlier`: the entries before it in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -58,7 +57,7 @@ class _ProofLine:
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
     """Reasons that lead to a place in a file, the command line or the state. Repeated parts are only named again; a
-    reason with a single one below, and no place of its own, is replaced by that."""
+    reason without a place is replaced by its own reason if it has only one."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -86,8 +85,8 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove uninformative parts: those without place, and steps that only pass on the part below them. A recursion
-    over the second column lists items: its entries are siblings."""
+    """Remove uninformative parts: those without a place, and steps that only repeat the part below them. A recursion
+    over the second column lists items, so its entries become siblings."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -122,8 +121,7 @@ def _count(part: _ProofLine) -> int:
 
 
 def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
-    """Every step of the proof where it is used first, parents before what is below them; where it is used again, a
-    part that only names it."""
+    """Every step of the proof at its first use, parents first; further uses are parts that only name it."""
     proofs: dict[str, Any] = document["proofs"]
     parts: list[_ProofLine] = []
     seen: set[str] = set()
@@ -158,15 +156,15 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """Of what an explained action depends on only what it was followed to, where there is such a thing: the decision
-    itself is in the sentence."""
+    """The reasons of an explained action: if possible only those with followed predicates, because the sentence already
+    contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps
 
 
 class _Telling:
-    """The steps to show: of two steps with the same places only the first."""
+    """Chooses the steps to show: of two steps with the same places only the first."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs
@@ -200,7 +198,7 @@ class _Telling:
 
 
 def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """An indented tree of facts; a sub-proof that was shown before, or is too deep, is only named."""
+    """An indented tree of facts; a sub-proof that was already shown, or is too deep, is only named."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
@@ -235,7 +233,7 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
 
 
 def is_tautology(part: dict[str, Any]) -> bool:
-    """Whether a condition only gives a value a name: once it has its value, both sides are the same."""
+    """Whether a condition only names a value: both sides are then the same."""
     one, _, other = str(part.get("test", "")).partition(" = ")
     return bool(one) and one == other
 

@@ -22,8 +22,8 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
-    """The answer of a verb with objects in place of vertices: the vertices of one object are one row, or one step of a
-    path; those that only close something, and the root, are left out of a set."""
+    """The answer of a verb, with objects instead of vertices: the vertices of one object become one row, or one step of
+    a path; a set leaves out the root and vertices that only close a provider or module."""
     if "node" not in columns:
         return rows
     if "step" in columns:
@@ -32,7 +32,7 @@ def by_object(columns: Sequence[str], rows: Rows) -> Rows:
     objects = [(*row[:at], _PART.sub("", row[at]), *row[at + 1 :]) for row in rows if not _is_internal(row[at])]
     known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in objects or rows:
-        known.setdefault(row[at:], row)  # of several depths the least
+        known.setdefault(row[at:], row)  # the least of several depths
     return list(known.values())
 
 
@@ -56,7 +56,7 @@ def _is_internal(vertex: str) -> bool:
 
 
 _PART = re.compile(r" \((?:expand(?:, (?:input|reference))?|close)\)$")
-"""the part of an object that a vertex is"""
+"""the suffix of a vertex that names a part of an object"""
 
 
 def _texts(row: Iterable[Any]) -> list[str]:

@@ -102,7 +102,7 @@ def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
 
 
 def markdown_index(entries: Iterable[PredicateEntry], built_in: Sequence[BuiltinPredicate]) -> str:
-    """The list of predicates as Markdown: a heading and a table for each file; then what is built in, by family."""
+    """The list of predicates as Markdown: a heading and a table for each file; then the builtins, by family."""
     by_file: dict[str, list[PredicateEntry]] = {}
     for entry in entries:
         by_file.setdefault(entry.predicate.span.filename, []).append(entry)
@@ -155,7 +155,7 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: for each program its predicates with their levels, and who reads whom how."""
+    """Format 1.0: for each program its predicates with their levels, and which predicate reads which in what way."""
     return document(
         programs=[
             {
@@ -277,7 +277,7 @@ def _case_json(outcome: CaseResult) -> dict[str, Any]:
 # ---------------------------------------------------------------- diagnostics
 
 _MOST_TEXT = 1000  # of a line that explains
-_MOST_WIDTH = 200  # of a line that is shown: a file may be one line of a megabyte
+_MOST_WIDTH = 200  # characters of a line that are shown: a file may be a single line of a megabyte
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
@@ -310,7 +310,7 @@ def rendered(diagnostic: Diagnostic, paint: Paint) -> str:
 
 
 def _clipped(text: str) -> str:
-    """A line of an explanation, which may quote a name without end."""
+    """A line of an explanation, shortened because it may quote a very long name."""
     return text if len(text) <= _MOST_TEXT else f"{text[: _MOST_TEXT // 2]} ... {text[-_MOST_TEXT // 2 :]}"
 
 
@@ -357,7 +357,7 @@ def percent(part: int, whole: int) -> str:
 
 
 def quality_json(quality: Quality | None) -> dict[str, Any]:
-    """The members `coverage` and `mutants`; none where they were not requested."""
+    """The members `coverage` and `mutants`; empty if they were not requested."""
     if quality is None:
         return {}
     members: dict[str, Any] = {"coverage": [_rule(rule) for rule in quality.coverage]}

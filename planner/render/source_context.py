@@ -1,4 +1,4 @@
-"""The block of a file that a place is in, as diagnostics name it: `resource "terraform_data" "a"`."""
+"""The block that contains a place in a file, in the form of diagnostics: `resource "terraform_data" "a"`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _OPEN, _CLOSE = "{[(", "}])"
 
 
 def enclosing_block(source: Source, offset: int) -> str | None:
-    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks.
-    Works on files that do not parse: it only looks at brackets, strings and comments. In JSON: the way to the innermost
-    object, as in `resource.terraform_data.a`."""
+    """The header of the outermost block of a native syntax file that contains the offset; None outside of blocks. It
+    also works on files with syntax errors, because it only considers brackets, strings and comments. In JSON: the path
+    to the innermost object, as in `resource.terraform_data.a`."""
     if offset < 0:
         return None
     if source.filename.endswith(".json"):
@@ -35,7 +35,7 @@ def _json(source: Source) -> JsonValue | None:
 
 
 def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
-    """The steps from a value to the object that holds an offset."""
+    """The steps from a value to the object at an offset."""
     if isinstance(value, JsonObject):
         for name, inner in value.members:
             if isinstance(inner, (JsonObject, JsonArray)) and inner.start <= offset < inner.end:
@@ -52,7 +52,7 @@ def _way(value: JsonValue | None, offset: int) -> Iterator[str]:
 
 @lru_cache(4)
 def _items(source: Source) -> list[tuple[int, int]]:
-    """The beginnings and ends of the blocks and attributes of a file; kept, because a file may have many
+    """The beginnings and ends of the blocks and attributes of a file; cached, because a file may have many
     diagnostics."""
     text, items, at = source.text, [], 0
     while (start := _skip_blank(text, at)) < len(text):
@@ -112,7 +112,8 @@ def _item_end(text: str, at: int) -> int:
 
 
 def _string_end(text: str, at: int) -> int:
-    """Behind the closing quote; interpolations may hold strings of their own. A string ends with its line."""
+    """The position behind the closing quote; interpolations may contain strings. A string ends at the end of its
+    line."""
     at += 1
     depth = 0
     while at < len(text) and text[at] != "\n":
@@ -135,7 +136,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _heredoc_end(text: str, at: int) -> int:
-    """At the end of the closing marker's line; behind `<<` when no heredoc begins here."""
+    """The end of the closing marker's line; the position behind `<<` if no heredoc begins here."""
     start = at + (3 if text.startswith("<<-", at) else 2)
     line = _line_end(text, start)
     marker = text[start:line].strip()

@@ -1,4 +1,4 @@
-"""Terminal: where text goes, how wide it may be and whether it may be coloured."""
+"""Terminal: the destinations of text, its width, and whether it is coloured."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CODES = {
 
 
 class Paint:
-    """Colours text, or leaves it alone when disabled."""
+    """Colours text, or returns it unchanged when disabled."""
 
     __slots__ = ("enabled",)
 
@@ -63,10 +63,10 @@ class Terminal:
     ) -> None:
         self.stdin = stdin or sys.stdin
         self.outputs = [Output(stdout or sys.stdout, "standard output"), Output(stderr or sys.stderr, "standard error")]
-        """all that the command writes to, files of -json-into too"""
+        """all outputs of the command, including files of -json-into"""
         self.stdout, self.stderr = (cast(TextIO, output) for output in self.outputs)
         self.stdout_is_data = False
-        """whether programs read what the command prints: remarks and warnings go to standard error then"""
+        """whether programs read the standard output: then remarks and warnings go to standard error"""
         self.in_automation = os.environ.get("TF_IN_AUTOMATION", "") != ""
         self._width = width
         self.compact_warnings = False
@@ -75,7 +75,7 @@ class Terminal:
         self.deprecation = "all"
         """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
         self.deprecated_command = ""
-        """the command as it was typed, where another name is preferred"""
+        """the deprecated name of the command, if it was typed"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
@@ -126,7 +126,7 @@ class Terminal:
 
     @property
     def height(self) -> int:
-        """Lines of standard output; 0 when it is not a terminal."""
+        """Lines of standard output; 0 if it is not a terminal."""
         if is_terminal(self.stdout):
             try:
                 return os.get_terminal_size(self.stdout.fileno()).lines or DEFAULT_HEIGHT
@@ -153,7 +153,7 @@ _STEERING = re.compile(rf"\x1b\[(?:0|{'|'.join(_CODES.values())})(?:;(?:{'|'.joi
 
 
 def _harmless(text: str) -> str:
-    """The text without anything that steers a terminal but the styles of `Paint`."""
+    """The text without control characters, except the styles of `Paint`."""
     if "\x1b" not in text:
         return visible(text)
     parts, at = [], 0
@@ -181,7 +181,7 @@ def columns(stream: TextIO) -> int:
 
 
 def wrap(text: str, width: int) -> str:
-    """Break long lines at blanks so that none is longer than `width`, where words allow. Indented lines stay."""
+    """Break long lines at blanks so that none is longer than `width`, if possible. Indented lines stay."""
     out = []
     for line in text.split("\n"):
         if len(line) <= width or width <= 1 or line.startswith(" "):
@@ -199,9 +199,9 @@ def wrap(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int, indent: str = "  ") -> list[str]:
-    """Break a line with addresses so that none is longer than `width` (0: not at all): at blanks, or else before a dot,
-    but within brackets and quotes only where there is no other place. Further lines have the indentation of the first
-    one, and `indent`."""
+    """Break a line with addresses so that none is longer than `width` (0: not at all): at blanks, otherwise before a
+    dot; within brackets and quotes only if there is no other place. Further lines have the indentation of the first one
+    and `indent`."""
     if not width or len(text) <= width:
         return [text]
     lead = text[: len(text) - len(text.lstrip(" "))] + indent
@@ -216,7 +216,7 @@ def fold(text: str, width: int, indent: str = "  ") -> list[str]:
 
 
 def _break(text: str, width: int) -> int:
-    """The best position to break a line at; 0 where there is none."""
+    """The best position to break a line at; 0 if there is none."""
     depth, is_quoted = 0, False
     blank = dot = module = inner = 0
     begin = len(text) - len(text.lstrip(" ")) + 1
@@ -239,19 +239,17 @@ def _break(text: str, width: int) -> int:
     return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
-# The output of a command: a stream that may be full, gone or closed while work goes on. A failure to write never
-# affects the work: the failure is kept, the rest is dropped, and the command reports it at its end.
+# The output of a command: a stream that may become full or be closed during the work. A failure to write never affects
+# the work: the failure is stored, further output is dropped, and the command reports the failure at its end.
 
 
 _PIECE = 1024
-"""characters that a pipe takes as a whole or not at all, however a stream without a buffer deals with the rest"""
+"""how many characters a pipe accepts completely or not at all"""
 
 
 class Output:
     """A text stream whose `write` and `flush` never fail. `name` is its name in messages, `problem` the first failure.
-
-    Characters that UTF-8 has not (halves of surrogate pairs) are written as U+FFFD.
-    """
+    Characters that do not exist in UTF-8 (halves of surrogate pairs) are written as U+FFFD."""
 
     def __init__(self, stream: TextIO, name: str) -> None:
         self.stream, self.name = stream, name
@@ -271,7 +269,7 @@ class Output:
         return self.write_over(text)
 
     def write_over(self, text: str) -> int:
-        """Write text that does not stay, such as a line about progress: not part of the output."""
+        """Write temporary text, such as a progress line, that is not part of the output."""
         if self.problem is None:
             try:
                 self._write(text)
@@ -280,7 +278,7 @@ class Output:
         return len(text)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes that are not text, where there is a stream that takes them."""
+        """Write bytes that are not text, if the stream accepts them."""
         self.flush()
         buffer = getattr(self.stream, "buffer", None)
         if self.problem is None and buffer is not None:
@@ -298,7 +296,7 @@ class Output:
                 self._failed(problem)
 
     def close(self) -> None:
-        """Write what is left, and close the stream."""
+        """Write the rest, and close the stream."""
         self.flush()
         self._is_closed = True
         with suppress(OSError, ValueError):
@@ -306,7 +304,7 @@ class Output:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether the reader went away, as `| head` does: the output has no reader left."""
+        """Whether the reader has closed the stream, as `| head` does."""
         return isinstance(self.problem, OSError) and self.problem.errno == errno.EPIPE
 
     def __getattr__(self, name: str) -> Any:
@@ -330,7 +328,7 @@ class Output:
             self.stream.write(text[at : at + _PIECE])
 
     def _failed(self, problem: OSError | ValueError) -> None:
-        """Nothing is written from now on, nor what the stream still holds, which Python would try again at its end."""
+        """Stop writing, and discard buffered text, which Python would otherwise try to write at exit."""
         self.problem = problem
         with suppress(OSError, ValueError):
             null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -342,7 +340,7 @@ def _with_whole_characters(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-# what a terminal obeys, and what turns the direction of text: nothing of that is shown as it is
+# control characters, and characters that change the direction of text: these are never shown unchanged
 _OBEYED = {
     **{code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
@@ -357,10 +355,10 @@ _IN_A_CELL = {
 
 
 def visible(text: str) -> str:
-    """The text with characters that steer a terminal shown as pictures or escapes; line breaks and tabs stay."""
+    """The text with control characters replaced by symbols or escapes; line breaks and tabs stay."""
     return text if text.isprintable() else text.translate(_OBEYED)
 
 
 def cell(text: str) -> str:
-    """The text for a cell of a table: it stays on its line."""
+    """The text for a cell of a table, without line breaks."""
     return text if text.isprintable() else text.translate(_IN_A_CELL)

@@ -1,4 +1,4 @@
-"""Values in the look of the configuration language, as `output` and `console` show them."""
+"""Values in the syntax of the configuration language, for `output` and `console`."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 
 def format_value(value: Value, indent: int = 0) -> str:
-    """An expression that denotes the value, as far as there is one; conversion functions distinguish lists, sets and
-    maps from tuples and objects. Later lines are indented by so many blanks."""
+    """An expression for the value, if possible; conversion functions distinguish lists, sets and maps from tuples and
+    objects. Later lines are indented by so many blanks."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:
@@ -110,10 +110,10 @@ def _items(items: Iterable[Value], indent: int) -> str:
     return "\n".join(["[", *lines, " " * indent + "]"]) if lines else "[]"
 
 
-# Names, texts and numbers as the configuration language writes them.
+# Names, texts and numbers in the syntax of the configuration language.
 
 
-@lru_cache(maxsize=4096)  # few names, of many objects
+@lru_cache(maxsize=4096)  # few different names in many objects
 def attribute_name(name: str) -> str:
     """The name, quoted when it is not an identifier."""
     return name if valid_identifier(name) else quoted(name)

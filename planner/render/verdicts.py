@@ -18,7 +18,7 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict, former: Verdict | None, paint: Paint) -> list[str]:
-    """The counts, and the findings that a verdict has more (+) and less (-) than a former one."""
+    """The counts, and the findings that a verdict has in addition to (+) or in contrast to (-) a former one."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one
@@ -31,7 +31,7 @@ def compared_verdicts(verdict: Verdict, former: Verdict | None, paint: Paint) ->
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
-    """One line for each verdict, each with its proof if that is wanted, and the counts."""
+    """One line for each finding, with its proof if requested, and the counts."""
     from tabulate import tabulate
 
     from planner.render.proof import proof_text
@@ -64,7 +64,7 @@ def _line(text: str) -> str:
 
 
 MOST_COSTS = 30
-"""rules that are listed"""
+"""most rules that are listed"""
 
 
 def costs(verdict: Verdict) -> str:

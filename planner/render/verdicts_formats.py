@@ -26,7 +26,7 @@ def sarif(verdict: Verdict) -> dict[str, Any]:
 
 
 def sarif_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> dict[str, Any]:
-    """The log with a run for each document, by name; one that could not be judged (None) is a run that failed."""
+    """The log with a run for each document, by name; a document that could not be checked (None) is a failed run."""
     runs = []
     for name, verdict in judged:
         run = _run(verdict if verdict is not None else Verdict())
@@ -55,7 +55,7 @@ SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """The description of a code: from its pack, where it has one."""
+    """The description of a code: from its pack, if it belongs to one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:
@@ -176,8 +176,8 @@ def junit(verdict: Verdict) -> str:
 
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The report on several documents, by name: each has its own suites, which begin with the name. One that could not
-    be checked (None) is an error."""
+    """The report on several documents, by name: each has its own suites, which begin with the name. A document that
+    could not be checked (None) is an error."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:
@@ -203,8 +203,8 @@ def _not_judged(name: str) -> list[str]:
 
 
 def _suites(verdict: Verdict, begin: str) -> tuple[list[str], list[int]]:
-    """The suites of one verdict, and how many tests, failures, errors and skipped ones there are. `begin` is what
-    names of suites and classes begin with."""
+    """The suites of one verdict, and how many tests, failures, errors and skipped ones there are. `begin` is the prefix
+    of names of suites and classes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -264,14 +264,14 @@ def _clean(text: str) -> str:
 
 
 MOST = 60_000
-"""characters: code hosts take about 65,000 for one comment"""
+"""most characters: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
 """of one cell"""
 _LONGEST_PROOF = 4_000
 
 
 def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The verdicts about several documents, each under its name; None: it could not be judged."""
+    """The verdicts about several documents, each under its name; None: it could not be checked."""
     every = list(judged)
     parts = []
     for name, verdict in every:
@@ -284,7 +284,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """The verdict on at most so many characters; what is left out is counted."""
+    """The verdict in at most so many characters; omitted parts are counted."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]

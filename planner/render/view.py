@@ -1,4 +1,4 @@
-"""View: the output of a command that plans or applies: to people, in JSON lines, or both at once."""
+"""View: the output of a command that plans or applies: for people, in JSON lines, or both at once."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class View:
         """The finished plan, with the causes of its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
-        """The plan of a file, which is applied without prompting."""
+        """The plan from a file, which is applied without prompting."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """The messages with the path of the saved plan ("" when it was not saved) and of generated configuration."""
+        """The messages with the paths of the saved plan ("" if it was not saved) and of generated configuration."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        """Everything was applied."""
+        """The result after everything was applied."""
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         """The output values after apply."""
@@ -51,14 +51,14 @@ class View:
         text without its last full stop) with more fields for programs."""
 
     def tell(self, text: str) -> None:
-        """A line for people alone."""
+        """A line only for people."""
 
     def about(self, **more: str) -> View:
-        """The view for messages about a part, such as a deployment: they have these keys, too."""
+        """The view for messages about a part, such as a deployment, which have these additional keys."""
         return self
 
     def document(self, text: str, data: Any) -> None:
-        """Text for people, and the JSON document of the same for programs."""
+        """Text for people, and the same content as a JSON document for programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
         """The end of a command: its problems, and the exit code: 1 when there is an error among them."""
@@ -71,7 +71,7 @@ class View:
         """The result of policies; denials and warnings follow as diagnostics."""
 
     def unsaved_state(self, text: str) -> None:
-        """A state file that nothing on the disk has."""
+        """The text of a state that could not be saved."""
 
 
 class HumanView(View):

@@ -14,7 +14,7 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_VALUES = 3
-"""values of one object that are shown"""
+"""most values of one object that are shown"""
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
@@ -83,6 +83,6 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
 
 
 def _value_json(value: ValueDifference) -> dict[str, str]:
-    """A value that differs; the side on which it is not known is not there."""
+    """A value that differs; an unknown side is left out."""
     sides = {"without": value.without, "with": value.within}
     return {"what": value.what, **{side: text for side, text in sides.items() if text}}

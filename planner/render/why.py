@@ -1,4 +1,4 @@
-"""A reason in a few lines: each edge of the chain, the rule behind it, and the line of a file that is its source.
+"""A reason in a few lines: each edge of the chain, its rule, and the line of a file that is its source.
 
 Reads the document that `why -json` prints. The complete proof is for programs, and for `why -full`.
 """
@@ -26,18 +26,18 @@ TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_ver
 
 
 MOST_LINES = 12
-"""lines of an answer about an order or an unknown value, unless all are requested"""
+"""most lines of an answer about an order or an unknown value, unless all are requested"""
 
 
 MOST_OF_END = 3
-"""lines about the end of an object that nothing else caused"""
+"""most lines about the end of an object without other causes"""
 
 
 def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
     """The text of an answer; for several instances a part for each group with its own answer. `full`: the proof itself,
-    with its facts; `depth`: so many levels of it; `expand`: one step of it. Raises KeyError for an unknown step."""
+    with its facts; `depth`: only so many levels; `expand`: only this step. Raises KeyError for an unknown step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
@@ -102,7 +102,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The hops from a value that is not known to what decides it, one a line."""
+    """The hops from an unknown value to what determines it, one per line."""
     proofs, at = document["proofs"], document["root"]
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
@@ -137,7 +137,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
             return folded_text(lines, paint, width)
         shown = proofs[further[0]]["tuple"][1]
         at_place = f" ({places[-1]})" if places else ""
-        if len(lines) == 1 and shown.startswith((f"{goal}.", f"{goal}[")):  # other parts may be known
+        if len(lines) == 1 and shown.startswith((f"{goal}.", f"{goal}[")):  # other parts of the value may be known
             lines = [f"{shown} is not known before the apply{at_place}:"]
         else:
             lines.append(f"  <- {shown}{at_place}")
@@ -151,11 +151,11 @@ def _in_brackets(place: str) -> str:
 
 
 _ASSIGNED = {"update": "updated", "read": "read"}
-"""when a provider assigns a value, by the action of the object"""
+"""when a provider assigns an unknown value, by the action on the object"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
-    """The chain of edges, each with why and where; for other goals the decisive step and its places."""
+    """The chain of edges, each with its reason and place; for other goals the decisive step and its places."""
     steps = list(_chain(proof))
     goal = proof["goal"]
     lines = list(proof.get("notes", ()))
@@ -168,7 +168,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 MOST_STEPS = 3
-"""edges that are explained with their reasons; of more only the places are shown"""
+"""most edges that are explained with their reasons; for more, only the places are shown"""
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 
@@ -176,7 +176,7 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """A text in which vertices have the names that people use."""
+    """A text in which vertices have their names for people."""
     return _EXPANDED.sub("", name)
 
 
@@ -188,7 +188,7 @@ def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The decisions along the edges of a graph, step by step; empty when there were none."""
+    """The decisions along the edges of a graph, step by step; empty if there were none."""
     lines: list[str] = []
     for chain in document.get("chains", ()):
         if (single := _replaced_first(chain)) is not None:
@@ -207,7 +207,7 @@ def chains_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
 
 
 def _replaced_first(chain: dict[str, Any]) -> str | None:
-    """The line about an object that is created before it is destroyed as its own block sets; None for other chains."""
+    """The line about an object whose own block sets create_before_destroy; None for other chains."""
     if len(chain["steps"]) != 1 or not chain["steps"][0]["text"].endswith(" sets create_before_destroy"):
         return None
     place = next((f", {s['file']}:{s['line']}" for s in chain["steps"][0]["sources"] if "file" in s), "")
@@ -215,7 +215,7 @@ def _replaced_first(chain: dict[str, Any]) -> str | None:
 
 
 def _chain(proof: dict[str, Any]) -> Iterator[str]:
-    """The proofs of the edges on the way, or the root itself."""
+    """The proofs of the edges of the chain, or the root proof itself."""
     proofs, at = proof["proofs"], proof["root"]
     while True:
         step = proofs[at]
@@ -255,7 +255,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step that is still about the same things: above it, steps only pass the relation on."""
+    """The last step about the same terms: steps above it only repeat the relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())
@@ -272,8 +272,7 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention that a rule of the user makes down to that rule; none for mentions in the
-    configuration."""
+    """The steps from a mention derived by a user's rule down to that rule; empty for mentions in the configuration."""
 
     def below(at: str, predicate: str) -> list[str]:
         inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)
@@ -286,7 +285,7 @@ def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
 
 
 def _places(proofs: dict[str, Any], name: str) -> list[str]:
-    """The sources of the step's facts: mentions first; declarations only when nothing else is there."""
+    """The sources of the step's facts: mentions first; declarations only if there are no others."""
     mentions: list[str] = []
     others: list[str] = []
     seen: set[str] = set()
@@ -315,7 +314,7 @@ def _place(source: Any) -> str:
     return ""
 
 
-# Fixes for people: a line a set, each with whether it is known to work.
+# Fixes for people: a line for each set, with whether it was confirmed.
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
@@ -400,7 +399,7 @@ _SAID = {
 
 
 def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    """One finding, and those that were meant as well. `full`: with the proof by the rules of the policy."""
+    """One finding, and the others that matched. `full`: with the proof by the rules of the policy."""
     parts = [_finding(one, paint, full) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -467,7 +466,7 @@ def _at(entry: dict[str, Any], paint: Paint) -> str:
 
 
 def _rule_at(rule: dict[str, Any], paint: Paint) -> str:
-    """The place of a rule with its text, also where it is written in several lines."""
+    """The place of a rule with its text, also if it spans several lines."""
     source = rule.get("source") or {}
     is_whole = source.get("snippet", ".").rstrip().endswith(".")
     return _at(rule if is_whole else {"source": {**source, "snippet": rule["text"]}}, paint)

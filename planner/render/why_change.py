@@ -1,4 +1,4 @@
-"""The reason of a change in a few lines: the decision, the hops from there to its causes, and what keeps the object.
+"""The reason of a change in a few lines: the decision, the hops from there to its causes, and how to keep the object.
 
 Reads the document that `why -json` prints.
 """
@@ -40,7 +40,7 @@ CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-th
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
-"""kinds of causes that are an argument of the object itself"""
+"""kinds of causes that consist in an argument of the object itself"""
 
 
 def in_words(text: str) -> str:
@@ -53,8 +53,8 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The text of a change that has causes, or of an object that does not change; "" where the proof is more
-    informative: with mere candidates, and without causes but the change itself."""
+    """The text of a change with causes, or of an unchanged object; "" if the proof is more informative: if there are
+    only candidates, or no cause other than the change itself."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":
@@ -67,7 +67,7 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
         also = list(_also(document))
         if not lines[0].endswith(_ONE_CAUSE):
             lines += [*_others(document, lines, MOST_LINES - len(also)), *(f"  also {part}" for part in also)]
-        else:  # all parts first, then the chain
+        else:  # all changed parts first, then the chain
             first = 2 if len(lines) > 1 and not lines[1].startswith("  <- ") else 1
             lines[first:first] = [f"  {part}" for part in also]
         lines += _further_ways(document)
@@ -80,8 +80,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document in which a chain has those lines of a text that come from its root; of several the first, and the
-    others among the differences. As it is where there are too many lines."""
+    """The document in which each chain has only the changed lines of a text that its root determines: the first in the
+    chain, others among the differences. It is unchanged if there are too many lines."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -115,11 +115,11 @@ _OWN = {
     "delete_because_no_resource_config": "it is no longer declared",
     "delete_because_no_module": "its module is no longer declared",
 }
-"""causes that an object is itself, in words, by their kind"""
+"""descriptions of causes in the object itself, by their kind"""
 
 
 def _own_reason(document: dict[str, Any]) -> str:
-    """The sentence about an object that comes or goes for no other reason than itself; "" for others."""
+    """The sentence about an object that is created or destroyed because of its own declaration; "" for others."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
@@ -143,7 +143,7 @@ _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
 
 
 def _with_headline(lines: list[str]) -> list[str]:
-    """Lines in which the headline is one with the first hop where both have the same content."""
+    """The lines, with the headline and the first hop combined if both have the same content."""
     head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
     place = f" ({hop.rpartition(' (')[2]}"
     instances = _INSTANCES.search(head)
@@ -170,7 +170,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the answer has no values of the object itself, or those of its cause."""
+    """Whether the answer contains no values of the object itself, or only those of its cause."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -178,8 +178,8 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """The chains of the further roots, without what they have in common with the first; in few words where there are
-    more lines than `most`."""
+    """The chains of the further roots, without the parts in common with the first; shortened if there are more lines
+    than `most`."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
     left = most - len(first)
@@ -228,7 +228,7 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _headline(document: dict[str, Any]) -> str:
-    """The decision; of several parts that differ their number, of a trigger its place."""
+    """The decision, with the number of parts that differ, or the place of a trigger."""
     proofs, root = document["proofs"], document["proofs"][document["root"]]
     text = CODE.sub("", in_words(root["reason"]))
     if root["rule"] == "plan/causes.triggered":
@@ -272,7 +272,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _hops(document: dict[str, Any]) -> Iterator[str]:
-    """The hops from a change to its cause: those of the object itself indented, as they are printed."""
+    """The printed hops from a change to its cause; those of the object itself are indented."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
     known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
@@ -348,7 +348,7 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops; of a value that is renewed with its object, that the object is replaced."""
+    """The hops; a value that changes with the replacement of its object is explained by that replacement."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")
@@ -373,7 +373,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops; of several about one replaced object the first, at the place of the last."""
+    """The hops; of several about one replaced object only the first, at the position of the last."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")
@@ -390,7 +390,7 @@ def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
 
 
 def cause_step(document: dict[str, Any]) -> CauseStep:
-    """A step of a chain as documents have it."""
+    """A step of a chain, from its form in documents."""
     text, source = (
         {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
         document.get("source", {}),

@@ -1,1 +1,1 @@
-"""Documents that others read: plan files, and plans, states, configurations and schemas as JSON."""
+"""Documents for other programs: plan files, and plans, states, configurations and schemas as JSON."""

@@ -1,4 +1,4 @@
-"""Whether a plan was applied already."""
+"""Whether a plan was already applied."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planner.world.state.model import State
 
 
 def was_applied(plan: Plan, current: State) -> bool:
-    """Whether a state looks as it does after applying a plan with changes: created and updated objects are there with
-    all values that were known, destroyed and forgotten ones are not."""
+    """Whether a state looks like the result of applying a plan: it has the created and updated objects with all values
+    that were known, and does not have the destroyed and forgotten ones."""
     # decided in Python: whether a stale plan has been applied -- a comparison of a state with a plan, value by value
     objects = {
         (resource.address + format_key(instance.key), deposed): record
@@ -38,7 +38,8 @@ def was_applied(plan: Plan, current: State) -> bool:
 
 
 def _is_recorded(value: Value, recorded: Any) -> bool:
-    """Whether a state has a planned value, as far as that was known; attributes of any type are recorded with it."""
+    """Whether a recorded value equals the known parts of a planned value. Attributes of type any are recorded with
+    their types."""
     if not is_wholly_known(value):
         return True
     plain = to_json(value, type_of(value))

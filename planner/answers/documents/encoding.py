@@ -1,4 +1,5 @@
-"""Values and plans as JSON and back: exact, with unknowns, refinements, marks and types; safe to read from strangers.
+"""Values and plans as JSON and back: exact, with unknown values, refinements, marks and types, and safe to read from
+untrusted files.
 
 A string, a boolean, a whole number of at most 64 bits and None are unchanged. Everything else is an object with one
 letter for its kind:
@@ -7,8 +8,8 @@ letter for its kind:
     {"z": T} null of a type   {"u": T, "r": [...]} unknown   {"m": [...], "v": V} marked   {"n": TEXT} wide number
     {"f": [MANTISSA, EXPONENT, PRECISION]} mantissa * 2**exponent   {"c": NAME, "f": {...}} a record of the plan
 
-Types are in the ecosystem's JSON form. Marks other than sensitive and ephemeral are left out: they serve messages.
-"""
+Types are in the ecosystem's JSON form. Marks other than sensitive and ephemeral are omitted, because only messages use
+them."""
 
 from __future__ import annotations
 

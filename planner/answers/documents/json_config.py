@@ -39,7 +39,7 @@ ProvisionerSchemas = Callable[[str], "BlockSchema | None"]
 
 
 def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSchemas | None = None) -> dict[str, Any]:
-    """The configuration as `show -json` prints it. Raises Failure when a schema is missing."""
+    """The configuration as `show -json` prints it. Raises Failure if a schema is missing."""
     from planner.engine.apply.provisioners import provisioner_schema
 
     writer = _ConfigWriter(schema_of, provisioners or provisioner_schema, config)
@@ -56,8 +56,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """One module by itself as `show -json -module` prints it: nothing that needs a schema or a called module, so no
-    expressions."""
+    """A single module as `show -json -module` prints it, without expressions, because these need schemas and called
+    modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -207,7 +207,7 @@ class _ConfigWriter:
 
 
 class _ModuleWriter(_ConfigWriter):
-    """Writes a module whose providers and called modules may not be there."""
+    """Writes a module whose providers and called modules may not be installed."""
 
     def module(self, module: ModuleConfig) -> dict[str, Any]:
         return _without_empty(
@@ -242,8 +242,8 @@ class _ModuleWriter(_ConfigWriter):
 
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
-    """`constant_value` of an expression that refers to nothing and calls nothing, else all that it refers to, from the
-    most specific to the object itself. In JSON files every value is also a constant: its JSON, unchanged."""
+    """`constant_value` for an expression without references and calls, otherwise its references, from the most specific
+    to the object itself. In JSON files every value is also a constant: its unchanged JSON."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -274,7 +274,7 @@ def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
-    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is the same, by another name
+    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is another name for it
         subject = f"{node.root}.{ref.name}"
     steps = [_step_text(step) for step in ref.rest]
     texts = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]

@@ -41,9 +41,8 @@ FORMAT_VERSION = "1.2"
 
 
 def plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any]:
-    """The plan with the state it was made from and its configuration, members in the ecosystem's order.
-
-    Raises Failure when a schema is missing or a recorded object cannot be read."""
+    """The plan with its prior state and configuration, members in the order of OpenTofu. Raises Failure if a schema is
+    missing or a recorded object cannot be read."""
     with collector_paused():
         return _plan_json(plan, config, schema_of)
 
@@ -61,12 +60,12 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     changes = writer.changes(plan.changes)
     if changes:
         out["resource_changes"] = changes
-    if plan.invocations:  # as Terraform 1.14 and later
+    if plan.invocations:  # as in Terraform 1.14 and later
         out["action_invocations"] = [writer.invocation(one) for one in plan.invocations]
-    if plan.deferred:  # not of OpenTofu, which plans nothing then
+    if plan.deferred:  # unlike OpenTofu, which then makes no plan
         out["complete"] = False
         out["deferred"] = [{"address": a, "argument": b, "place": c} for a, b, c in plan.deferred]
-        out["deferred_changes"] = list(writer.deferred_changes(plan))  # as Terraform's experimental builds
+        out["deferred_changes"] = list(writer.deferred_changes(plan))  # as in experimental builds of Terraform
     if plan.outputs:
         out["output_changes"] = {o.name: _output_change(o) for o in sorted(plan.outputs, key=lambda o: o.name)}
     if not plan.prior_state.is_empty:
@@ -81,7 +80,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     checks = plan_groups(plan)
     if checks:
         out["checks"] = checks_json(checks)
-    if plan.policy is not None and plan.policy.overrides:  # not of OpenTofu
+    if plan.policy is not None and plan.policy.overrides:  # unlike OpenTofu
         out["policy_overrides"] = [{"code": code, "reason": reason} for code, reason in plan.policy.overrides]
     if plan.timestamp:
         out["timestamp"] = plan.timestamp
@@ -90,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes outside that are worth showing: a mere move only where nothing else would show it."""
+    """Changes made outside planner, and mere moves that nothing else shows."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -114,7 +113,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """Data sources that leave the state are not shown: nothing happens to anything real."""
+        """The changes of objects, without data sources that are removed from the state, because no real object
+        changes."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
         return [self.change(c) for c in shown]
@@ -186,8 +186,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """The objects that are left for a later plan, with the reason: those that a provider has planned, and the
-        others without values, one by one where the state has them."""
+        """The objects that are left for a later plan, with the reason: those that a provider has planned, and others
+        without values, one by one if the state has them."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
@@ -216,7 +216,7 @@ class _PlanWriter:
                 yield {"reason": reason, "resource_change": change}
 
     def _objects(self, resource: ResourceState, shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The objects of a resource in the state, of which it is not known how they will change."""
+        """The objects of a resource in the state, whose changes are not known yet."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name
         instances = {resource.address + format_key(key): instance for key, instance in resource.instances.items()}
@@ -278,7 +278,7 @@ def _planned_output(output: OutputChange) -> dict[str, Any]:
     out: dict[str, Any] = {"sensitive": output.sensitive}
     if is_wholly_known(output.after):
         value, _ = unmark_deep(output.after)
-        # a plan file keeps no type of null
+        # plan files do not keep the type of null
         out["type"] = type_to_json(DYNAMIC if value.__class__ is Null else type_of(value))
         out["value"] = plain(value)
     return out
@@ -300,7 +300,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """Values as they were given, and the defaults of the others."""
+    """The set values of variables, and the defaults of the others."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:
@@ -315,8 +315,8 @@ _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | di
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
-    """The actions of the objects of resources that wait for a later plan, and of resources without objects.
-    `recorded`: what the state has of each."""
+    """The actions for objects of resources that are left for a later plan, and for such resources without objects.
+    `recorded`: the objects of each resource in the state."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
 

@@ -1,7 +1,5 @@
-"""Which provider configurations plan JSON lists, and which of them each module's resources use.
-
-A configuration that a module only passes on or inherits is not listed: resources name the one that it comes from.
-"""
+"""The provider configurations in plan JSON, and the one that each resource uses. A configuration that a module only
+passes on or inherits is not listed; resources name the original one."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from planner.language.syntax.body import Body
 
 @frozen(eq=False)
 class ProviderEntry:
-    """One configuration; `parent` is the key of the configuration that it refers to ("" when it is one itself)."""
+    """One configuration; `parent` is the key of the configuration to which it refers ("" if it has its own block)."""
 
     name: str
     full_name: str
@@ -123,7 +121,7 @@ def _add_passed(configurations: ProviderConfigurations, call: ModuleCall, child:
 
 
 def _requirements(module: ModuleConfig) -> dict[str, str]:
-    """The providers that a module needs by itself, and the versions it allows."""
+    """The providers that a module itself needs, and the versions that it allows."""
     texts: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         texts.setdefault(required.source, []).extend([required.version] if required.version else [])

@@ -18,7 +18,7 @@ def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """The schemas of one provider; empty parts are left out."""
+    """The schemas of one provider, without empty parts."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)
@@ -35,7 +35,7 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
 
 
 def _function(function: Function) -> dict[str, Any]:
-    """A function of a provider: its descriptions are there also when they are empty."""
+    """A function of a provider: its descriptions are included even if they are empty."""
     return {
         "description": function.description,
         "summary": function.summary,
@@ -128,12 +128,13 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Schemas of providers from the JSON form that is written above: enough to show plans and states by. Of identities only
-# the versions are read, and functions are left out.
+# Schemas of providers from the JSON form written above, sufficient for showing plans and states. Only the versions of
+# identities are read, and no functions.
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:
-    """The schema of one provider, as far as the document has it. Raises ValueError for an unknown type of values."""
+    """The schema of one provider, as far as the document contains it. Raises ValueError for an unknown type of
+    values."""
     identities = data.get("resource_identity_schemas") or {}
     versions = {name: int(one.get("version") or 0) for name, one in identities.items()}
 

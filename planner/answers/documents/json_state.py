@@ -22,12 +22,12 @@ from planner.world.state.model import InstanceKey, ObjectState, OutputState, Res
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"
-"""provider address -> its schema; raises Failure when it cannot be had"""
+"""provider address -> its schema; raises Failure if it cannot be had"""
 SENSITIVE_MARK = frozenset({SENSITIVE})
 
 
 def state_json(state: State | None, schema_of: SchemaOf) -> dict[str, Any]:
-    """A state as `show -json` prints it. Raises Failure when an object cannot be read by its schema, or has none."""
+    """A state as `show -json` prints it. Raises Failure if an object does not match its schema, or has none."""
     if state is None or state.is_empty:
         return {"format_version": FORMAT_VERSION}
     with collector_paused():
@@ -62,8 +62,8 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
-    """Modules inside modules with their resources, from (module instance address, resource) in the order to keep;
-    child modules by address. Modules between that have no resources of their own are there too, and `empty` ones."""
+    """Modules inside modules with their resources, from (module instance address, resource) in the order to keep; child
+    modules by address. Intermediate modules without resources are included, and so are `empty` ones."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -147,7 +147,7 @@ def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKe
 
 
 def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, address: str) -> ResourceSchema:
-    """The schema of a resource type. Raises Failure when the provider has none of that name."""
+    """The schema of a resource type. Raises Failure if the provider has no such type."""
     schema = schema_of(source).resource(mode, type)
     if schema is None:
         detail = f"{address} cannot be shown: {source} has no schema of {type}."

@@ -1,4 +1,4 @@
-"""Values as plain JSON, as `show -json` prints them: no types, no marks, and nothing where a value is not known yet."""
+"""Values as plain JSON, as `show -json` prints them: without types, marks and unknown values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 
 def plain(value: Value) -> Any:
-    """The JSON of a value; marks do not show. Unknown attributes and map elements are left out, other unknown parts
-    are null. Raises Failure for infinities."""
+    """The JSON of a value; marks do not show. Unknown attributes and map elements are omitted; other unknown parts are
+    null. Raises Failure for infinities."""
     cls = value.__class__
     if cls is str or cls is bool or cls is int:
         return value

@@ -8,11 +8,11 @@ STDIN = "-"
 
 
 def is_plan_file(path: str) -> bool:
-    """Whether a file begins like a zip, as plan files do and state files do not, or like an encrypted one: those of
-    states have their serial first."""
+    """Whether a file begins like a zip archive or an encrypted plan file. (Encrypted state files begin with their
+    serial.)"""
     try:
         if not os.path.isfile(path):
-            return False  # of a pipe, what is read now would be missing later
+            return False  # reading from a pipe would consume its content
         with open(path, "rb") as file:
             begins = file.read(64)
         return begins.startswith(b"PK\x03\x04") or b"".join(begins.split()).startswith(b'{"meta":')
@@ -21,5 +21,5 @@ def is_plan_file(path: str) -> bool:
 
 
 def is_document(path: str) -> bool:
-    """Whether the file to check is not a plan file of ours: those are archives."""
+    """Whether a file is a JSON document rather than a plan file, which is an archive."""
     return path == STDIN or (os.path.exists(path) and not is_plan_file(path))

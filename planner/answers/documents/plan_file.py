@@ -1,12 +1,11 @@
-"""Plan files: a zip with the plan, the states it was made from and the configuration as it was read.
+"""Plan files: a zip with the plan, its prior states and the configuration as it was read.
 
-Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after
-refresh), `tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration
-in the order of the list `sources` in `tfplan`, `schemas`, the schemas of plugins by which the plan is shown where these
-are not installed, and `sha256`, the checksum of all the others: an approved plan is
-applied unchanged, or not at all. Nothing in a plan file is ever executed, and every mistake in one is a diagnostic.
-Values of sensitive variables and attributes are in clear in a plan file.
-"""
+Members: `tfplan` (JSON, our own format: see `planner.answers.documents.encoding`), `tfstate` (the state after refresh),
+`tfstate-prev` (before it, when that differs), `tfstate-planned`, `config/N`, the files of the configuration in the
+order of the list `sources` in `tfplan`, `schemas`, the schemas of plugins, with which the plan is shown if the plugins
+are not installed, and `sha256`, the checksum of all other members, so that an approved plan is applied unchanged or not
+at all. Nothing in a plan file is ever executed, and every defect is a diagnostic. Plan files contain sensitive values
+in plain text."""
 
 from __future__ import annotations
 
@@ -80,8 +79,8 @@ def write_plan(
     review: Mapping[str, Any] | None = None,
 ) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
-    permissions of a new file, before the umask; `schemas`: those to show the plan by, by provider; `review`: for
-    reports of its apply."""
+    permissions of a new file, before the umask; `schemas`: the schemas with which the plan is shown, by provider;
+    `review`: data for reports of its apply."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -115,7 +114,7 @@ def plan_bytes(
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
-        data = _archive(members, ZIP_STORED)  # so repetitive that a reader would take it for an attack
+        data = _archive(members, ZIP_STORED)  # content this repetitive looks like a zip bomb
     return data
 
 
@@ -168,9 +167,9 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 def read_plan(
     path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, the files of its configuration, and the problems of the file (then no plan). `data`: the
-    content of the file, where it was read already. `schemas` gets the schemas in the file by provider, unless they are
-    damaged."""
+    """The plan in a file, the files of its configuration, and the problems of the file (in that case, no plan). `data`:
+    the content of the file, if it was already read. `schemas` receives the schemas in the file by provider, unless they
+    are damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -205,7 +204,7 @@ def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
 
 
 def read_review(path: str, seal: Seal = PLAIN) -> Any:
-    """The review in a plan file that was read without problems, unchecked; None where there is none."""
+    """The unchecked review in a plan file that was read without problems; None if there is none."""
     from zipfile import ZipFile
 
     try:
@@ -282,7 +281,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
 
 
 def _check(plan: Plan) -> None:
-    """Reject plans that later stages could stumble over."""
+    """Reject plans that would break later stages."""
     shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
         (plan.changes, ResourceChange),
         (plan.drift, ResourceChange),
@@ -351,7 +350,8 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
-    """Whether the stored state has moved on since the plan was made; then applying it would undo or repeat changes."""
+    """Errors if the stored state has changed since the plan was made, because applying the plan would undo or repeat
+    changes."""
     before = plan.previous_state
     if current is None or not current.lineage:
         return []
@@ -377,11 +377,9 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
-    """Write the files of a plan into an empty directory; the directory in it that is the root module.
-
-    Names are relative to the root module and may lead out of it (`../shared/main.tf`); what would lead out of the
-    directory, or is absolute, is refused.
-    """
+    """Write the files of a plan into an empty directory, and return the directory of the root module in it. Names are
+    relative to the root module and may lead out of it (`../shared/main.tf`); names that lead out of the directory, and
+    absolute ones, are refused."""
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

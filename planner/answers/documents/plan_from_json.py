@@ -23,7 +23,7 @@ from planner.world.state.model import State
 
 
 class JsonPlan:
-    """A plan without what it was made from, and the schemas of its objects where the document has them.
+    """A plan without its prior states, and the schemas of its objects if the document has them.
 
     Raises ValueError for bytes that are not plan JSON."""
 
@@ -97,7 +97,7 @@ def _step(step: Any) -> tuple[str, Any]:
 
 
 def _value(change: Mapping[str, Any], side: str, schema: ResourceSchema | None) -> Value:
-    """A value with its unknown and sensitive parts, of the type of its schema if it fits."""
+    """A value with its unknown and sensitive parts, converted to the type of its schema if possible."""
     unknown = change.get("after_unknown") if side == "after" else None
     value = _with_marks(change.get(side), unknown, change.get(f"{side}_sensitive"))
     if schema is None:
@@ -125,7 +125,7 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
 
 
 def part_at(structure: Any, step: str | int) -> Any:
-    """The part of a structure beside a value (after_unknown and the like) that is about a part of the value."""
+    """The part of a companion structure of a value (such as after_unknown) for a part of the value."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

@@ -1,13 +1,10 @@
-"""The texts of a configuration as the record of an apply keeps them: the values that objects are made from, and nothing
-that must not be in there.
-
-A value is kept if something reads it that the state shows: an argument of a resource or data source that is not
-sensitive, a repetition, a root output. So nothing is kept that only the configurations of providers, backends and
-encryption, provisioners, connections and ephemeral resources read; no comments; and of sensitive arguments, defaults of
-sensitive variables, arguments for them, and what is in `sensitive(...)`, only expressions without strings and numbers,
-which only show where a value is from. `unrecorded.value` takes the place of the others. A record that is
-encrypted (`secrets`) has sensitive values, too, but none that are ephemeral.
-"""
+"""The texts of a configuration that the record of an apply keeps: the sources of objects' values, without secrets. A
+value is kept if something in the state shows it: a non-sensitive argument of a resource or data source, a repetition, a
+root output. Comments are not kept, nor values that are read only by configurations of providers, backends and
+encryption, provisioners, connections and ephemeral resources. Sensitive expressions (sensitive arguments, defaults and
+arguments of sensitive variables, arguments of `sensitive(...)`) are kept only if they contain no strings and numbers,
+because they then only show the origin of a value. `unrecorded.value` replaces everything else. An encrypted record
+(`secrets`) also has sensitive values, but no ephemeral ones."""
 
 from __future__ import annotations
 
@@ -50,9 +47,9 @@ _READS = ("file", "templatefile")
 
 @frozen
 class FileReader:
-    """An expression that reads files, in a module; of an argument of a resource its declaration. `shown`: the
-    expressions in it which read the contents that are in the result, as far as can be seen; calls where that are not
-    all files that they read, but only those that they name."""
+    """An expression in a module that reads files; for an argument of a resource, with the declaration. `shown`: its
+    parts whose file contents occur in the result, as far as this is visible; calls, if only the files that they name
+    do."""
 
     module: ModulePath
     expression: Expression
@@ -62,7 +59,7 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """The texts of all files of a configuration, by name; the kept expressions that read other files; the root
+    """The kept texts of all files of a configuration, by name; the kept expressions that read other files; the root
     variables whose values may be kept."""
 
     texts: dict[str, str]
@@ -91,7 +88,7 @@ def _sources(module: ModuleConfig) -> Iterator[Source]:
 
 
 class _ReadValues:
-    """The values that something reads which is shown: in each directory of modules, `var.x`, `local.x`, `output.x`."""
+    """The values that shown expressions read: for each module directory, `var.x`, `local.x`, `output.x`."""
 
     def __init__(self, config: Config, schemas: Schemas, secrets: bool) -> None:
         self.schemas, self._secrets = schemas, secrets
@@ -129,7 +126,7 @@ class _ReadValues:
             return None
 
     def reads(self, module: ModuleConfig, kind: str, name: str) -> bool:
-        """Whether something that is shown reads a variable, local value or output."""
+        """Whether a shown expression reads a variable, local value or output."""
         return f"{kind}.{name}" in self.read[module.directory]
 
     def is_secret(self, module: ModuleConfig, variable: str) -> bool:
@@ -137,7 +134,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether the value of a variable may be kept, and is of use."""
+        """Whether the value of a variable may be kept and is useful."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -145,14 +142,14 @@ class _ReadValues:
         return output is not None and not output.ephemeral and (self._secrets or not output.sensitive)
 
     def is_shown(self, schema: BlockSchema, name: str) -> bool:
-        """Whether an argument, or a block, is not sensitive."""
+        """Whether an argument or block is not sensitive."""
         attribute = schema.attributes.get(name)
         if attribute is None:
             return name in schema.blocks
         return not attribute.write_only and (self._secrets or not attribute.sensitive)
 
     def is_repetition_shown(self, block: Block, schema: BlockSchema) -> bool:
-        """Whether the elements for which a dynamic block makes blocks are in none of their sensitive arguments."""
+        """Whether no sensitive argument uses the elements for which a dynamic block creates blocks."""
         return all(self._is_all_shown(content.body, schema) for content in _blocks_in(block.body))
 
     def _is_all_shown(self, body: Any, schema: BlockSchema) -> bool:
@@ -166,7 +163,7 @@ class _ReadValues:
         return True
 
     def hides(self, text: str) -> bool:
-        """Whether JSON has something that must not be shown."""
+        """Whether JSON contains something that must not be shown."""
         return not self._secrets and "sensitive(" in text
 
     def hidden(self, expr: Expression) -> list[Call]:
@@ -238,19 +235,19 @@ class _ReadValues:
 
 
 def _blocks_in(body: Any) -> Sequence[Block]:
-    """The blocks of a body; none of JSON, where only a schema distinguishes them from arguments."""
+    """The blocks of a body; empty for JSON, where only a schema distinguishes them from arguments."""
     return getattr(body, "blocks", ())
 
 
 def _block_type(block: Block) -> tuple[str, list[Any]]:
-    """The type of a block, or of those that a dynamic one makes, with their bodies."""
+    """The type and bodies of a block, or of the blocks that a dynamic one creates."""
     if block.type != "dynamic" or not block.labels:
         return block.type, [block.body]
     return block.labels[0].value, [content.body for content in _blocks_in(block.body)]
 
 
 def _has_values(expr: Expression) -> bool:
-    """Whether an expression has strings or numbers that are not just names of members."""
+    """Whether an expression contains strings or numbers other than names of members."""
     waiting: list[Any] = [expr]
     while waiting:
         node = waiting.pop()
@@ -260,7 +257,7 @@ def _has_values(expr: Expression) -> bool:
             if node.value.__class__ is not bool and node.value is not NULL and node.value != "":
                 return True
         elif isinstance(node, SyntaxNode):
-            inside = [getattr(node, name) for name in node.__slots__]  # not the positions
+            inside = [getattr(node, name) for name in node.__slots__]  # without positions
             is_named = getattr(node, "key", None).__class__ is Literal
             waiting += inside if not is_named else [part for part in inside if part is not node.key]  # type: ignore[attr-defined]
     return False
@@ -273,7 +270,7 @@ class _SourceWriter:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The text of a file; empty where it cannot be read again."""
+        """The kept text of a file; empty if it cannot be read again."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)
@@ -292,7 +289,7 @@ class _SourceWriter:
             return
         if block.type == "locals":
             inside = [self._argument(a, self._reads("local", a.name)) for a in body.attributes.values()]
-        elif block.type == "variable" and labels:  # a default cannot refer to anything: without one there is no value
+        elif block.type == "variable" and labels:  # a default has only constants
             kept_ones = (*_KEPT["variable"], *(("default", "type") if self._is_kept(labels[0]) else ()))
             inside = [
                 self._argument(a, True)
@@ -328,7 +325,7 @@ class _SourceWriter:
         return child is not None and self.wanted.keeps(child, name)
 
     def _lost_defaults(self, call: str, given: Collection[str]) -> list[str]:
-        """The variables of a called module that have a default which is not kept."""
+        """The variables of a called module whose default is not kept."""
         child = self.wanted.modules.get((*self.module.path, call))
         declared = child.variables if child is not None else {}
         return [
@@ -487,7 +484,7 @@ class _SourceWriter:
 
 
 def _items(given: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON property that is one or several."""
+    """The objects of a JSON property with one object or a list."""
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, dict)]
 
 

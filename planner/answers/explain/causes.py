@@ -31,9 +31,9 @@ UNRECORDED = (
 )
 """the note where nothing is known of former values"""
 _LOST = ("left-state", "not-in-state")
-"""kinds of objects that are created anew since the state does not have them"""
+"""kinds of objects that are created again because the state does not have them"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves that are shown with the values of what is written there"""
+"""kinds of leaves that are shown with their values"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
@@ -46,7 +46,7 @@ class CauseStep:
     kind: str = ""
     source: Any = None
     before: str = ""
-    """the former value, as it may be shown; empty where it is not known"""
+    """the former value, as it may be shown; empty if it is not known"""
     value: str = ""
     """the present value, as it may be shown"""
     note: str = ""
@@ -99,7 +99,7 @@ class Because:
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """of each further root the steps, as `steps`, or that root alone where none lead to it; empty where only the
+    """of each further root the steps, as `steps`, or that root alone where none lead to it; empty if only the
     nearest chain was requested"""
     ways: tuple[Way, ...] = ()
     """all ways into the change that are known to matter"""
@@ -387,7 +387,7 @@ class _Chains:
         return self._derived[self._worlds.of(leaf, 0)].trace.unit(plain(leaf))
 
     def _missing(self, unit: ChangedInput, value: str) -> str:
-        """The name of a root of a value to which no rule leads."""
+        """The name of a root cause of a value that no rule derives."""
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
@@ -548,11 +548,11 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of objects that are listed together with what they set off"""
+"""kinds of objects that are listed together with their effects"""
 _MOST_APART = 3
 """lines of one variable that are causes of their own"""
 _WRITTEN = ("variable", "text")
-"""kinds of what is written in a file, where one line is one edit"""
+"""kinds of leaves in files, for which each line is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"

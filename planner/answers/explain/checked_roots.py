@@ -9,7 +9,7 @@ from typing import Protocol
 from planner.answers.explain.changed_inputs import RESOURCES, ChangedInput, ChangedInputs, covers
 
 _INPUTS = ("variable", "text", "file")
-"""kinds of leaves that are inputs; others are what an object, or what was read, is in itself"""
+"""kinds of leaves that are inputs; other leaves are objects or read values"""
 
 
 class Steps(Protocol):

@@ -46,9 +46,9 @@ class FormerWorldsOf(Protocol):
     """The former world of each change of a plan."""
 
     origin: str
-    """`record`, or a revision; empty where nothing is known"""
+    """`record`, or a revision; empty if nothing is known"""
     notes: list[str]
-    """remarks on what is missing in them"""
+    """remarks on missing parts of them"""
     assumes: bool
     """whether values that are not on record count as unchanged"""
 

@@ -46,9 +46,9 @@ _REPETITION = ("count", "for_each", "enabled")
 
 
 _UNKNOWN = "unknown"
-"""the kind of an input of which is not on record what it was: it stays as it is now"""
+"""the kind of an input without a recorded former value: it keeps its present value"""
 _NOTHING = object()
-"""the outcome where there is no value"""
+"""the outcome without a value"""
 _INVALID = object()
 """the outcome where a mixture is not a valid configuration"""
 
@@ -164,7 +164,7 @@ class Interventions:
         return names.path(path) if instance is None else names.module(instance.text).path
 
     def former_module(self, path: ModulePath) -> ModuleConfig | None:
-        """A module in its former version; None where there was none."""
+        """A module in its former version; None if there was none."""
         return self._was.get(path)
 
     # ---------------------------------------------------------------- inputs that changed

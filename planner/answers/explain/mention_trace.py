@@ -92,7 +92,7 @@ class MentionTrace:
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """the inputs that matter to the value at a place of a change, by its name; None where it was not decided"""
+        """the inputs that matter to the value at a place of a change, by its name; None if it was not decided"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
         """the former values at places that are mere copies of another place"""

@@ -1,5 +1,4 @@
-"""Policies while applying: verdicts that waited for a value are decided when it is known, before the object is
-changed."""
+"""Policies while applying: undecided verdicts are decided when their values are known, before the object is changed."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ from planner.world.state.model import OutputState
 
 
 class PolicyGuard:
-    """Checks policies again whenever a value becomes known that an undecided denial waits for
-    (planner.engine.apply.walk.Guard).
+    """Checks policies again whenever a value of an undecided denial becomes known (planner.engine.apply.walk.Guard).
 
     Each object is checked once, before its provider changes it. Values that the provider returns only afterwards (an
     id) are checked in `afterwards`, when it is too late to prevent anything.
@@ -53,7 +51,7 @@ class PolicyGuard:
         self._lock = Lock()
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Denials that the value of an object brings about."""
+        """Denials caused by the value of an object."""
         if address not in self.waits:
             return []
         with self._lock:
@@ -67,7 +65,8 @@ class PolicyGuard:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """Denials by values that are known only since objects were changed; `outputs` are those of the root module."""
+        """Denials caused by values that are known only after the change of objects; `outputs` are those of the root
+        module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"
@@ -79,12 +78,12 @@ class PolicyGuard:
 
     @staticmethod
     def _unknown(facts: PolicyFacts) -> set[str]:
-        """The objects with values that are not known yet: a verdict may come to depend on others than those that it
-        waits for now."""
+        """The objects with unknown values. A verdict may later depend on values other than those that it waits for
+        now."""
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
-        """Denials that have not been there before."""
+        """New denials."""
         if self.narrowed is None:
             return []
         relations = self.relations
@@ -100,7 +99,7 @@ class PolicyGuard:
         return new
 
     def _learn(self, address: str, value: Value) -> None:
-        """Put the rows of a value in the place of those that are known of it."""
+        """Replace the known rows of an object by those of its value."""
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)
@@ -132,24 +131,22 @@ class PolicyGuard:
         self.hidden.update(rows.hidden)
 
 
-# The rules that an apply has to evaluate again, and whether one object can be checked by itself.
-#
-# Evaluating them again means running policies whenever one of perhaps thousands of objects is about to change. Rules
-# about one address only (as most are) are then evaluated over the facts about that address: time that does not grow
-# with the plan.
+# The rules that an apply must evaluate again, and whether one object can be checked alone. Policies run again before
+# each of perhaps thousands of changes. Most rules are about one address, and are evaluated over the facts about that
+# address only, in a time that does not grow with the plan.
 
 
 @frozen(eq=False)
 class Narrowed:
-    """Policies with some of their denials. `is_local`: each denial depends on facts about its own address (and on those
-    that are about none)."""
+    """Policies with some of their denials. `is_local`: each denial depends only on facts about its own address, and on
+    facts without an address."""
 
     policies: Policies
     is_local: bool
 
 
 def narrowed(policies: Policies, codes: set[str]) -> Narrowed:
-    """The policies with no verdicts but denials that may have one of these codes."""
+    """The policies reduced to denials that may have one of these codes."""
     names = {rule.name for rule in policies.program.rules if rule.head.predicate == "deny" and _may_have(rule, codes)}
     modal, _ = rewrite(policies.program, names)
     assert modal is not None

@@ -1,10 +1,7 @@
-"""Bounds on the cost of policies: whether they take time only in proportion to the plan, so that no trial run is
-needed.
-
-Tame rules do not recur, are about one address at a time, and never combine two of its values without naming a place:
-each literal about a value has a path that is written down, computed, or that of a part that was found. Apart from that
-they read relations of their own, joined by a variable that they share, and one that is a list of facts in the rules.
-"""
+"""Bounds on the cost of policies: whether their time is proportional to the plan, so that no trial run is needed. Tame
+rules are not recursive, are about one address at a time, and never combine two of its values at arbitrary paths: each
+literal about a value has a path that is constant, computed, or that of a part found by another literal. They may also
+read relations of their own that share a variable, and one list of facts from the rules."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ _MOST_RULES = 2_000
 
 
 def is_tame(rules: Iterable[Rule]) -> bool:
-    """Whether rules are evaluated in a time that grows with the facts, and no faster."""
+    """Whether rules are evaluated in a time that is proportional to the number of facts."""
     own = [rule for rule in rules if not rule.is_core]
     small = frozenset(rule.head.predicate for rule in own if not rule.body)
     small -= {rule.head.predicate for rule in own if rule.body}
@@ -44,7 +41,7 @@ def _recur(rules: list[Rule]) -> bool:
 def _is_tame(body: tuple[Literal, ...], small: frozenset[str]) -> bool:
     read = [literal for literal in body if isinstance(literal, Atom)]
     if any(isinstance(x, Builtin) and not x.negated and len(x.outputs) > 1 for x in body):
-        return False  # such relations give many rows for one text
+        return False  # such relations have many rows for one string
     keyed = {str(atom.arguments[0]) for atom in read if atom.predicate in KEYED or atom.predicate in READERS}
     if len(keyed) > 1 or _free(body) > _MOST_FREE or not _is_connected(read, small):
         return False
@@ -52,7 +49,7 @@ def _is_tame(body: tuple[Literal, ...], small: frozenset[str]) -> bool:
 
 
 def _free(body: tuple[Literal, ...]) -> int:
-    """How many literals are about a value at any path."""
+    """The number of literals about a value at an arbitrary path."""
     placed = set(_placed(body))
     read = [x for x in body if isinstance(x, Atom) and x.predicate in READERS]
     paths = [x.arguments[1] for x in read]
@@ -61,7 +58,7 @@ def _free(body: tuple[Literal, ...]) -> int:
 
 
 def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
-    """The variables that hold paths which a rule contains, or has found."""
+    """The variables for paths that a rule contains or has found."""
     for literal in body:
         if isinstance(literal, Comparison) and literal.operator == "=":
             yield from names(literal)
@@ -74,7 +71,7 @@ def _placed(body: tuple[Literal, ...]) -> Iterator[str]:
 
 
 def _is_connected(read: list[Atom], small: frozenset[str]) -> bool:
-    """Whether all atoms are connected by the variables that they share; one that lists a few constants may be alone."""
+    """Whether all atoms are connected by shared variables; one that lists a few constants may be unconnected."""
     waiting = [(names(atom), atom.predicate) for atom in read]
     if not waiting:
         return True

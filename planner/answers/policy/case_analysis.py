@@ -1,14 +1,12 @@
-"""Decisions by cases about verdicts that are undecided by their parts: whether a verdict holds however unknown values
-turn out, or never.
+"""Decides by cases about verdicts that three-valued evaluation leaves undecided: whether a verdict holds for all values
+of unknowns, or for none.
 
-The rules are evaluated as written, top down from one verdict, with symbols in the place of unknown values
-(symbols.py). Where the evaluation depends on such a value, both cases are looked at: a value is there or not, a test
-of it holds or not. When the verdict holds in all cases it is certain, when in none it is excluded; as soon as two
-cases differ it stays undecided. Every way in which the values can turn out is in one of the cases, and in it the rules
-have the same result; so the conclusion is true, also where some of the cases could never be. Verdicts stay undecided
-if they depend on features outside of this (recursion through unknown values, aggregates over an unknown number of
-elements), or take too many steps.
-"""
+The rules are evaluated as written, top down from one verdict, with symbols in place of unknown values (symbols.py). If
+the evaluation depends on such a value, both cases are evaluated: a value exists or not, a test of it holds or not. If
+the verdict holds in all cases, it is certain; if in none, it is excluded; if two cases differ, it stays undecided.
+Every possible combination of values belongs to one of the cases, in which the rules have the same result, so the
+conclusion is correct even if some cases are impossible. Verdicts stay undecided if they need other features (recursion
+through unknown values, aggregates over an unknown number of elements) or too many steps."""
 
 from __future__ import annotations
 
@@ -68,7 +66,7 @@ def _may_be(known: Any, value: Any) -> bool:
 
 
 class Inconclusive(Exception):
-    """Evaluation by cases cannot look at this."""
+    """Evaluation by cases does not support this."""
 
 
 class Cases:
@@ -84,17 +82,17 @@ class Cases:
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
         self.everywhere = sorted(self.unknown)
-        # Of an object of which nothing is known at all, not even which attributes there are, there are no cases.
+        # If nothing is known about an object, not even its attributes, cases are impossible.
         self.is_shapeless = any(not path for _, path in self.unknown)
         for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
             self.rooted.setdefault(root_of(place[1]), []).append(place)
-        # Sets with unknown elements: how many they have is not known.
+        # Sets with unknown elements, whose size is not known.
         self.sets = {place for place in database.facts.relation("maybe_open") if place not in self.unknown}
         self.documents = {
             place: known_document(value.document) for place, value in self.unknown.items() if value.document is not None
         }
-        # what the plan knows of unknown values, also of those within JSON texts
+        # the plan's knowledge of unknown values, including those within JSON strings
         self.told: dict[tuple[str, Any], Unknown] = dict(self.unknown)
         for (address, path), document in self.documents.items():
             self.told.update({(address, (path, inner)): part for inner, part in document.unknown.items()})
@@ -107,12 +105,11 @@ class Cases:
 
     @property
     def taken(self) -> int:
-        """How many steps were taken."""
+        """The number of steps taken."""
         return ALL_STEPS - self.steps
 
     def decide(self, verdict: str, code: Any, address: Any) -> bool | None:
-        """Whether the verdict holds in all cases or (False) in none; None when cases differ, or the result is
-        unknown."""
+        """Whether the verdict holds in all cases or (False) in none; None if cases differ or the result is unknown."""
         if LOST in (code, address) or self.steps <= 0 or self.is_shapeless:
             return None
         begun = self.steps
@@ -136,12 +133,12 @@ class Cases:
             except (Inconclusive, RecursionError):
                 return None
         if len(seen) != 1 or waiting or (is_flawed and seen == {False}):
-            return None  # what may be broken is not dropped
+            return None  # findings that may be broken are kept
         self.messages[verdict, code, address] = common or frozenset()
         return seen.pop()
 
     def saying(self, verdict: str, code: Any) -> list[Rule]:
-        """The rules that may derive the verdict with this code: their own is the same, or not written there."""
+        """The rules that may derive the verdict with this code: the code in their head is equal or not constant."""
         result = self._saying.get((verdict, code))
         if result is None:
             heads = ((rule, rule.head.arguments[0]) for rule in self.program.rules_for(verdict))
@@ -164,7 +161,7 @@ ANY = object()
 
 
 class _CaseEvaluation(Interpreter):
-    """The rules in one case. `rule` is the one that is evaluated."""
+    """The rules in one case. `rule` is the rule under evaluation."""
 
     rule: Rule
 
@@ -176,7 +173,7 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Values needed to decide one are looked up when no other decides."""
+        """Whether some rule derives the verdict. Values are decided only if no rule derives it without."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -189,7 +186,7 @@ class _CaseEvaluation(Interpreter):
         return False
 
     def messages(self, verdict: str, code: Any, address: Any) -> frozenset[str]:
-        """The messages with which the verdict holds in this case, as far as that is clear without deciding more."""
+        """The messages of the verdict in this case, as far as they follow without further decisions."""
         items: set[str] = set()
         for rule in self.cases.saying(verdict, code):
             try:
@@ -289,8 +286,8 @@ class _CaseEvaluation(Interpreter):
             raise Inconclusive
 
     def told_row(self, atom: Atom, values: Values) -> tuple[Any, ...] | None:
-        """The row where an atom only repeats the source of a variable's value, and binds no other: then rows of other
-        objects, which may have the same value, do not matter."""
+        """The row of an atom that only repeats the source of a variable's value and binds no other variable, so that
+        rows of other objects with the same value do not matter."""
         *place, term = atom.arguments
         symbol = self.case.resolved(values.get(term.name)) if isinstance(term, RuleVariable) else None
         if not isinstance(symbol, Symbol) or symbol.key[0] != "at" or len(symbol.key) != 3:
@@ -300,7 +297,7 @@ class _CaseEvaluation(Interpreter):
         return (*symbol.key[1:], symbol) if is_told else None
 
     def links(self, name: str, about: Any, other: Any) -> Iterator[tuple[Any, ...]]:
-        """The pairs of a relation that are not known, but may be."""
+        """The pairs of a relation that may exist."""
         if isinstance(about, Symbol) or isinstance(other, Symbol):
             raise Inconclusive
         relations = self.cases.relations
@@ -337,7 +334,7 @@ class _CaseEvaluation(Interpreter):
         return result
 
     def known(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The rows that are known and may fit."""
+        """The known rows that may match."""
         unsure = {name for name, value in values.items() if isinstance(self.case.resolved(value), Symbol)}
         plain = {name: self.case.resolved(value) for name, value in values.items() if name not in unsure}
         is_compared = any(name_of(a) in unsure for a in atom.arguments)
@@ -350,7 +347,8 @@ class _CaseEvaluation(Interpreter):
     # -------- values that are not known
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
-        """The possible rows of unknown values: one where it is known which, else one that represents any of them."""
+        """The possible rows of unknown values: the row itself if it is known which, otherwise one that represents any
+        of them."""
         address, path = (self.value(a, values) for a in atom.arguments[:2])
         if isinstance(address, Symbol):
             raise Inconclusive
@@ -369,7 +367,7 @@ class _CaseEvaluation(Interpreter):
             yield from self.at_place(atom, values, place, path)
 
     def sizes_of_sets(self, address: Any, path: Any) -> Iterator[tuple[Any, ...]]:
-        """How many elements a set with unknown ones has."""
+        """The size of a set with unknown elements."""
         for a, at in sorted(self.cases.sets):
             if address in (None, a) and path in (None, at):
                 yield a, at, Symbol(("size", a, at), "number")
@@ -384,7 +382,7 @@ class _CaseEvaluation(Interpreter):
             begin = self.case.prefix(path)
             if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
                 if at.startswith(begin):
-                    raise Inconclusive  # it may be there, and may be elsewhere
+                    raise Inconclusive  # it may exist here or elsewhere
                 return
             below: list[Any] = [path] if is_open else []
         elif path is None:
@@ -418,17 +416,17 @@ class _CaseEvaluation(Interpreter):
             yield address, path, Symbol(key, kind, is_local)
 
     def local(self, atom: Atom, values: Values, place: tuple[Any, ...]) -> Symbol:
-        """A path below a place, which represents any."""
+        """A symbol for any path below a place."""
         return Symbol(("path", place[-1], self.label(atom, values), place), "symbol", True)
 
     def label(self, literal: Literal, values: Values) -> tuple[Any, ...]:
-        """The label that distinguishes one look of a literal from others."""
+        """The label that distinguishes one lookup of a literal from others."""
         if self.counting:
             raise Inconclusive
         return self.rule.number, literal.start, str(literal), tuple(sorted(values.items(), key=lambda item: item[0]))
 
     def part_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """An element of an unknown container: the requested one, else one that represents any."""
+        """An element of an unknown container: the requested one, otherwise one that represents any."""
         key, inner = (self.value(a, values) for a in atom.arguments[2:])
         if key is None and isinstance(inner, str) and isinstance(path, str):
             key = _last_key(path, inner)
@@ -448,7 +446,7 @@ class _CaseEvaluation(Interpreter):
             yield address, path, key, result
 
     def json_rows(self, atom: Atom, values: Values, address: str, path: Any) -> Iterator[tuple[Any, ...]]:
-        """The possible content of an unknown text that is JSON."""
+        """The possible content of an unknown JSON string."""
         inner, *others = (self.value(a, values) for a in atom.arguments[2:])
         name = atom.predicate
         document = self.cases.documents.get((address, path))
@@ -498,8 +496,8 @@ class _CaseEvaluation(Interpreter):
     def document_rows(
         self, look: Look, document: KnownDocument, place: tuple[str, str], inner: Any, key: Any, of_parts: bool
     ) -> Iterator[tuple[Any, ...]]:
-        """The content of a text that is JSON with unknown parts, these as symbols: (path, value), or (path, key, part).
-        `inner`, and of parts `key`: those that are requested."""
+        """The content of a JSON string with unknown parts as symbols: (path, value), or (path, key, part). `inner`, and
+        `key` for parts, are the requested ones."""
         address, path = place
         is_asked = isinstance(inner, str)
         if of_parts:
@@ -542,7 +540,7 @@ class _CaseEvaluation(Interpreter):
                 yield below, Symbol(("json", place, label, at, "part"), "any", True), deeper
 
     def symbolic_rows(self, literal: Builtin, inputs: tuple[Any, ...], values: Values) -> Iterator[tuple[Any, ...]]:
-        """The row of a built-in relation whose inputs are not known: the requested one, else any."""
+        """The row of a built-in relation with unknown inputs: the requested one, otherwise any."""
         name = literal.relation
         outputs = [self.value(a, values) for a in literal.outputs]
         columns = RELATIONS[name].outputs
@@ -610,8 +608,8 @@ class _CaseEvaluation(Interpreter):
         return Symbol(("call", function, *shown), kind)
 
     def apart(self, literal: Aggregate, ordered: list[Literal], fixed: Values, scope: set[str]) -> Any:
-        """The count or sum over many objects with unknown values: each adds something between two bounds, whatever the
-        others do. None where it is to be found out case by case."""
+        """The count or sum over many objects with unknown values: each contributes an amount between two bounds,
+        independently of the others. None if it must be decided case by case."""
         first = ordered[0]
         if literal.function not in ("count", "sum") or not isinstance(first, Atom) or first.predicate not in VALUES:
             return None
@@ -677,7 +675,7 @@ class _CaseEvaluation(Interpreter):
         return low, high
 
     def distinct(self, assignments: Iterable[Values]) -> list[Values]:
-        """Solutions that differ. Two with different unknown values may be one: that is decided."""
+        """The distinct solutions. Whether two with different unknown values are equal is decided."""
         kept: list[Values] = []
         by_plain: dict[Any, list[Values]] = {}
         for each in list(assignments):
@@ -702,7 +700,7 @@ def _element(unknown: Unknown) -> Unknown | None:
 
 
 def _last_key(path: str, inner: str) -> Any:
-    """The key of an element whose path is `inner`; None where it is none of that container."""
+    """The key of an element whose path is `inner`; None if it is not an element of that container."""
     rest = inner.removeprefix(path)
     if rest == inner and path:
         return None

@@ -1,8 +1,6 @@
-"""Cases of policies in three values: of a plan whose values are not all known.
-
-`unknown_after("a", "tags")` in a case declares that the value is not known, whatever it may turn out to be, and `.want
-unsettled("CODE", "a")` that the verdict cannot be decided yet. All other relations have the rows that certainly hold.
-"""
+"""Three-valued cases of policies, for plans with unknown values. In a case, `unknown_after("a", "tags")` states that
+the value is not known, and `.want unsettled("CODE", "a")` expects that the verdict is undecided. All other relations
+have the rows that certainly hold."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]
 
 
 def with_unknown(facts: FactBase) -> FactBase:
-    """The facts of a case, in which values declared as unknown may be anything."""
+    """The facts of a case, with the facts for its unknown values."""
     builder = FactBuilder(facts)
     for address, path in facts.sorted("unknown_after"):
         builder.add("maybe_exact", address, path)
@@ -47,19 +45,18 @@ def with_unknown(facts: FactBase) -> FactBase:
 
 
 def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
-    """The case with what is read for some relations of the plan that it gives. Raises Failure."""
+    """The case with facts from the plan that it names, for some relations. Raises Failure."""
     plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     return evolve(case, facts=_together(case.facts, plan), given=())
 
 
 def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Database:
-    """The relations that a case has expectations for, as they certainly hold, and the pending values. Raises
-    Failure."""
+    """The certain rows of the relations in a case's expectations, and the pending values. Raises Failure."""
     program = policies.modal_program
     wants_verdicts = bool(case.wanted.keys() & {UNSETTLED, *VERDICTS})
     names = sorted({*case.wanted.keys() - {UNSETTLED}, *(policies.modal.verdicts if wants_verdicts else ())})
     plan = None
-    if case.given and given is not None:  # what packs bring is in the facts of the case
+    if case.given and given is not None:  # the facts of packs are in the facts of the case
         plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     facts = _together(with_unknown(case.facts), plan)
     database = evaluate(program, facts, [name for name in case.wanted if name != UNSETTLED])
@@ -79,7 +76,9 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
             beside[name] = {*database[name], *by_cases}
     holds = database.beside(program, {name: rows for name, rows in beside.items() if name in case.wanted})
     decided = {f.rule for f in verdict.findings if f.by_cases and f.kind in case.wanted}
-    fired = {rule.number: 1 for rule in program.rules if rule.name in decided}  # in all cases, not in the sure rules
+    fired = {
+        rule.number: 1 for rule in program.rules if rule.name in decided
+    }  # derived by case analysis, not by the certain rules
     holds.produced = {**holds.produced, **fired}
     return holds
 
@@ -96,7 +95,7 @@ def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
 
 @frozen(eq=False)
 class Nobody:
-    """Addresses of a case: they have no place in a configuration."""
+    """Addresses of a case: they have no location in a configuration."""
 
     facts: FactBase
 
@@ -117,7 +116,7 @@ class Nobody:
         return self.facts.source(predicate, row)
 
 
-# The relations of policies one by one: their certain rows over a plan, as they may be shown.
+# Single relations of policies: their certain rows for a plan, without secrets.
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
@@ -131,7 +130,7 @@ def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:
 
 
 def visible_rows(policies: Policies, names: Collection[str], facts: PolicyFacts) -> dict[str, list[Row]]:
-    """The rows of these relations, as they may be shown."""
+    """The rows of these relations, without secrets."""
     program = policies.modal_program
     database = evaluate(program, facts, names)
     curtain = Curtain(Prover(program, database), facts)
@@ -148,7 +147,7 @@ class Relation:
         self.curtain = Curtain(self.prover, facts)
 
     def is_unsure(self, row: Row) -> bool:
-        """Whether a row holds only as long as values that are not known yet count as absent."""
+        """Whether a row holds only if unknown values count as absent."""
         return row not in self.certain and row in self.prover.database[self.name]
 
     def proof(self, row: Row) -> dict[str, Any] | None:
@@ -157,5 +156,5 @@ class Relation:
         return self.curtain.proof(proof) if proof is not None else None
 
     def obstacles(self, row: Row) -> list[dict[str, Any]]:
-        """The reasons why each rule does not derive a row: without values where the plan has sensitive ones."""
+        """The reasons why each rule does not derive a row, without values if the plan has sensitive ones."""
         return self.curtain.obstacles(obstacles(self.prover, self.name, row))

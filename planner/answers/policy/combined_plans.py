@@ -1,5 +1,5 @@
-"""Policies about several plans together: those of a fleet's units, or of the components of a deployment. In three
-values as about one plan (planner/answers/policy/three_valued.py): verdicts that depend on unknown values are
+"""Policies about several plans together: those of a fleet's units, or of the components of a deployment. They are
+three-valued as for one plan (planner/answers/policy/three_valued.py): verdicts that depend on unknown values are
 undecided."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Missing: TypeAlias = tuple[str, str, str]
 
 def combined_json(verdict: Verdict, noun: str = "unit") -> dict[str, Any]:
     """Format 1.0: {"format_version", "verdict": deny, broken, undecided or pass, "denied", "counts", "findings"}.
-    `noun`: the kind of thing that each plan is of, whose name is the address of a finding."""
+    `noun`: the word for the owner of each plan, whose name is the address of a finding."""
     return {
         "format_version": "1.0",
         "verdict": verdict.outcome,
@@ -58,8 +58,8 @@ def _finding_json(finding: Finding, noun: str) -> dict[str, Any]:
 
 
 def policy_files(words: tuple[str, ...], of_packs: str) -> Files:
-    """(name, text) of the policies that are named: files, and directories with those below. `of_packs`: what packs
-    judge instead. Raises Failure."""
+    """(name, text) of the named policies: files, and directories with their subdirectories. `of_packs`: the subject
+    that packs check instead, for the error. Raises Failure."""
     files_read: list[tuple[str, str]] = []
     for word in words:
         if word.startswith("builtin:"):

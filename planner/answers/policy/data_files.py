@@ -1,8 +1,6 @@
-"""Data files of packs as rows: CSV with a column a field; JSON and YAML as (path, value), or, with columns, as a table.
-
-They are text and nothing else: a cell `=1+1` is these four characters. A file that cannot be read as a whole is an
-error with its line.
-"""
+"""Data files of packs as rows: CSV with one column for each field; JSON and YAML as (path, value) or, with columns, as
+a table. Nothing is evaluated: a cell `=1+1` is these four characters. A file that cannot be read completely is an error
+with its line."""
 
 from __future__ import annotations
 
@@ -41,8 +39,8 @@ LEAVES: Columns = (("path", "symbol"), ("value", "any"))
 
 
 def read_data(name: str, text: str, types: dict[str, str]) -> tuple[Columns, Rows]:
-    """The columns and rows of a data file, by the ending of its name. `types`: of CSV those of columns that are not
-    text, of JSON and YAML all columns in order, if it is a table. Raises Failure."""
+    """The columns and rows of a data file, by the ending of its name. `types`: for CSV the types of columns that are
+    not text; for JSON and YAML all columns in order, if it is a table. Raises Failure."""
     source = Source(name, text.removeprefix("\ufeff"))
     if len(text) > MOST_CHARACTERS:
         raise Failure(error(CODE, "Data file too large", f"{name} has more than {MOST_CHARACTERS >> 20} MiB."))
@@ -76,8 +74,8 @@ def _path(steps: Steps) -> str:
 
 
 def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Iterator[tuple[Row, Span]]:
-    """The rows of a list of objects, or of an object: of that the first column has the names of its entries. An entry
-    that is not an object is the value of the other column. Fields that are not columns are left out."""
+    """The rows of a list of objects, or of an object, whose entry names are the first column. An entry that is not an
+    object is the value of the other column. Fields that are not columns are omitted."""
     for number, (entry, group) in enumerate(groupby(leaves, key=lambda leaf: leaf[0][:1])):
         items = list(group)
         start = items[0][2]
@@ -202,7 +200,7 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 
 
 def _json(source: Source) -> Iterator[Leaf]:
-    """Each text, number, truth value, null (None) and empty container."""
+    """Each string, number, bool, null (None) and empty container."""
     text = source.text
 
     def constant(word: str) -> None:
@@ -267,7 +265,7 @@ def _decimal(text: str) -> int | Decimal:
 
 
 def _yaml(source: Source) -> Iterator[Leaf]:
-    """As _json. Anchors are refused: they make small files endless."""
+    """Like _json. Anchors are refused, because they let a small file expand without bound."""
     import yaml
 
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -322,7 +320,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
 def _scalar(tag: str, text: str) -> Any:
     kind = tag.rpartition(":")[2]
     if kind in ("str", "timestamp", "value"):
-        return text  # a date is the text that writes it
+        return text  # a date is the text in the file
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):

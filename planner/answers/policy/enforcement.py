@@ -48,9 +48,9 @@ def settle(
     clock: int | None = None,
     is_whole: bool = True,
 ) -> list[Finding]:
-    """The findings with the kinds that count, and those about waivers. `clock`: the time for the validity of waivers,
-    in seconds since 1970. Raises Failure when a forbidden override is used, or a setting of the organisation is
-    loosened."""
+    """The findings with their final kinds, and findings about waivers. `clock`: the time for the validity of waivers,
+    in seconds since 1970. Raises Failure if a forbidden override is used, or a setting of the organisation is
+    weakened."""
     database = evaluate(product_program("verdicts"), _facts(findings, policies, overrides, clock, is_whole).build())
     problems = [*_loosened(database, policies), *_refused_overrides(database, policies)]
     if problems:
@@ -145,7 +145,7 @@ def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Seque
 
 
 def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
-    """The codes that rules give, with the files of those rules; and whether some compute them."""
+    """The codes in rules, with the files of these rules; and whether some rules compute codes."""
     codes: dict[str, set[str]] = {code: set() for code in policies.packs.policies}
     is_open = False
     for rule in policies.program.rules:
@@ -159,8 +159,8 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The groups of the user: those that the organisation lists, and those of the operating system. By the user's
-    number: names in the environment can be set by anyone."""
+    """The groups of the user: those that the organisation lists, and those of the operating system. Uses the numeric
+    user ID, because anyone can set names in the environment."""
     import grp
 
     try:
@@ -178,7 +178,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             name = grp.getgrgid(number).gr_name
         except KeyError:
             continue
-        if name not in listed:  # a list of the organisation's is all of its members
+        if name not in listed:  # a list of the organisation is complete
             yield name
 
 
@@ -215,7 +215,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
 
 
 def without_policy(policies: Policies, codes: Iterable[str]) -> Iterator[Diagnostic]:
-    """Warnings about overridden codes that no policy gives."""
+    """Warnings about overridden codes that no policy has."""
     known, is_open = _codes(policies)
     for code in codes if not is_open else ():
         if code not in known:

@@ -24,8 +24,8 @@ _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """The impact of changes in one plan. Resources represent their instances until rows are made: the graph has no
-    more. `owners` know the blocks that determine which instance refers to which; without them only the documents do."""
+    """The impact of changes in one plan. Resources represent their instances until rows are made, because the graph has
+    no instances. `owners` provide the blocks that determine which instance refers to which."""
 
     # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
@@ -41,7 +41,7 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """Resource without keys -> its instances that have a change, in the plan's order."""
+        """For each resource without keys, its instances with a change, in the plan's order."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -51,8 +51,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """Resource -> the resources that it depends on in the graph with no resource in between; and those of them to
-        which some path leads out of its module. And the resources that configurations of providers refer to."""
+        """For each resource, its direct dependencies in the graph; those of them that are reached over a path out of
+        its module; and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -83,8 +83,8 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """Resource -> the resources that it depends on with no resource in between. Resources that the configuration no
-        longer declares have the dependencies that the state records."""
+        """For each resource, its direct dependencies. Resources that are no longer declared have the dependencies in
+        the state."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
@@ -96,7 +96,7 @@ class Impact:
 
     @cached_property
     def dependents(self) -> dict[str, list[str]]:
-        """Resource -> the resources that depend on it with no resource in between, sorted."""
+        """For each resource, its direct dependents, sorted."""
         result: dict[str, list[str]] = {}
         for object in sorted(self.dependencies):
             for dependency in self.dependencies[object]:
@@ -124,9 +124,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends, and those of maybe_through and maybe_reached about resources of which it is not known
-        which instance is meant. In a module with several instances what refers to something of the same module is in
-        the same instance of it."""
+        """The rows of depends, and those of maybe_through and maybe_reached for references whose instance is not known.
+        In a module with several instances, a reference within the module stays in the same module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
@@ -177,7 +176,7 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances that an object refers to, and those that it may refer to: according to its block, because the
+        """The instances to which an object refers, and those to which it may refer, according to its block, because the
         state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
@@ -195,19 +194,19 @@ class Impact:
 
     @property
     def configuring(self) -> set[str]:
-        """The resources that configurations of providers refer to, for all objects of the provider alike."""
+        """The resources to which provider configurations refer, on which all objects of the provider depend."""
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
-        """Resources with instances to which something happens that others may notice -> those instances."""
+        """For each resource, its instances whose change may affect others."""
         touched = {c.address for c in self.plan.changes if not c.deposed and does(c.action, "disturbs")}
         touched_by = {object: [a for a in addresses if a in touched] for object, addresses in self.instances.items()}
         return {object: addresses for object, addresses in touched_by.items() if addresses}
 
     def blast(self) -> Iterator[tuple[str, str, int]]:
-        """The rows of blast. Raises Failure when there are too many."""
+        """The rows of blast. Raises Failure if there are too many."""
         if not self.sources():
-            return  # without the graph, which takes its time
+            return  # without the graph, which is slow to build
         rows = 0
         for object, addresses in self.sources().items():
             depths = {object: 0}
@@ -248,7 +247,7 @@ class Impact:
 
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
-    """The instances that are meant, of some by their addresses without keys."""
+    """The meant instances among these addresses without keys."""
     result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())
@@ -257,7 +256,7 @@ def _among(targets: set[Target], others: Instances) -> set[str]:
 
 
 def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
-    """The nodes of a graph, each behind the targets of its edges. (The graph of a plan has no cycles.)"""
+    """The nodes of a graph, each after the targets of its edges. (The graph of a plan has no cycles.)"""
     done: set[str] = set()
     for start in edges:
         stack = [(start, False)]

@@ -1,6 +1,6 @@
 """Packs from elsewhere: their installed files, and the check against the lock file.
 
-Next to a policy.toml are its installed packs (`packs/NAME`) and `policy.lock`, which belongs into version control: the
+Next to a policy.toml are its installed packs (`packs/NAME`) and `policy.lock`, which belongs in version control: the
 version and the hash of each pack, over the names and contents of all its files.
 """
 
@@ -28,7 +28,7 @@ _CODE = "policy.lock"
 
 @frozen
 class Locked:
-    """An installed pack as the lock file has it."""
+    """An entry of the lock file for an installed pack."""
 
     source: str
     version: str
@@ -110,8 +110,8 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of the names and contents of all files in a directory. Raises Failure for what no pack holds: links,
-    devices, too many files or too large ones."""
+    """A hash of the names and contents of all files in a directory. Raises Failure for content that packs must not
+    have: links, devices, too many or too large files."""
     lines: list[str] = []
     size = 0
 

@@ -1,9 +1,7 @@
-"""Which instances of other resources a resource instance refers to, read off its block without evaluating it.
-
-Constant keys, `each.key`, `each.value`, `count.index` and everything that is looked up with them are followed through
-locals, inputs and outputs of modules. Where a key is not found this way (a function computes it, a condition chooses),
-the reference may mean any instance that it could lead to.
-"""
+"""The instances to which a resource instance refers, derived from its block without evaluating it. Constant keys,
+`each.key`, `each.value`, `count.index` and lookups with them are followed through locals, inputs and outputs of
+modules. If a key cannot be derived this way (a function computes it, a conditional selects it), the reference may mean
+any instance that it could lead to."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ _WHOLE = frozenset(
         *("trimspace", "trimsuffix", "upper", "values", "yamlencode", "zipmap", *_SAME_ELEMENTS),
     )
 )
-"""functions whose result holds something of each argument: what they are given is used, and not chosen from"""
+"""functions whose result uses every argument, rather than choosing among them"""
 
 
 @frozen(eq=False)
@@ -100,12 +98,12 @@ class _Pair:
 
 
 class _Lost(Exception):
-    """The references go deeper, or branch wider, than is followed."""
+    """The references are too deep or branch too widely to be followed."""
 
 
 class InstanceReferences:
-    """Answers for one configuration. `variables` are the values of the root module's inputs, `modules` the module
-    instances that there are."""
+    """The references in one configuration. `variables` are the values of the root module's inputs, `modules` the
+    existing module instances."""
 
     def __init__(self, config: Config, variables: Mapping[str, Any], modules: Iterable[ModuleAddress]) -> None:
         self.root, self.variables = config.root, variables
@@ -116,8 +114,8 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The references of a resource instance, and its possible references. References that decide which instances
-        there are (count, for_each, conditions) count where nothing else in the block refers to the resource."""
+        """The references of a resource instance, and its possible references. References that determine the instances
+        (count, for_each, conditions) count only if nothing else in the block refers to the resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -140,7 +138,7 @@ class InstanceReferences:
 
 
 class _Walk:
-    """Follows what expressions refer to. `steps` are what is taken of the value of an expression: keys, `_ALL` and
+    """Follows references of expressions. `steps` select the used part of an expression's value: keys, `_ALL` and
     `_ANY`; none for the whole."""
 
     def __init__(self, about: InstanceReferences) -> None:
@@ -154,7 +152,7 @@ class _Walk:
     # -------- blocks
 
     def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
-        """All that a resource block refers to, and the calls of the modules that it is in."""
+        """Follow all references of a resource block and of the calls of the modules around it."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
         rules = (*cycle.preconditions, *cycle.postconditions)
@@ -174,8 +172,8 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """The references that decide which instances a block has, as far as they concern the one with the key; and
-        those that it waits for."""
+        """Follow the references that determine the instances of a block, as far as they matter for its key, and those
+        in depends_on."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -325,7 +323,7 @@ class _Walk:
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
     def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        """A node that makes one value of all its parts."""
+        """Follow a node that combines the values of all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
@@ -395,7 +393,7 @@ class _Walk:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
     def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
-        """Within a loop over the elements of a collection."""
+        """The scope within a loop over the elements of a collection."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
         if node.key is not None:
@@ -461,7 +459,7 @@ class _Walk:
 
     @staticmethod
     def _is_set(node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> bool:
-        """Whether a name is that of an input which is a set: its keys are its elements."""
+        """Whether a name means an input that is a set, whose keys are its elements."""
         ref = parse_reference(node) if isinstance(node, nodes.Traversal) and node.root == "var" else None
         decl = place.module.variables.get(ref.name) if isinstance(ref, Ref) and not ref.rest else None
         return decl is not None and isinstance(decl.constraint.type, SetType)
@@ -497,7 +495,7 @@ def _written_steps(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
 
 
 def _key(step: Any, is_number: bool) -> Any:
-    """A step as the key of an instance or element; None for what is none."""
+    """A step as the key of an instance or element; None for other steps."""
     if step.__class__ is str:
         return (int(step) if step.isdecimal() else None) if is_number else step
     if step.__class__ is int:

@@ -46,7 +46,7 @@ def judge(
     is_whole: bool = True,
 ) -> Verdict:
     """The verdict of the policies on a plan. `clock` is the time for the validity of waivers, in seconds since 1970
-    (None: now); `is_whole`: the plan leaves nothing out. Raises Failure when a rule computes without bounds, and when a
+    (None: now); `is_whole`: the plan is not limited. Raises Failure if a rule computes without bounds, or if a
     forbidden override is used."""
     judging = Judging(policies, facts)
     return verdict_of(policies, judging.said(), overrides, clock, is_whole, judging.costs)
@@ -55,9 +55,9 @@ def judge(
 @frozen(eq=False)
 class PolicyFindings:
     """The findings about a plan, or a piece of one, before levels, overrides and waivers. `judged`: the number of
-    objects that each policy which declares them looked at. Of a piece: `steps` are those that evaluation by cases took,
-    if there was one (`has_cases`); `has_shapeless`: of some object in it not even the attributes are known;
-    `has_hidden`: some of it is sensitive."""
+    objects that each policy examined, if it declares them. For a piece: `steps` is the number of steps of evaluation by
+    cases, if there was one (`has_cases`); `has_shapeless`: an object in it has unknown attributes; `has_hidden`: a part
+    of it is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -75,7 +75,7 @@ def verdict_of(
     is_whole: bool = True,
     costs: Callable[[], list[RuleCost]] = list,
 ) -> Verdict:
-    """The verdict for findings. Raises Failure when a forbidden override is used."""
+    """The verdict for findings. Raises Failure if a forbidden override is used."""
     findings = share.findings
     if needs_settling(policies, overrides or {}):
         findings = settle(findings, policies, overrides or {}, clock, is_whole)
@@ -105,7 +105,7 @@ def code_places(policies: Policies) -> dict[str, Span]:
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
-    """The (code, address) of denials alone, without proofs: quick."""
+    """The (code, address) of denials, without proofs, which is fast."""
     broken = [policies.modal.broken] if policies.modal.broken else []
     database = evaluate(policies.modal_program, facts, ["deny", *broken])
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
@@ -117,7 +117,7 @@ PARTLY_KNOWN = "partly_known"
 
 
 class Judging:
-    """An evaluation of policies on a plan, or on a piece of one (see from_json/chunks.py). Raises Failure when a rule
+    """An evaluation of policies on a plan, or on a piece of one (see from_json/chunks.py). Raises Failure if a rule
     computes without bounds."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:
@@ -136,7 +136,7 @@ class Judging:
 
     @cached_property
     def untold(self) -> dict[str, str]:
-        """The relations whose rows are not all known, with the reason."""
+        """The relations with incomplete rows, with the reason."""
         partly = {str(name): f"and {why}" for name, why in sorted(self.database[PARTLY_KNOWN], reverse=True)}
         return {**partly, **dict.fromkeys(self.facts.untold, "which this document does not have")}
 
@@ -169,7 +169,7 @@ class Judging:
         return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
 
     def suspects(self) -> set[str]:
-        """The addresses of which something may be found: quick, for nothing is proved."""
+        """The addresses that may have findings; fast, because nothing is proved."""
         names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
         return {str(row[1]) for name in names for row in self.database[name]}
 
@@ -221,7 +221,7 @@ class Judging:
             )
 
     def _holds_without(self, guessed: frozenset[str], name: str, row: Row) -> bool:
-        """Whether the verdict follows from other rules than those that take missing data for absent."""
+        """Whether the verdict also follows without rules that treat missing data as absent."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) not in guessed for _, number, *_ in self.prover.derivations((name, row))
@@ -261,7 +261,7 @@ class Judging:
         return [RuleCost(n, spans.get(n), rows[n], seconds[n]) for n in sorted(seconds, key=lambda n: (-seconds[n], n))]
 
     def _judged(self) -> dict[str, int]:
-        """The number of objects that each policy which declares them looked at."""
+        """The number of objects that each policy examined, for policies that declare them."""
         rules = [rule for rule in self.policies.program.rules if rule.head.predicate == JUDGED]
         codes = {str(c.value) for c in (rule.head.arguments[0] for rule in rules) if isinstance(c, Constant)}
         counts = dict.fromkeys(sorted(codes), 0)
@@ -300,8 +300,8 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of what holds in all cases: those that are given in each; where there is none, or it might hold
-        what is sensitive, that of its rules, if they have one."""
+        """The messages of a verdict that holds in all cases: those common to all cases or, if there are none or they
+        may contain secrets, the message of its rules, if they have only one."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
@@ -310,7 +310,7 @@ class Judging:
         return [f"is refused, however {what or 'what is not known yet'} turns out"]
 
     def _only_message(self, name: str, code: str) -> str:
-        """The message of the rules for a code, if they have only one, and it is written as a constant."""
+        """The message of the rules for a code, if they have only one and it is a constant."""
         heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
         written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
         only = next(iter(written.values())) if len(written) == 1 else None
@@ -343,7 +343,7 @@ class Judging:
         )
 
     def _subject(self, address: str, proof: Proof) -> Span | None:
-        """The span to point at: the argument that the proof reads of this address, else the block."""
+        """The span of a finding: the argument of this address that the proof reads, otherwise the block."""
         for at in proof.leaves():
             if at.row and at.row[0] == address and at.predicate in ("planned", "configured"):
                 best = self.facts.owners.span(address, str(at.row[1]))
@@ -362,15 +362,15 @@ def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, s
     return Cases(policies, database, unknown)
 
 
-# Possible findings about objects that a plan leaves for a later one: a policy that has not seen an object has not
-# passed.
+# Possible findings about objects that are left for a later plan, because a policy has not passed before it has examined
+# them.
 
 
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """The verdicts (name, number of the rule) that might be given about an object that is left."""
+    """The verdicts (name, number of the rule) that are possible for an object that is left for a later plan."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

@@ -53,7 +53,7 @@ def manifest_of(pack: str) -> PackManifest:
 
 
 def _name(path: Path) -> str:
-    """The name of a file of the library: different from all other files' names."""
+    """A unique name for a file of the library."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -69,7 +69,7 @@ def _entry(path: Path, info: PolicyInfo) -> LibraryPolicy:
 
 
 def own_files(files: Files) -> list[str]:
-    """The names of the files that are not the library's, word for word."""
+    """The names of the files whose text differs from the library's."""
     root = rules_path() / "packs"
     return [
         name
@@ -86,7 +86,7 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack or of one policy, which are its own and those of its pack that belong to no policy."""
+    """The files of a pack, or of one policy: its own, and those of its pack that do not belong to a policy."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""

@@ -43,7 +43,7 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter: `kind` is scalar, list (a set is one here), map or object; `inner` is that of elements,
+    """The type of a parameter: `kind` is scalar, list (or set), map or object; `inner` is the type of elements,
     `fields` are those of an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
@@ -100,7 +100,7 @@ class ParameterRows:
 
 @frozen
 class Parameter:
-    """Something that can be set; its relation has the parameter's name. `default` is None where it has to be set."""
+    """A parameter of a pack; its relation has the same name. `default` is None if it must be set."""
 
     name: str
     type: ParameterType
@@ -111,7 +111,8 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns`: of CSV types of those that are not text; of JSON and YAML all, if it is a table."""
+    """A file of facts. `columns`: for CSV the types of columns that are not text; for JSON and YAML all columns, if it
+    is a table."""
 
     name: str
     file: str
@@ -137,7 +138,7 @@ class PolicyInfo:
     secret: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """As findings and `policy list -json` have it: only what there is."""
+        """The metadata as in findings and `policy list -json`, without empty members."""
         document: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
         document |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
         return {"pack": self.pack, **{key: value for key, value in document.items() if value}}
@@ -168,7 +169,7 @@ class PackManifest:
 
 
 def read_manifest(name: str, text: str) -> PackManifest:
-    """Raises Failure with all that is wrong."""
+    """The manifest. Raises Failure with all problems."""
     file = TomlFile(Source(name, text), WHAT, CODE)
     return file.finish(lambda: _manifest(file))
 
@@ -256,7 +257,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows that a value at a key gives. A value of the wrong type is a problem of the table's file."""
+    """The rows for the value of a key. A value of the wrong type is a problem of the table's file."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)

@@ -94,8 +94,8 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """The cost of one rule of a policy: seconds, with the rules for unknown values made from it; and the number of its
-    rows."""
+    """The cost of one rule of a policy: seconds (including its rewritten rules for unknown values) and the number of
+    its rows."""
 
     rule: str
     span: Span | None
@@ -106,8 +106,8 @@ class RuleCost:
 @frozen(eq=False)
 class Verdict:
     """All findings about a plan: denials first, then by code, address and message. `codes` are the possible codes of
-    the policies, as far as they are written as constants, with their meanings; `judged` has the number of objects
-    looked at for those that declare them."""
+    the policies, as far as they are constants, with their meanings; `judged` has the number of examined objects, for
+    policies that declare them."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)
@@ -134,7 +134,7 @@ class Verdict:
 
     @property
     def is_denied(self) -> bool:
-        """Whether the plan must not be applied: something is denied, or cannot be decided at all."""
+        """Whether the plan must not be applied, because of denials or broken policies."""
         return any(finding.kind in REFUSALS for finding in self.findings)
 
     @property
@@ -144,7 +144,7 @@ class Verdict:
 
     @property
     def counts(self) -> dict[Kind, int]:
-        """How many findings there are of each kind."""
+        """The number of findings of each kind."""
         return {kind: len(self.of(kind)) for kind in KINDS if kind in USUAL or self.of(kind)}
 
     def to_json(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Verdict:
         }
 
 
-# Findings as diagnostics, the form in which plans and applies speak.
+# Findings as diagnostics, for the output of plans and applies.
 
 
 TITLES: dict[Kind, tuple[str, str]] = {
@@ -173,8 +173,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """A denial is an error, and so is what is broken; everything else a warning. Lines with sensitive values are
-    named, not quoted."""
+    """Denials and broken policies are errors; everything else is a warning. Lines with sensitive values are named, not
+    quoted."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind in ("overridden", "waived"):

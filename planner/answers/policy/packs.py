@@ -1,8 +1,7 @@
 """Policy files to packs: the pack of each rule file, the declarations of each pack, and its facts.
 
-A pack is a directory with a pack.toml. The files of a program are (name, text) as always: rule files, and for packs
-their pack.toml and data files, so that a copy of the texts (in a plan file) has everything.
-"""
+A pack is a directory with a pack.toml. The files of a program are (name, text): rule files, and for packs also their
+pack.toml and data files, so that a copy of the texts (in a plan file) is complete."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
 from planner.logic.programs.rule_programs import Files
 
 Settings = Mapping[str, Mapping[str, ParameterRows]]
-"""pack -> parameter -> what it is set to"""
+"""pack -> parameter -> value"""
 
 
 @frozen(eq=False)
@@ -50,7 +49,7 @@ class Pack:
 
 @frozen(eq=False)
 class Packs:
-    """The packs among some files, by name; `rules` are the rule files alone, of packs and others."""
+    """The packs among some files, by name; `rules` are all rule files, in packs or not."""
 
     packs: dict[str, Pack] = field(factory=dict)
     rules: Files = ()
@@ -82,8 +81,8 @@ class Packs:
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """The facts of parameters and data files. A default holds where nothing else sets the parameter: neither the
-        settings nor a rule elsewhere."""
+        """The facts of parameters and data files. A default applies only if neither the settings nor a rule elsewhere
+        sets the parameter."""
         if not self.packs:
             return FactBase({}, {})
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
@@ -102,7 +101,7 @@ class Packs:
         return builder.build()
 
     def missing(self, settings: Settings, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Parameters that have to be set and are not."""
+        """Errors for required parameters that are not set."""
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
         for name, pack in self.packs.items():
             for parameter in pack.manifest.parameters.values():
@@ -113,7 +112,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case with those of parameters and data files that the case does not set."""
+        """The facts of a case, plus those of parameters and data files that the case does not set."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:
@@ -123,7 +122,7 @@ class Packs:
         return builder.build()
 
     def check(self, program: RuleProgram) -> Iterator[Diagnostic]:
-        """Problems between a pack.toml and the rules: parameters and data that nothing reads, metadata of codes that no
+        """Problems between a pack.toml and the rules: parameters and data that no rule reads, metadata of codes that no
         rule has."""
         read = {atom.predicate for rule in program.rules for atom, _ in atoms(rule.body)}
         heads = [rule for rule in program.rules if rule.head.predicate in ("deny", "warn") and rule.head.arguments]
@@ -146,7 +145,7 @@ def is_pack_file(name: str) -> bool:
 
 
 def gather(files: Files) -> Packs:
-    """The packs among files. Raises Failure with what is wrong with their pack.toml and data files."""
+    """The packs among files. Raises Failure with the problems of their pack.toml and data files."""
     texts = dict(files)
     folders = {_folder(name): name for name in texts if is_pack_file(name)}
     rules = tuple(file for file in files if file[0].endswith(".dl"))
@@ -223,7 +222,7 @@ def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _folder(name: str) -> str:
-    """The directory of a file, "." for that of all others."""
+    """The directory of a file, "." for the top."""
     return os.path.normpath(os.path.dirname(name) or os.curdir)
 
 
@@ -243,7 +242,8 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files without packs that are here now, perhaps in another directory or with other files."""
+    """The recorded files, without those of packs that are present now, perhaps in another directory or with other
+    files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]
     return {name: text for name, text in recorded.items() if not any(_is_in(name, folder) for folder in gone)}

@@ -16,7 +16,7 @@ from planner.logic.datalog.language.builtins import RELATIONS
 @frozen(eq=False)
 class KnownDocument:
     """`values`: the values by path; `parts`: the places of elements, by path and key; `unknown`: the unknown parts by
-    their paths; `open`: those of them that may have parts themselves; `begin`: the known beginning of the text."""
+    their paths; `open`: those of these that may have parts themselves; `begin`: the known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]
@@ -26,25 +26,25 @@ class KnownDocument:
 
     @cached_property
     def elements(self) -> dict[str, list[tuple[Any, str]]]:
-        """The keys and paths of the elements of what is at a path."""
+        """For each path, the keys and paths of its elements."""
         result: dict[str, list[tuple[Any, str]]] = {}
         for (path, key), part in self.parts.items():
             result.setdefault(path, []).append((key, part))
         return result
 
     def may_have(self, path: Any) -> bool:
-        """Whether the path, or (None, or a value that is not a string) any, may lie at or below a part that may have
-        parts."""
+        """Whether the path may lie at or below an unknown part; None, or a value that is not a string, means any
+        path."""
         if not isinstance(path, str):
             return bool(self.open)
         return any(path == at or path.startswith((f"{at}.", f"{at}[")) or not at for at in self.open)
 
     def may_equal(self, other: KnownDocument) -> bool:
-        """Whether both may turn out to be the same, as far as they are known."""
+        """Whether both may turn out to be equal."""
         return self._may_hold(other) and other._may_hold(self)
 
     def _may_hold(self, other: KnownDocument) -> bool:
-        """Whether the known parts of the other may be here."""
+        """Whether the known parts of the other document may occur in this one."""
         for path, value in other.values.items():
             if self.values.get(path, value) != value:
                 return False
@@ -57,7 +57,7 @@ class KnownDocument:
 
 
 def document_of_text(text: str) -> KnownDocument | None:
-    """A text that is JSON as such a document; None for others."""
+    """The document of a JSON text; None for other texts."""
     values, parts = RELATIONS["json"].function(text), RELATIONS["json_element"].function(text)
     if values is None or parts is None:
         return None
@@ -80,7 +80,7 @@ def known_document(value: Value) -> KnownDocument:
 
 
 def _without_order(value: Value) -> Value:
-    """The value with sets as unknown of which not all elements are known: which comes first is not known either."""
+    """The value in which sets with unknown elements are unknown, because their order is not known."""
     if value.__class__ is not Set:
         return with_parts(value, _without_order)
     return value if is_wholly_known(value) else Unknown(ListType(DYNAMIC), NOT_NULL)

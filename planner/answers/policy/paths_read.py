@@ -1,8 +1,6 @@
-"""The paths that policies look at: patterns for terms of rules, and their use in a walk over a value.
-
-A pattern is a tuple of steps: names, numbers of elements, EACH for any one of them, and BELOW, always last, for
-everything there. ("ingress", EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks...
-"""
+"""The paths that policies read: patterns for terms of rules, and their use in a walk over a value. A pattern is a tuple
+of steps: names, indexes of elements, EACH for any element, and BELOW, always last, for everything below. ("ingress",
+EACH, "cidr_blocks") are the paths ingress[0].cidr_blocks, ingress[1].cidr_blocks..."""
 
 from __future__ import annotations
 
@@ -21,12 +19,12 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""patterns of one term; of more, only what they begin with counts"""
+"""most patterns of one term; for more, only their common beginnings are used"""
 
 
 class Looked:
-    """The parts looked at, at some path: the value itself (`here`: its text, size and parts), everything at and below
-    it (`all`), or some of its parts."""
+    """The parts that policies read at a path: the value itself (`here`: its text, size and parts), everything at and
+    below it (`all`), or some of its parts."""
 
     __slots__ = ("_each", "all", "here", "parts")
 
@@ -47,25 +45,25 @@ class Looked:
                 self.parts[first] = below
 
     def names(self, held: Iterable[Any]) -> Iterable[Any]:
-        """The names below which something is looked at, or more."""
+        """A superset of the names below which something is read."""
         return held if self.all or self._each is not None else [name for name in held if name in self.parts]
 
     def within(self, held: Collection[str]) -> Iterable[tuple[Any, Looked]]:
-        """The names below which something is looked at, and what."""
+        """The names below which something is read, and the parts read there."""
         each = self if self.all else self._each
         if each is not None:
             return [(name, self.parts.get(name, each)) for name in held]
         return [(name, below) for name, below in self.parts.items() if name in held]
 
     def within_list(self, length: int) -> Iterable[tuple[int, Looked]]:
-        """The parts looked at below the numbers of a list's elements."""
+        """The parts read below the indexes of a list."""
         each = self if self.all else self._each
         if each is not None:
             return [(i, self.parts.get(i, each)) for i in range(length)]
         return [(i, below) for i, below in self.parts.items() if i.__class__ is int and i < length]
 
     def at(self, name: Any) -> Looked | None:
-        """The parts looked at below a name in this value."""
+        """The parts read below a name in this value."""
         return self if self.all else self.parts.get(name, self._each)
 
 
@@ -120,14 +118,14 @@ class PathTerms:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Patterns | None:
-        """The possible paths of a column of a predicate, whatever it depends on."""
+        """The possible paths of a column of a predicate."""
         rules = self._rules.get(predicate, [])
         name = f"{predicate}/{column}"
         if name in around or (not rules and predicate not in self._of_packs):
             return None
         result = _all_read(row[column] for row in self._given.relation(predicate))
         for rule in rules:
-            # variables of another rule have nothing to do with those of this one
+            # variables of another rule are unrelated to those of this one
             within = frozenset(one for one in around if "/" in one) | {name}
             more = self.patterns(rule.body, rule.head.arguments[column], within)
             if more is None or result is None:
@@ -136,7 +134,7 @@ class PathTerms:
         return result
 
     def _concatenation(self, body: Body, term: syntax.Term, around: frozenset[str]) -> Patterns | None:
-        """The possible values of a text that is joined of others: known ones, or a path and known ones behind it."""
+        """The possible values of a concatenation: of known strings, or of a path followed by known strings."""
         parts = _flat(term)
         begin, rest = self._known_beginning(body, parts)
         if begin != [""] or not rest:
@@ -148,10 +146,10 @@ class PathTerms:
         if all(end[:1] in (".", "[") for end in ends):
             behind = [_read(end, not rest) for end in ends]
             return frozenset(_with(one, more) for one in first for more in behind)
-        return frozenset((*one[:-1], BELOW) for one in first)  # the last name may go on
+        return frozenset((*one[:-1], BELOW) for one in first)  # the last name may continue
 
     def _known_beginning(self, body: Body, parts: list[syntax.Term]) -> tuple[list[str], list[syntax.Term]]:
-        """The texts that the first parts make, and the parts from that on whose text is not known."""
+        """The possible texts of the first parts, and the remaining parts, whose text is not known."""
         items: list[list[str]] = []
         many = 1
         for part in parts:
@@ -187,8 +185,8 @@ def _all_read(texts: Iterable[Any], is_whole: bool = True) -> Patterns:
 
 
 def _read(text: str, is_whole: bool = True) -> Pattern:
-    """The steps of a path, or of the end of one. Where it goes on (not `is_whole`), or is written in a way that is not
-    read here, everything counts that begins with the steps before."""
+    """The steps of a path or of its end. If the path continues (not `is_whole`) or has an unsupported form, all paths
+    with this beginning count."""
     steps: list[Any] = []
     at = 0
     while at < len(text):

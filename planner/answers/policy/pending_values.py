@@ -1,4 +1,5 @@
-"""Pending values of undecided verdicts: the unknown values that their derivations depend on, and unknown references."""
+"""Pending values of undecided verdicts: the unknown values on which their derivations depend, and unknown
+references."""
 
 from __future__ import annotations
 
@@ -15,9 +16,8 @@ from planner.logic.datalog.language.values import Row
 def waits(
     program: RuleProgram, modal: Modal, database: Database, prover: Prover, predicate: str, row: Row, keys: int = 1
 ) -> tuple[set[Row], set[tuple[str, bool]]]:
-    """The unknown values, each by its `keys` columns and its path, that the derivations of a row in the rewritten
-    program depend on; and the objects in them with unknown references, and whether that is a resource of which only the
-    instance is not known."""
+    """The unknown values (`keys` columns and path) on which the derivations of a row in the rewritten program depend;
+    and objects in them with unknown references, each with whether only the instance of the resource is unknown."""
     items: set[Row] = set()
     untold: set[tuple[str, bool]] = set()
     stack, seen = [(predicate, row)], {(predicate, row)}
@@ -61,7 +61,7 @@ def _hidden(through: Row) -> tuple[str, bool]:
 
 
 def _covering(database: Database, atom: Atom, assignment: Assignment, keys: int) -> set[Row]:
-    """The unknown values at or above the path of a value that is not there."""
+    """The unknown values at or above the path of a missing value."""
     *whose, path = (None if isinstance(t, Wildcard) else value_of(t, assignment) for t in atom.arguments[: keys + 1])
     return {
         row[: keys + 1]

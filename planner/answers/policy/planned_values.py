@@ -1,4 +1,4 @@
-"""Values of planned objects as rows of relations: one row for every text, number and truth value in them."""
+"""Values of planned objects as rows of relations: one row for each string, number and bool in them."""
 
 from __future__ import annotations
 
@@ -55,10 +55,8 @@ def relation_name(name: str, keys: int) -> str:
 class ValueRows:
     """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
     part; `unknown` has the unknown parts by their paths, `exact` and `open` what they may turn out to be (see
-    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark:
-    below it, names of keys are as secret as values.
-
-    `structure` False: sizes and parts are not wanted."""
+    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark,
+    because keys below it are as secret as values. `structure` False: sizes and parts are not collected."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -73,7 +71,7 @@ class ValueRows:
         self.hidden: dict[tuple[str, str], str] = {}
 
     def add_object(self, address: str, value: Value, looked: Looked = EVERYTHING) -> None:
-        """The attributes of an object (of nothing else), as far as they are looked at."""
+        """Add the attributes of an object that policies read."""
         mark = None
         if value.__class__ is Marked:
             mark = "" if value.marks & _SECRET else None
@@ -88,8 +86,7 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """A value at a path. `mark` is the path of the sensitive mark above it: below one, everything is walked
-        over."""
+        """Add a value at a path. `mark` is the path of the sensitive mark above it, below which everything is added."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -117,7 +114,7 @@ class ValueRows:
         elif cls is tuple or cls is List or cls is Set:
             items = value if cls is tuple else value.items
             self._container(address, path, [(i, f"{path}[{i}]", part) for i, part in enumerate(items)], mark, looked)
-            if cls is Set and not is_wholly_known(value):  # what is unknown may turn out equal to another element
+            if cls is Set and not is_wholly_known(value):  # an unknown element may turn out to equal another one
                 self.open.add((address, path))
                 self.sizes.discard((address, path, len(items)))
         elif looked.here:
@@ -150,7 +147,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number that is not a small whole one, as the decimal that it prints as; the text of one that is infinite."""
+    """A number other than a small whole one, as a decimal; the text of an infinite number."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)

@@ -1,4 +1,4 @@
-"""`policy init`, `policy lock`, `policy update`: the packs that a policy.toml takes from elsewhere."""
+"""`policy init`, `policy lock`, `policy update`: external packs of a policy.toml."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a first policy with its cases, at the place where each plan uses it. Raises Failure."""
+    """Write a first policy with its cases to the directory that every plan uses. Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:
@@ -112,7 +112,7 @@ def first_policy(say: Callable[[str], None]) -> None:
 
 
 def _remote(config: str, text: str) -> dict[str, PackUse]:
-    """The packs from elsewhere, in whatever workspace: those of one come with all."""
+    """The external packs of all workspaces."""
     workspaces = TomlFile(Source(config, text), "a policy file", "policy.settings").data.get("workspace", {})
     names = ["", *workspaces] if isinstance(workspaces, dict) else [""]
     result: dict[str, PackUse] = {}
@@ -138,7 +138,9 @@ def _one(
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
-    with beside(place) as work:  # not where temporary files go: the next run finds here what a killed one left
+    with beside(
+        place
+    ) as work:  # not in the directory for temporary files, so that the next run finds leftovers of a killed one
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
@@ -163,7 +165,7 @@ def _is_as_locked(place: Path, known: Locked) -> bool:
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock entry of a fetched directory. Raises Failure when it is not the pack."""
+    """The lock entry of a fetched directory. Raises Failure if it is not the pack."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -207,7 +209,7 @@ def _write(config: str, locks: dict[str, Locked]) -> None:
         raise Failure(error("policy.lock", "Cannot write the lock file of packs", detail)) from None
 
 
-# Fetching packs of policies: from git repositories, archives and lists of archives, as modules are.
+# Fetching packs of policies from git repositories, archives and lists of archives, like modules.
 
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")

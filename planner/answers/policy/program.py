@@ -1,4 +1,4 @@
-"""Policy files to programs: as written, and in three values (see three_valued.py)."""
+"""Policy files to programs: as written, and rewritten for three values (see three_valued.py)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """deny and warn, as far as they read values -> what could hold instead."""
+        """For deny and warn, if they read values, the relation of what could hold."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -70,7 +70,7 @@ class Policies:
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
     """The verdicts (deny or warn, code) that depend on relations without data, each with the first such rule and the
-    relation. Rules that cannot hold, whatever is missing, are not among them."""
+    relation. Rules that cannot hold whatever the data are not included."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -84,7 +84,7 @@ def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tup
 
 
 def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
-    """The names of the rules for verdicts that take missing data for absent: they negate it, or count it."""
+    """The names of the rules for verdicts that treat missing data as absent, because they negate or count it."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
     changed = True
@@ -100,8 +100,8 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
-    """The rules that could hold if there were any rows of relations without data: all relations that they require may
-    have some. Those of values may, because some are not known yet."""
+    """The rules that could hold if relations without data had rows: all relations that they require may have rows.
+    Relations of values may, because some values are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -150,8 +150,8 @@ def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None when a diagnostic is an error. Rules elsewhere cannot add to predicates that the files
-    named in `closed` declare. `workspace` is that for which the settings among the files count."""
+    """Check policy files; None if a diagnostic is an error. Other rules cannot add to predicates that the files named
+    in `closed` declare. `workspace` selects the settings in the files."""
     core = files_of("policy")
     try:
         packs = gather(files)
@@ -177,7 +177,7 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Codes to which the policy file of a directory gives a level, and that there are not."""
+    """Errors for codes with a level in a directory's policy file that no policy has."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return
@@ -193,7 +193,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
-    """Rules that add to a relation that a file of `closed` declares, and are in other files."""
+    """Errors for rules that add to a relation of a file in `closed` from another file."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
@@ -201,7 +201,7 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
             yield error("policy.foreign_rule", "Rule for a relation reserved for the organisation", detail, rule.span)
 
 
-# Rules of a policy that are valid but hardly intended: they would have no findings, and look like a pass.
+# Valid rules that are probably mistakes: they can have no findings, which looks like passing.
 
 
 VERTEX = "node"
@@ -255,7 +255,7 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
             yield warning("policy.no_vertices", "Not vertex names", detail, span)
 
 
-# Rewritten policies in the cache of the user: rewriting a library takes much longer than reading what came of it.
+# Rewritten policies in the user's cache, because rewriting a library takes much longer than reading the result.
 
 
 MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
@@ -300,7 +300,7 @@ def _read(name: str, program: RuleProgram) -> Modal | None:
         return None
     try:
         (filename, text, is_whole, could, doubts, broken), statements = known
-    except (TypeError, ValueError):  # of another shape than today's: made again
+    except (TypeError, ValueError):  # written by another version: rewrite again
         return None
     source = Source(filename, text)
 

@@ -1,5 +1,5 @@
 """Users' rule files and cases: read, and checked next to the rules of the product. Everything that could take long or
-grow without bound runs in a process of its own with limits of time and memory."""
+grow without bound runs in a separate process with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ OWN_FOLDER = os.path.join(".planner", "rules")
 
 
 def default_words() -> list[str]:
-    """The default when no path is named: the directory for rules if there is one, else the working directory."""
+    """The default paths: the directory for rules if it exists, otherwise the working directory."""
     return [OWN_FOLDER] if os.path.isdir(OWN_FOLDER) else ["."]
 
 
@@ -55,8 +55,8 @@ def default_words() -> list[str]:
 
 
 def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, list[Diagnostic]]:
-    """(name, text) of the files that the words name; of a directory, all with one of the endings in it and below,
-    sorted, without hidden directories. Each once."""
+    """(name, text) of the named files; for a directory, all files with one of the endings in it and its subdirectories,
+    sorted, without hidden directories. Each file occurs once."""
     files: dict[str, str] = {}
     problems: list[Diagnostic] = []
     words = [*words]
@@ -150,8 +150,8 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
 
 
 def choose(files: Files) -> str:
-    """The program of the product that files of rules or cases are written for: the one that declares most of the
-    predicates that they mention and do not declare."""
+    """The program of the product for which rule or case files are written: the one that declares most of the predicates
+    that they use but do not declare."""
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
@@ -178,7 +178,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The rules of a program of the product together with these files, which may not change its declarations."""
+    """The rules of a program of the product and of these files, which must not change its declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
     # a user's file may have the name of one of the product's without being part of it
@@ -220,7 +220,7 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The first ones, errors before warnings, and how many there are beyond."""
+    """The first diagnostics, errors before warnings, and the number of the others."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics
@@ -230,7 +230,7 @@ def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def limited(work: Callable[[], T]) -> T:
-    """The result of `work`, which loads rules. Raises Failure when it is too much."""
+    """The result of `work`, which loads rules. Raises Failure if it exceeds the limits."""
 
     def guarded() -> T:
         try:
@@ -252,7 +252,7 @@ def _too_much(what: str) -> Diagnostic:
 
 
 def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
-    """Diagnostics from another process, which come without the texts that they are about."""
+    """Diagnostics from another process, with their source texts, which that process omits."""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
     return [

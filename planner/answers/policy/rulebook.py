@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from planner.answers.policy.program import load_policies
@@ -52,7 +52,7 @@ _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
 def program(name: str) -> RuleProgram:
-    """A program of the product. Raises Failure for a name that there is not."""
+    """A program of the product. Raises Failure for an unknown name."""
     if name not in PROGRAMS:
         detail = f"The programs are: {', '.join(PROGRAMS)}."
         raise Failure(error("rules.unknown_program", f"There is no program {name}", detail))
@@ -67,7 +67,7 @@ def rules() -> Iterator[tuple[str, Rule]]:
 
 
 def _files() -> dict[str, set[str]]:
-    """The files that each program is the first to have."""
+    """For each program, the files that no earlier program has."""
     result: dict[str, set[str]] = {}
     seen: set[str] = set()
     for name in PROGRAMS:
@@ -95,8 +95,8 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 @frozen
 class PredicateEntry:
-    """A predicate with all that derives and reads it, and the programs that have it: in those that `given` names, its
-    facts come from outside. Its description is that of the first one."""
+    """A predicate with the rules that derive and read it, and the programs that have it. In programs in `given` it is
+    an input. Its description comes from the first program."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -108,7 +108,7 @@ class PredicateEntry:
 
     @property
     def meaning(self) -> str:
-        """One line: the first sentence of the doc comment, else its first line."""
+        """The first sentence of the doc comment, otherwise its first line."""
         return first_sentence(self.predicate) or self.predicate.doc.split("\n")[0]
 
 
@@ -133,7 +133,7 @@ def _entry(described: dict[str, Description]) -> PredicateEntry:
 
 
 def entry_of(name: str) -> PredicateEntry:
-    """The predicate of this name. Raises Failure with the nearest name when there is none."""
+    """The predicate of this name. Raises Failure with the nearest name if it does not exist."""
     everything = entries()
     for entry in everything:
         if entry.predicate.name == name:
@@ -150,7 +150,7 @@ def entry_of(name: str) -> PredicateEntry:
 
 
 def _own_entries() -> list[PredicateEntry]:
-    """The predicates of the policies in the working directory; none where these cannot be read."""
+    """The predicates of the policies in the working directory; empty if these cannot be read."""
     try:
         words = own(os.curdir)
         policies, _ = load_policies(policy_files(words)) if words else (None, ())
@@ -188,14 +188,14 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
     }
 
 
-def not_of_graphs(problem: Diagnostic) -> Diagnostic:
+def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
     """A better diagnostic for a relation that graphs do not have: if another program has it, its name and command. For
-    an unknown relation, the nearest of policies is named where graphs have none that is near."""
+    an unknown relation, the nearest one of policies is named if none of the `known` ones is similar."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")
     programs = [p for p in PROGRAMS if name in program(p).predicates]
-    if not programs and "Did you mean" not in problem.detail:
+    if not programs and not nearest(name, known):
         return evolve(problem, detail=problem.detail + _near_in_policies(name))
     if not programs or "graph" in programs:
         return problem

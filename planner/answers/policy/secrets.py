@@ -1,12 +1,10 @@
-"""Hiding of secrets in derived rows: sensitive values, and all that was computed from them, are left out.
-
-Rules compare sensitive values like any others; only the output is cut. A column of a fact is secret when it holds the
-value at a sensitive path (facts.py); a column of a derived row when some derivation of it carries a secret there: by a
-variable that a secret column binds, or by a computation over one. Text that is joined keeps its public pieces: "the
+"""Hides secrets in derived rows: sensitive values, and everything computed from them, are replaced. Rules compare
+sensitive values like any others; only the output is censored. A column of a fact is secret if it has the value at a
+sensitive path (facts.py). A column of a derived row is secret if some derivation carries a secret there, through a
+variable bound by a secret column or through a computation with one. Concatenated text keeps its public pieces: "the
 password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
 
-All derivations count, not only the one that a proof shows; of several ways to show a column, the one that hides wins.
-"""
+All derivations count, not only the one in the proof; if several differ, the secret stays hidden."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Decides for each row which columns may be shown. `more` is hidden like sensitive values."""
+    """Decides for each row which columns may be shown. Values in `more` are hidden like sensitive ones."""
 
     def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
@@ -62,7 +60,7 @@ class Curtain:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # what a recursive derivation adds is found on the way that came first
+            self._shown[predicate, row] = row  # a recursive derivation adds nothing that the first visit does not find
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:
@@ -139,7 +137,7 @@ class Curtain:
         return secrets
 
     def _takes_secrets(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> bool:
-        """Whether one of the values that are added, or chosen from, is secret or computed from what is."""
+        """Whether one of the aggregated values is secret or computed from a secret."""
         if literal.expression is None or not {a.predicate for a, _ in atoms(literal.body)} & self.carriers:
             return False
         fixed = {name: value for name, value in assignment.items() if name in outer}
@@ -153,7 +151,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The obstacles of rows (why_not_deep), as they are written where the plan has sensitive values."""
+        """The obstacles of rows (why_not_deep), with rules as written if the plan has sensitive values."""
         if not self.hidden:
             return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}
@@ -227,7 +225,7 @@ class Curtain:
 
 
 def values_in(proof: Proof) -> dict[tuple[str, str], str]:
-    """The values that a proof shows, as what may be hidden."""
+    """The values that a proof shows, with hidden ones replaced."""
     items = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
     return {(str(row[0]), str(row[1])): str(row[1]) for row in items}
 
@@ -239,7 +237,7 @@ def lines(span: Span) -> list[tuple[str, int]]:
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
-    """The text that gives a declared thing its secret value."""
+    """The text that sets the secret value of a declaration."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

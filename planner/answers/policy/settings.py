@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack that a policy.toml names. `policies`: only these of a pack of planner; `settable`: the parameters of an
-    organisation's pack that others may set."""
+    """A pack that a policy.toml names. `policies`: the selected ones of a pack of planner; `settable`: the parameters
+    of an organisation's pack that others may set."""
 
     name: str
     source: str
@@ -56,7 +56,7 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """The settings of a policy.toml for a code; `waivable` is None where not set."""
+    """The settings of a policy.toml for a code; `waivable` is None if not set."""
 
     code: str
     level: str
@@ -67,7 +67,7 @@ class PolicySetting:
 
 @frozen(eq=False)
 class PolicyConfig:
-    """One policy.toml as it counts in a workspace: `[workspace.NAME]` takes precedence over the rest of the file."""
+    """The settings of one policy.toml in a workspace: `[workspace.NAME]` takes precedence over the rest of the file."""
 
     file: TomlFile
     name: str
@@ -83,7 +83,8 @@ class PolicyConfig:
 
 @frozen
 class Waiver:
-    """Findings with a code about addresses that a pattern matches may pass until a moment (seconds since 1970)."""
+    """A waiver: findings with a code, about addresses that match a pattern, are accepted until a time (seconds since
+    1970)."""
 
     code: str
     address: str
@@ -105,24 +106,24 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """How long before it expires a waiver is warned about, in seconds: the longest time of all files."""
+        """The time before its expiry from which a waiver is reported, in seconds: the longest of all files."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
-        """How far off the end of a waiver may be, in seconds, if the organisation sets it: the shortest."""
+        """The maximum remaining time of a waiver in seconds, if the organisation sets it: the shortest of all files."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 
     @property
     def is_named_only(self) -> bool:
-        """Whether the organisation wants waivers to name a type or a module."""
+        """Whether the organisation requires waivers to name a type or a module."""
         return any(not config.wide for config in self.configs)
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, whatever it is called."""
+    """Whether a file is a policy.toml, under any name."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -132,7 +133,7 @@ def is_waivers(name: str) -> bool:
 
 
 def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: Packs) -> PolicySettings:
-    """Raises Failure with all that is wrong."""
+    """The content of the files. Raises Failure with all problems."""
     configs: list[PolicyConfig] = []
     waivers: list[Waiver] = []
     problems: list[Diagnostic] = []
@@ -152,8 +153,8 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """Contradictions between two files of the organisation, so that it is unclear who may override. (Of levels the
-    strictest counts.)"""
+    """Errors for two files of the organisation that contradict each other about who may override. (Of several levels
+    the strictest applies.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
@@ -223,7 +224,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs of a section; those of a workspace have the source of the file's own where they name none."""
+    """The packs of a section; packs of a workspace without a source inherit it from the file."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -243,7 +244,7 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table over another: each value has its place in the one that it comes from."""
+    """A table with fallback to another one; each value keeps its place in its own table."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
@@ -307,8 +308,8 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
 
 
 def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
-    """The parameters set by the files, by pack and parameter. Raises Failure: for unknown ones, wrong types, and those
-    that the organisation reserves for itself."""
+    """The parameters set by the files, by pack and parameter. Raises Failure for unknown parameters, wrong types, and
+    parameters that only the organisation may set."""
     problems: list[Diagnostic] = []
     settings: dict[str, dict[str, ParameterRows]] = {}
     places: dict[tuple[str, str], Span] = {}
@@ -398,7 +399,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 
 
 def _moment(table: TomlTable) -> tuple[str, int]:
-    """When a waiver expires: as it is written, and in seconds since 1970. A day counts to its end, in UTC."""
+    """The expiry of a waiver: as written, and in seconds since 1970. A day lasts to its end in UTC."""
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0

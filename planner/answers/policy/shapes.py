@@ -1,9 +1,8 @@
-"""Policies against the schemas of providers: a path that no such object has, a comparison that never holds.
+"""Policies against the schemas of providers: paths that objects cannot have, comparisons that never hold.
 
 The resource type of a variable is derived from the rule: from `change(A, "aws_instance", ...)`, `stays(A,
-"aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists
-(`T in ["a", "b"]`). Where it is not known, nothing is reported.
-"""
+"aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists (`T
+in ["a", "b"]`). If it is not known, nothing is reported."""
 
 from __future__ import annotations
 
@@ -42,16 +41,17 @@ from planner.logic.datalog.language.model import Rule, atoms, name_of
 
 
 class Shapes(Protocol):
-    """The schemas at hand."""
+    """The available schemas."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
-        """The type of the objects of a resource type, None where no schema is at hand."""
+        """The type of the objects of a resource type, None if no schema is available."""
 
     def types(self, mode: str) -> Collection[str]:
-        """The resource types that there are, as far as schemas are at hand."""
+        """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The provider at hand that should have a resource type, by the type's first word, and has not; "" for none."""
+        """The available provider that should have a resource type, according to its first word, but does not; "" for
+        none."""
 
 
 READERS = VALUES | {"prior"}
@@ -79,8 +79,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type of the value at a path of objects of a type; None for an impossible path, with the step that leads
-    nowhere and a similar name, as the end of a sentence."""
+    """The type of the value at a path of objects of a type; None for an impossible path, with the end of a sentence
+    that names the wrong step and a similar name."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -103,7 +103,7 @@ def type_at(type: Type, path: str) -> tuple[Type | None, str]:
 
 
 def paths(type: Type, deepest: int = 3) -> Iterator[str]:
-    """The paths that objects of a type can have values at, elements of lists and sets as [0]: for completion."""
+    """The paths at which objects of a type can have values, with [0] for elements of lists and sets; for completion."""
     yield from _paths("", type, deepest)
 
 
@@ -149,7 +149,7 @@ class _Misfits:
                     yield from self._comparisons(atom, path, fitting)
 
     def _no_types(self) -> Iterator[Diagnostic]:
-        """Rules about types alone that no provider at hand has."""
+        """Errors for rules that are only about types that no available provider has."""
         for name, kinds in self.types.items():
             lacking = {kind: self.shapes.lacks(*kind) for kind in sorted(kinds)}
             if not all(lacking.values()):
@@ -239,7 +239,7 @@ _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The possible strings of a term, where constants or facts of rule files define them."""
+    """The possible strings of a term, if constants or facts in rule files define them."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -260,7 +260,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
 
 
 def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
-    """The values in a column of a relation that only has facts in rule files; none for others."""
+    """The values in a column of a relation that consists only of facts in rule files; empty for others."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
         return set()
@@ -271,7 +271,7 @@ def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
 
 
 def constant_path(rule: Rule, term: Term) -> str | None:
-    """The path of a term, where the rule contains it; None where it is computed from rows."""
+    """The path of a term, if the rule contains it as a constant; None if it is computed from rows."""
     if isinstance(term, Constant):
         return str(term.value)
     if not isinstance(term, RuleVariable):

@@ -81,7 +81,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
 
 
 def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
-    """The policies that a policy.toml takes from a pack of the library; what there is not is returned."""
+    """Add the policies that a policy.toml selects from a pack of the library. Returns errors for unknown ones."""
     pack = use.name.removeprefix(PREFIX)
     if pack not in packs():
         detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} See planner policy list."
@@ -98,7 +98,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """The name of a file that is read now, if that is possible."""
+    """Read a file if possible, and return its name."""
     name = str(file)
     if name in texts:
         return name
@@ -137,8 +137,8 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml of a directory. A directory that cannot be listed is a problem: its policies would
-    be unknown."""
+    """The rule files and pack.toml of a directory. A directory that cannot be listed is a problem: because its policies
+    would be unknown."""
     paths: list[Path] = []
     seen: set[str] = set()
 
@@ -148,7 +148,7 @@ def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
 
     for at, below, names in os.walk(folder, onerror=unreadable, followlinks=True):
         real = os.path.realpath(at)
-        if real in seen:  # links that lead in circles
+        if real in seen:  # links that form a cycle
             below.clear()
             continue
         seen.add(real)

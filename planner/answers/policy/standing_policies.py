@@ -25,7 +25,7 @@ NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAM
 def organisation(
     kind: Literal["policies", "batch_policies", "stack_policies"], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The policies of the organisation, with absolute paths. Raises Failure when the settings cannot be read."""
+    """The policies of the organisation, with absolute paths. Raises Failure if the settings cannot be read."""
     standing: tuple[str, ...] = ()
     if setting_files(environ):
         from planner.foundation.clients.cli_config import load_cli_config
@@ -39,7 +39,7 @@ def _words(text: str) -> list[str]:
     words: list[str] = []
     parts = iter(text.split(os.pathsep))
     for part in parts:
-        if part == "builtin":  # the sign between paths occurs in builtin:NAME, too
+        if part == "builtin":  # the path separator also occurs in builtin:NAME
             words.append(f"{part}:{next(parts, '')}")
         elif part:
             words.append(part if part.startswith("builtin:") else os.path.abspath(part))
@@ -47,8 +47,7 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The directory of policies of a configuration or fleet, and the settings of a configuration, if there is anything
-    of that name."""
+    """The directory of policies of a configuration or fleet, and the settings of a configuration, if they exist."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

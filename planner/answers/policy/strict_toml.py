@@ -1,7 +1,5 @@
-"""TOML files read strictly: every key is used or an error with the nearest one, every value has a place.
-
-`tomllib` reads the text; the places of keys and elements are found by a second look at text that is known to be valid.
-"""
+"""Reads TOML files strictly: an unused key is an error that suggests the nearest known one, and every value has a
+place. `tomllib` parses the text; a second pass over the valid text finds the places of keys and elements."""
 
 from __future__ import annotations
 
@@ -53,7 +51,7 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key, of this kind; `default` if there is none, or another."""
+        """The value of a key, of this kind; `default` if it is missing or of another kind."""
         if key not in self:
             return default
         result = self.data[key]
@@ -70,13 +68,13 @@ class TomlTable:
         return result
 
     def needed(self, key: str) -> str:
-        """A text that has to be there."""
+        """The string of a required key."""
         if key not in self:
             self.problem(key, f"There is no {key} here.", "Something is missing")
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """One of some words."""
+        """The value of a key that must be one of some words."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -92,7 +90,7 @@ class TomlTable:
         return tuple(x for x in result if isinstance(x, str))
 
     def table(self, key: str) -> TomlTable:
-        """The table of this name; an empty one if there is none."""
+        """The table with this key; empty if it does not exist."""
         result = self.value(key, dict, "a table", {})
         return TomlTable(result, (*self.path, key), self.file)
 
@@ -138,7 +136,7 @@ class TomlFile:
             detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
             raise Failure(error(code, f"Nested too deeply for {what}", detail))
         key = _DEEP_KEY.search(text)
-        if key is not None:  # reading it takes the square of its length
+        if key is not None:  # parsing it takes quadratic time
             span = Span(source, key.end() - 1, key.end())
             detail = f"A key has more than {DEEPEST} names."
             raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
@@ -152,18 +150,18 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; without one of its own, that of the table around it."""
+        """The place of a key or element; if it has none, that of the table around it."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
-            except (AssertionError, ValueError, RecursionError):  # text that is right in a way not thought of
+            except (AssertionError, ValueError, RecursionError):  # valid text in an unexpected form
                 self._places = {}
         while path and path not in self._places:
             path = path[:-1]
         return self._places.get(path) or Span(self.source, 0, min(1, len(self.source.text)))
 
     def finish(self, make: Callable[[], T]) -> T:
-        """The result of `make`. Raises Failure when there are problems."""
+        """The result of `make`. Raises Failure if there are problems."""
         made = make()
         if self.problems:
             raise Failure(self.problems)
@@ -188,13 +186,14 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """Raises ValueError for text that is not a number, and for numbers that would take long to compute with."""
+    """The number in a text. Raises ValueError for text that is not a number, and for numbers that would be slow to
+    compute with."""
     return plain_number(Decimal(text), text)
 
 
 def plain_number(number: Decimal, text: str) -> int | Decimal:
-    """A number as plans have it: whole ones are whole, however they are written. Raises ValueError for what is none,
-    and for what would take long to compute with."""
+    """A number as in plans, where 1.0 is the whole number 1. Raises ValueError for text that is not a number, and for
+    numbers that would be slow to compute with."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
         raise ValueError(f"{text[:60]} is not a number to compute with")
     return int(number) if number == number.to_integral_value() else number

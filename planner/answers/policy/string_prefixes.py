@@ -1,5 +1,4 @@
-"""Conclusions from the beginning of a string, whatever follows: whether tests of it hold, and the results of
-functions."""
+"""Conclusions from the beginning of a string: whether tests hold and what functions return, whatever follows."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _PLAIN = re.compile(
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
-    """Whether a test of a string with this beginning holds; None where that depends on the rest."""
+    """Whether a test of a string with this beginning holds; None if that depends on the rest."""
     if name in _KINDS:
         return None if _may_become(_KINDS[name], begin) else False
     if not arguments or type(arguments[0]) is not str:
@@ -57,7 +56,7 @@ def _matches(begin: str, pattern: str) -> bool | None:
 
 
 def _may_become(pattern: str, begin: str, is_whole: bool = True) -> bool:
-    """Whether some text that begins so matches."""
+    """Whether some text with this beginning matches."""
     expression = _expression(pattern.removeprefix("^").removesuffix("$"))
     match = expression.fullmatch if is_whole else expression.match
     try:
@@ -74,7 +73,7 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """The result of a function for every text with this beginning; None where it depends on the rest."""
+    """The result of a function for every text with this beginning; None if it depends on the rest."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):
@@ -84,7 +83,7 @@ def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str |
 
 
 def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a function that looks for something certainly finds it."""
+    """Whether a search function certainly finds something."""
     if function in ("before", "after", "before_last", "after_last", "replace"):
         return type(arguments[0]) is str and bool(arguments[0]) and arguments[0] in begin
     if function == "substring":
@@ -115,9 +114,10 @@ def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> s
 
 
 def known_parts(begin: str, separator: Any) -> list[str]:
-    """The parts between separators that every text has that begins so: all are whole but the last, which begins so."""
+    """The parts between separators in every text with this beginning. All are complete except the last, which is a
+    beginning."""
     if type(separator) is not str or not separator:
         return []
     *whole, last = begin.split(separator)
     begun = next((n for n in range(len(separator) - 1, 0, -1) if last.endswith(separator[:n])), 0)
-    return [*whole, last[: len(last) - begun]]  # a separator may go on behind what is known
+    return [*whole, last[: len(last) - begun]]  # a separator may continue after the known beginning

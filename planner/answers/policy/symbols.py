@@ -1,10 +1,9 @@
 """Values that are known only after apply, as symbols, and conclusions about them in one case (see case_analysis.py).
 
-A case is a list of decisions, each about one proposition: that a value is there, that it equals a constant, that a
-test of it holds. Conclusions from earlier decisions, and from the plan's knowledge of the value (its type, its
-beginning, its bounds), are not decided again. Nothing here has to be complete: impossible cases are looked at in vain,
-no more.
-"""
+A case is a list of decisions, each about one proposition: that a value exists, that it equals a constant, that a test
+of it holds. Propositions that follow from earlier decisions, or from the plan's knowledge of the value (type,
+beginning, bounds), are not decided again. Conclusions need not be complete: a missing one only causes an impossible
+case to be evaluated."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ Bound: TypeAlias = tuple[Any, bool] | None
 @frozen(cache_hash=True)
 class Symbol:
     """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    possibly several elements. Such a one, `is_local`, represents the same element only within one rule."""
+    possibly several elements. The last kind (`is_local`) represents the same element only within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -43,7 +42,7 @@ class Symbol:
 
 
 class NeedsDecision(Exception):
-    """Evaluation cannot go on before it is decided whether a proposition holds."""
+    """Evaluation cannot continue until it is decided whether a proposition holds."""
 
     def __init__(self, proposition: Proposition) -> None:
         super().__init__(proposition)
@@ -98,7 +97,7 @@ class SymbolCase:
                 self.bound[proposition[1]] = proposition[2]
 
     def kind(self, value: Any) -> str:
-        """The type of a value, as far as it is known here: symbol, number, truth or any."""
+        """The type of a value, as far as it is known: symbol, number, truth or any."""
         known = kind_of(value)
         if known == "any":
             for wanted in ("number", "symbol"):
@@ -109,7 +108,7 @@ class SymbolCase:
     # -------- values
 
     def resolved(self, value: Any) -> Any:
-        """The value, where the case decides it."""
+        """The value, if the case decides it."""
         if not isinstance(value, Symbol):
             return value
         return self._resolved(value, self.bound)
@@ -129,7 +128,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; None where it has none."""
+        """The value of a function; None if it has none."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)
@@ -176,7 +175,7 @@ class SymbolCase:
         return self.holds(("=", a, b))
 
     def ordered(self, operator: str, a: Any, b: Any) -> bool:
-        """Whether a < b, and so on; not between values of different types."""
+        """Whether an order such as a < b holds; never between values of different types."""
         a, b = self.resolved(a), self.resolved(b)
         if not isinstance(a, Symbol) and not isinstance(b, Symbol):
             self.is_flawed |= incomparable(a, b)
@@ -213,7 +212,7 @@ class SymbolCase:
     # -------- what follows
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, as far as it follows from other decisions and the plan."""
+        """Whether a proposition holds, if that follows from other decisions and the plan."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -245,13 +244,13 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, as far as it follows from the beginning of the text."""
+        """Whether a test holds, if that follows from the beginning of the text."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a text has the part, or the pattern a match, as far as it follows from its beginning."""
+        """Whether a text has the part, or a match of the pattern, if that follows from its beginning."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -320,7 +319,7 @@ class SymbolCase:
         return other is not None and document.may_equal(other)
 
     def _contradicts(self, a: Symbol, b: Any) -> bool:
-        """Whether an earlier decision would be another if the symbol were this value."""
+        """Whether an earlier decision would differ if the symbol had this value."""
         bound = {**self.bound, a: b}
         for proposition, decided in self.decisions.items():
             if proposition[0] not in ("=", "<", "<=", "test", "is", "defined") or a not in set(symbols_in(proposition)):
@@ -364,7 +363,7 @@ class SymbolCase:
         return False if upper is not None and bool(upper[0] <= limit) else None
 
     def _bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
-        """The lower and upper bound of a symbol; (value, whether it may be it)."""
+        """The lower and upper bound of a symbol; (value, whether it is inclusive)."""
         if symbol.type not in ("symbol", "number"):
             return None, None
         lower, upper = self._known_bounds(symbol)
@@ -410,7 +409,7 @@ class SymbolCase:
 
     @staticmethod
     def _computed_bounds(function: str, parts: list[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
-        """The bounds of numbers put together."""
+        """The bounds of a computation with numbers."""
         if function == "-":
             (lower, upper), (other_lower, other_upper) = parts
             parts = [(lower, upper), (_negative(other_upper), _negative(other_lower))]
@@ -483,7 +482,7 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """A pattern that is only a beginning, or one whose beginning contradicts that of the value."""
+        """Whether a pattern matches, if it is only a prefix or its prefix contradicts that of the value."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)
@@ -496,7 +495,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """False where an earlier decision excludes this beginning."""
+        """False if an earlier decision excludes this beginning."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]
@@ -513,7 +512,7 @@ def _is_there(unknown: Unknown) -> bool:
 
 
 def _apart(upper: Bound, lower: Bound) -> bool:
-    """Whether nothing is below the one and above the other."""
+    """Whether no value satisfies both bounds."""
     if upper is None or lower is None:
         return False
     return bool(upper[0] < lower[0] or (upper[0] == lower[0] and not (upper[1] and lower[1])))
@@ -553,7 +552,7 @@ def _whole(bound: Bound, sign: int) -> Bound:
 
 
 def _plain_bound(bound: Any) -> Bound:
-    """A bound of a refinement, where it is a number that rules can have."""
+    """A bound of a refinement, if it is a number that rules support."""
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

@@ -1,14 +1,13 @@
-"""Policies in three values: conclusions that certainly hold, and those that could still hold when unknown values become
-known.
+"""Three-valued policies: conclusions that certainly hold, and those that could hold when unknown values become known. A
+plan has values that are known only after apply. In the rules as written these are absent: `not planned(A, "tags.Owner",
+_)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may
+become 22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and
+explains:
 
-A plan has values that are known only after apply. Read naively they are absent: `not planned(A, "tags.Owner", _)`
-would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may become
-22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and explains:
-
-- A predicate p that reads values (directly, or by way of others) keeps its name for what holds **however the unknown
+- A predicate p that reads values (directly or through others) keeps its name for what holds **however the unknown
   values turn out**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
-  certainly be absent: no unknown path lies at or above its path. An aggregate holds only where no unknown could change
-  what it ranges over (`doubt_N`).
+  certainly be absent: no unknown path lies at or above its path. An aggregate holds only if no unknown value could
+  change the rows that it ranges over (`doubt_N`).
 - could_p is what holds **for some** outcome, and more: it over-approximates. Each literal that reads a value may be
   satisfied by an unknown one (`maybe`, see rules/policy/unknowns.dl) at its path. Variables that only the unknown value
   would bind are then lost, and every test, negation or computation that reads a lost variable is taken to hold. A lost
@@ -18,11 +17,10 @@ would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)
 A verdict is certain if deny holds, and undecided if could_deny holds and deny does not. Both steps err to one side: p
 holds in every outcome (if it is derived), could_p in every outcome in which p would hold. Proof by the strata: a
 literal of the sure rule implies the literal in every outcome, and a literal that holds in some outcome implies, after
-losing variables, the literal of a could rule. The plan's statements about itself are not in three values: actions,
-reasons, unknown_after, sensitive_at. Not found here: outcomes that deny one way or another whatever happens (`x` and
-`not x`); verdicts that stay undecided are decided by cases (case_analysis.py). One simplification: elements of a set
-with unknown parts keep the numbers that the plan gives them, although unknown elements may later precede them; only
-rules that name a number are affected.
+losing variables, the literal of a could rule. Relations about the plan itself are two-valued: actions, reasons,
+unknown_after, sensitive_at. Verdicts that hold in every outcome but for different reasons (`x` and `not x`) stay
+undecided here; case_analysis.py decides them. One simplification: elements of a set with unknown parts keep the numbers
+that the plan gives them, although unknown elements may later precede them; only rules that name a number are affected.
 
 A rule with n literals about values has 2^n ways to hold. A rule with many is split first: each part reads a few of them
 and passes on what the others need.
@@ -75,9 +73,9 @@ Choice: TypeAlias = tuple[Any, ...]
 
 @frozen
 class Modal:
-    """The rewritten rules as a file. `could` has the name of could_p for every p that reads values;
-    `doubts` the names of doubt_N; `broken` the predicate (code, address, message) of what has no value, "" where
-    everything has one."""
+    """The rewritten rules as a file. `could` has the name of could_p for every p that reads values; `doubts` the names
+    of doubt_N; `broken` the predicate (code, address, message) for computations without a value, "" if there are
+    none."""
 
     file: syntax.RuleFile
     could: dict[str, str]
@@ -86,7 +84,7 @@ class Modal:
 
     @property
     def verdicts(self) -> tuple[str, ...]:
-        """The predicates that a verdict is made of."""
+        """The predicates of verdicts."""
         return (
             *VERDICTS,
             *([self.broken] if self.broken else []),
@@ -97,15 +95,15 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a checked program in three values; no result when there are errors. `only`: of the rules for
-    verdicts, those with these names. `keys`: the number of columns before the path that identify the owner of a value:
-    1, an address; in a fleet 2, a unit and an address."""
+    """The users' rules of a checked program in three values; no result if there are errors. `only`: the names of the
+    rules for verdicts to include. `keys`: the number of columns before the path that identify the owner of a value: 1,
+    an address; in a fleet 2, a unit and an address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 
 
 def written_name(rule: str) -> str:
-    """The name of the rule as it was written that a rewritten one belongs to."""
+    """The name of the original rule of a rewritten one."""
     return re.sub(r" \((could|broken) \d+\)$", "", rule)
 
 
@@ -115,7 +113,7 @@ def links(program: RuleProgram) -> frozenset[str]:
 
 
 def dependent(program: RuleProgram) -> set[str]:
-    """The predicates that read values, or links between objects, directly or by way of others."""
+    """The predicates that read values, or links between objects, directly or through others."""
     readers: set[str] = set()
     read = VALUES | links(program)
     changed = True
@@ -216,7 +214,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """The ways in which a rule could hold; False where it has too many and is taken apart in the next round."""
+        """Add the rules for what a rule could derive. False if there would be too many, so that it is split in the next
+        round."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -240,15 +239,15 @@ class _Rewriter:
     # -------- large rules
 
     def _parts(self, rule: Rule) -> list[Rule]:
-        """The rule; or, of one with many literals about values, rules that come to the same: each reads a few of them
-        and passes on to the next the variables that are still needed."""
+        """The rule or, if it has many literals about values, equivalent rules: each reads a few of these and passes on
+        the variables that are still needed."""
         if rule.number not in self._taken_apart:
             chunks = self._chunks(rule)
             self._taken_apart[rule.number] = [rule] if len(chunks) == 1 else list(self._chain(rule, chunks))
         return self._taken_apart[rule.number]
 
     def _grind(self, rule: Rule) -> bool:
-        """Take a rule into smaller parts from the next round on; False if it has the smallest already."""
+        """Split a rule into smaller parts from the next round on; False if they are already the smallest."""
         grain = self.grain.get(rule.number, MOST_READ + 1) - 1
         if not grain:
             return False
@@ -262,7 +261,7 @@ class _Rewriter:
         return True
 
     def _chunks(self, rule: Rule) -> list[list[syntax.Literal]]:
-        """The body in an order in which it can be evaluated, in pieces with few literals about values each."""
+        """The body in an evaluable order, split into pieces with few literals about values."""
         most = self.grain.get(rule.number, MOST_READ)
         chunks: list[list[syntax.Literal]] = [[]]
         read = 0
@@ -301,7 +300,7 @@ class _Rewriter:
             before = (link,)
 
     def _find_flaws(self, rule: Rule) -> None:
-        """The literals of the rule that may have no value (see undefined_values.py)."""
+        """Find the literals of the rule that may have no value (see undefined_values.py)."""
         predicates = self.program.predicates
         if predicates[rule.head.predicate].number not in self.verdicts:
             return
@@ -352,11 +351,11 @@ class _Rewriter:
         yield compared(variable(covering), "=", constant(0))
 
     def place(self, read: syntax.Atom) -> tuple[tuple[syntax.Term, ...], syntax.Term]:
-        """Of an atom about a value, whose it is, and the path."""
+        """The owner and the path of an atom about a value."""
         return read.arguments[: self.keys], read.arguments[self.keys]
 
     def linked(self, read: syntax.Atom) -> tuple[syntax.Atom, syntax.Atom]:
-        """The atoms for: two objects may be linked, although it is not known."""
+        """The atoms for a possible but unknown link between two objects."""
         number = next(self.numbers)
         group = variable(f"Group{number}")
         about, other = read.arguments
@@ -497,8 +496,8 @@ class _Body:
     def _paths(
         self, parts: list[syntax.Literal], given: set[str], unsure: list[syntax.Atom], below: dict[str, syntax.Term]
     ) -> Iterator[_Variant]:
-        """Choose where the unknown values lie, for one literal after the other. `below` has, for lost variables that
-        are paths, a path that they begin with."""
+        """Choose the places of the unknown values, one literal after the other. `below` has a beginning for each lost
+        variable that is a path."""
         bound = self._closed(given)
         if not unsure:
             yield self._finished(parts, bound, below)
@@ -533,8 +532,8 @@ class _Body:
             yield from self._paths(opened, given | {at.name}, rest, begun)
 
     def _beginning(self, path: syntax.RuleVariable, below: dict[str, syntax.Term]) -> syntax.Term | None:
-        """The known beginning of a lost path: it, or the lost path that it is put together from, is one below
-        another."""
+        """The known beginning of a lost path, which lies below another path, directly or through the lost path of which
+        it is composed."""
         seen = {path.name}
         name = path.name
         while name not in below:
@@ -552,7 +551,7 @@ class _Body:
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
-        """All variables that have a value once those in `given` have."""
+        """All variables that have a value if those in `given` have."""
         body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, syntax.Comparison | syntax.Builtin) or (
@@ -598,21 +597,21 @@ def _made_of(name: str) -> Callable[[syntax.Literal], str | None]:
 
 
 def _first_of(term: syntax.Term) -> syntax.Term:
-    """The beginning of a text that is put together."""
+    """The beginning of a concatenation."""
     while isinstance(term, syntax.RuleCall) and term.function == "++":
         term = term.arguments[0]
     return term
 
 
 def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
-    """The literal for: one of two texts begins with the other."""
+    """The literal that one of two strings begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))
 
 
 def _begins(path: syntax.Term, begin: syntax.Term) -> syntax.Test:
-    """The literal for: a path lies at or below an unknown one."""
+    """The literal that a path lies at or below an unknown one."""
     if isinstance(path, syntax.Constant):
         return holds("starts_with", constant(f"{path.value}{END}"), begin)
     return holds("starts_with", concatenation(path, constant(END)), begin)
@@ -648,7 +647,7 @@ def _compatible(
 
 
 def _reason(reason: str, bound: set[str]) -> str:
-    """A reason with what is not known named as such."""
+    """A reason in which unknown values are named as such."""
     return re.sub(r"\{(\w+)\}", lambda m: m[0] if m[1] in bound else "(known after apply)", reason)
 
 

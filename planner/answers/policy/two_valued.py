@@ -1,9 +1,8 @@
 """Findings without three values: proofs by the policies as written, and the culprits in them.
 
-A certain conclusion also follows from the rules as written, where unknown values count as absent: the rules of the
-rewritten program only require more (planner.answers.policy.three_valued). So a certain verdict has a proof by the
-rules as written. An undecided or broken one has none; its pending values or grounds are reported instead.
-"""
+A certain conclusion also follows from the rules as written, in which unknown values are absent, because the rewritten
+rules only require more (planner.answers.policy.three_valued). So a certain verdict has a proof by the rules as written.
+An undecided or broken one has none; its pending values or causes are reported instead."""
 
 from __future__ import annotations
 
@@ -32,8 +31,8 @@ _SOUGHT = (*READ, "part", "json_part")
 
 @frozen
 class Culprit:
-    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or with `is_missing` the
-    path where there is none. `is_secret`: it must not be shown. `fact`: the fact that a proof depends on."""
+    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or, with `is_missing`,
+    the path of a missing value. `is_secret`: it must not be shown. `fact`: the fact on which a proof depends."""
 
     address: str
     path: str
@@ -50,7 +49,7 @@ class Culprit:
 
     @property
     def is_prior(self) -> bool:
-        """Whether it is about the object in the state, which no edit of the configuration changes."""
+        """Whether it is a value in the state, which edits of the configuration do not change."""
         return self.fact is not None and self.fact[0] == "prior"
 
 
@@ -76,8 +75,8 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
-        """The proof of a verdict with this code and address when some of what it depends on is otherwise: values and
-        actions are not there, and what is missing has some value. `values`: rows of `planned` that hold instead."""
+        """The proof of a verdict with this code and address if some of its culprits are changed: values and actions are
+        removed, and missing values have an arbitrary value. `values`: rows of `planned` that hold instead."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
@@ -89,8 +88,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """The reasons why each rule with the code does not apply to the address: the first condition that fails, as it
-        is written where the plan has sensitive values."""
+        """The reasons why each rule with the code does not apply to the address: the first condition that fails, as
+        written in the rule if the plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
@@ -105,8 +104,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values that a verdict depends on, missing ones first, then the planned actions. Of the values, those that
-        only have to exist, whatever they are, count where there are no others."""
+        """The values on which a verdict depends, missing ones first, then the planned actions. Values that only have to
+        exist count only if there are no others."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -114,7 +113,7 @@ class PlainProofs:
         return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
-        """The values that the proof of any finding reads, also of one that is broken."""
+        """The values that the proof of a finding reads, even of a broken one."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
         culprits = [
@@ -178,7 +177,7 @@ def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | No
 
 
 def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
-    """The facts of a plan in which some values are otherwise."""
+    """The facts of a plan with some values changed."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
         name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}

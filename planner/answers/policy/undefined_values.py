@@ -1,17 +1,13 @@
 """Computations in policies without a value, which prevent verdicts.
 
-A literal that has no value does not hold, and a denial would vanish with it: a size of "large" is not more than 10, a
-sum over it is not a number. So for each literal of a rule that may have no value there are rules for `broken`: all
-other literals hold, and this one has no value. They are rules of the same language, run and explained by the same
-engine.
-
-No value has: arithmetic and functions of numbers over other values, a division by zero, `to_number` of a text that
-does not contain one, equally for ranges of addresses, versions, times and the other kinds of text that builtins take
-(planner.logic.datalog.language.builtins), an order between a text and a number, an aggregate over such values, and in
-a verdict itself `min` and `max` of an empty set. Functions that look for a part of a text (`before`, `after`, ...) and
-find none simply do not hold; nor does an order in a relation that goes through all values of something, whatever their
-paths: there it chooses.
-"""
+A literal without a value does not hold, so a denial would vanish: a size of "large" is not more than 10, and a sum over
+it is not a number. So each literal that may have no value gets rules for `broken`, which hold if all other literals
+hold and this one has no value. They are ordinary rules, run and explained by the same engine. These have no value:
+arithmetic and number functions with other values; a division by zero; `to_number` of a string without a number, and
+likewise invalid address ranges, versions, times and other kinds of strings (planner.logic.datalog.language.builtins);
+an order between a string and a number; an aggregate over such values; and, in a verdict itself, `min` and `max` of an
+empty set. Functions that search for a part of a string (`before`, `after`, ...) and do not find it simply do not hold.
+The same is true for an order in a relation that ranges over all paths of something, where it selects."""
 
 from __future__ import annotations
 
@@ -66,8 +62,8 @@ _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"
 @frozen
 class Flaw:
     """`parts`: literals that together hold if a computation has no value. `needed`: the variables that must have values
-    before. `told`: names and terms with a value for the message. `nothing_in`: an aggregate that has nothing to choose
-    from then: no unknown value may be added to it."""
+    before. `told`: names and terms with a value for the message. `nothing_in`: an aggregate that is then empty, and to
+    which no unknown value may be added."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -77,8 +73,8 @@ class Flaw:
 
 @frozen
 class Broken:
-    """One rule for `broken`: the literals that hold nevertheless, the text of the one that has no value, the literals
-    that prove it, and the variables that have values."""
+    """One rule for `broken`: the other literals that hold, the text of the literal without a value, the literals that
+    prove this, and the variables that have values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -98,7 +94,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """The rules for `broken`. A literal behind the flawed one may hold or be flawed, too."""
+        """The rules for `broken`. A literal after the flawed one may hold or also be flawed."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -116,8 +112,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions besides the flaw of a literal: those before hold; one behind that may be flawed itself must
-        not be false."""
+        """The conditions besides the flaw of a literal: earlier literals hold; a later one that may be flawed must not
+        be false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -125,7 +121,7 @@ class Flaws:
                 continue
             target = self._computed(literal) if j > i and flaws[j] else None
             if target is not None:
-                named[target[0]] = target[1]  # in the place of the variable, which may have no value
+                named[target[0]] = target[1]  # in place of the variable, which may have no value
             elif j > i and self._is_asked(literal) and (flaws[j] or names(literal) & named.keys()):
                 assert isinstance(literal, Comparison | Test)
                 others.append([self._not_false(replaced(literal, lambda v: _computed_from(v, named)))])
@@ -134,13 +130,15 @@ class Flaws:
         count = 1
         for options in others:
             count *= len(options)
-        if count > MOST_VARIANTS:  # flawed values are not checked further: rather too often broken than too seldom
+        if (
+            count > MOST_VARIANTS
+        ):  # flawed values are not checked further; too many broken results are better than too few
             others = [options for options in others if len(options) == 1]
         for chosen in product(*others):
             yield tuple(part for parts in chosen for part in parts)
 
     def _is_asked(self, literal: Literal) -> bool:
-        """Whether a comparison or test gives no variable a value."""
+        """Whether a comparison or test does not assign a variable."""
         if isinstance(literal, Test):
             return True
         given = bound_names(tuple(x for x in self.rule.body if not isinstance(x, Comparison)), set(), self.outer)
@@ -161,7 +159,7 @@ class Flaws:
         return None
 
     def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
-        """The condition that a test holds or has no value: it is not known to be false."""
+        """The condition that a test holds or has no value."""
         false: list[Literal] = []
         if isinstance(literal, Comparison):
             false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
@@ -174,7 +172,7 @@ class Flaws:
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The variant without the literals that cannot be evaluated any more; None when the flaw itself cannot."""
+        """The variant without literals that can no longer be evaluated; None if the flaw itself cannot."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
@@ -224,7 +222,7 @@ class Flaws:
             yield from self._of_aggregate(literal, narrowed)
 
     def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
-        """A text that is not of the kind that a test takes."""
+        """The flaw of a string that does not have the kind that a test requires."""
         needed = names(*arguments)
         for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
             if kind in KINDS and not isinstance(argument, Constant):
@@ -232,7 +230,7 @@ class Flaws:
                 yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
 
     def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """A built-in relation that has no rows because its arguments make no sense."""
+        """The flaw of a built-in relation without rows because of invalid arguments."""
         for argument in literal.inputs:
             yield from self._of_term(argument, narrowed)
         if literal.relation == MEMBER:
@@ -263,7 +261,7 @@ class Flaws:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
-        """The terms with a variable in the place of each computation, and the literals that give those values."""
+        """The terms with a variable in place of each computation, and the literals that assign these."""
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
@@ -276,8 +274,8 @@ class Flaws:
         return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """A flaw within the braces, with everything else there; a value that cannot be added or compared with others;
-        nothing to choose from."""
+        """The flaws of an aggregate: a flaw of a literal within its braces, a value that cannot be added or compared
+        with others, an empty set."""
         needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
         body = tuple(renamed(x, inner) for x in literal.body)
@@ -317,7 +315,7 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """A flaw within braces, whose variables have other names outside."""
+        """A flaw within braces, with renamed variables for use outside."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
@@ -330,7 +328,7 @@ class Flaws:
 
 
 def _computed_from(variable: RuleVariable, terms: Mapping[str, Term]) -> Term:
-    """The term in the place of a variable, and so on for the variables of that; the variable where there is none."""
+    """The term that a variable represents, resolved recursively; the variable itself if there is none."""
     term = terms.get(variable.name)
     return variable if term is None else replaced(term, lambda inner: _computed_from(inner, terms))
 
@@ -340,7 +338,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables for values at paths of which the rule fixes only the beginning."""
+    """The variables for values at paths for which the rule fixes only the beginning."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:

@@ -1,10 +1,7 @@
-"""The values that policies look at: a policy that reads `tags.Owner` of created buckets needs no other value of any
-object.
-
-Derived from the rules, and wide rather than narrow: for each literal about values, the paths that it can be about
-(None: any), and the other conditions of its rule on the same address: the type, the action. Conditions of another
-predicate on its first column count where a rule reads that predicate.
-"""
+"""The values that policies read: a policy that reads `tags.Owner` of created buckets needs no other value of any
+object. They are derived conservatively from the rules: for each literal about values, its possible paths (None: any),
+and the other conditions of its rule on the same address, such as type and action. If a rule reads another predicate,
+that predicate's conditions on its first column count, too."""
 
 from __future__ import annotations
 
@@ -66,8 +63,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """The values that the rules of a program look at. `needed`: only rules for these predicates count. `given` are
-    facts of the relations `of_packs`, which rules may derive, too."""
+    """The values that the rules of a program read. `needed`: only rules for these predicates count. `given` are facts
+    of the relations `of_packs`, which rules may also derive."""
 
     def __init__(
         self,
@@ -87,12 +84,12 @@ class Interest:
         self._known: dict[Kind, Looked] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
-        """The attributes of objects of a kind that policies look at; None for all."""
+        """The attributes that policies read of objects of a kind; None for all."""
         looked = self.looked(kind)
         return None if looked.all else frozenset(looked.parts)
 
     def looked(self, kind: Kind) -> Looked:
-        """The values that policies look at in objects of a kind."""
+        """The values that policies read of objects of a kind."""
         if kind not in self._known:
             read: set[Pattern] | None = set()
             for condition, patterns in self.entries:
@@ -123,7 +120,7 @@ class Interest:
     # -------- whose values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
-        """The conditions of a rule on the objects of an address, when variables have some of the values in `bound`."""
+        """The conditions of a rule on the objects of an address if variables have values in `bound`."""
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
@@ -134,7 +131,7 @@ class Interest:
         return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
-        """The possible values of an atom's columns, where they are known; without the first."""
+        """The possible values of an atom's columns, if known, without the first."""
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
@@ -159,12 +156,12 @@ class Interest:
         return self._rule_conditions(atom.predicate, columns)
 
     def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
-        """The conditions of a predicate's rules on its first column, when others have certain values."""
+        """The conditions of a predicate's rules on its first column if others have certain values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
         if key not in self._conditions:
-            self._conditions[key] = _anything  # while it is being found out, for recursive ones
+            self._conditions[key] = _anything  # until it is computed, for recursive predicates
             ways = []
             for rule in self._by_head[predicate]:
                 bound = self._bindings(rule, columns)
@@ -176,7 +173,7 @@ class Interest:
 
     @staticmethod
     def _bindings(rule: Rule, columns: Columns) -> Bound | None:
-        """The values of a rule's variables when columns of its head have certain values; None when they cannot."""
+        """The values of a rule's variables if columns of its head have certain values; None if they cannot."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
@@ -188,8 +185,8 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The possible values of a term; None where they are not known. `around` are the predicates that are being
-        looked up already."""
+        """The possible values of a term; None if they are not known. `around` are the predicates that are being looked
+        up already."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
         if not isinstance(term, syntax.RuleVariable):
@@ -213,7 +210,7 @@ class Interest:
         return None
 
     def _of_column(self, predicate: str, column: int, around: frozenset[str]) -> Values:
-        """The values in a column of a predicate that depends on nothing but facts."""
+        """The values in a column of a predicate that depends only on facts."""
         rules = self._by_head.get(predicate, [])
         if predicate in around or (not rules and predicate not in self.of_packs):
             return None
@@ -233,13 +230,13 @@ class Interest:
     # -------- which paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
-        """The values that a term can have, where they can be listed."""
+        """The possible values of a term, if they can be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable that has to begin with a text."""
+    """The values of a variable that must begin with a certain string."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
@@ -250,8 +247,8 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The beginning of all text that a regular expression matches: the literal text behind ^ that is not part of a
-    choice."""
+    """The beginning of all text that a regular expression matches: the literal text after ^ that is not part of an
+    alternative."""
     match = _ANCHORED.match(pattern)
     if match is None:
         return ""

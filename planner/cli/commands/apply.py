@@ -121,7 +121,9 @@ def _approve_and_carry_out(
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
-        problems = [d for d in problems if not d.is_check]  # applying checks again, and there is no decision in between
+        problems = [
+            d for d in problems if not d.is_check
+        ]  # the apply evaluates checks again, and there is no prompt before it
     if made is None or failed:
         view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1

@@ -353,7 +353,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when there is an answer, whatever its content."""
+    """0 if there is an answer, whatever its content."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

@@ -72,7 +72,7 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _saved_plan(arguments: Arguments) -> str:
-    """The directory of a saved plan, if named. Raises UsageError when other arguments are combined with it."""
+    """The directory of a saved plan, if named. Raises UsageError if other arguments are combined with it."""
     result = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if result and (len(arguments.words) > 1 or more):

@@ -72,8 +72,8 @@ def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """The common part of plan and validate."""
-    # Let processes begin to load their modules before this one does.
-    if not is_known("."):  # all units will be looked at
+    # Let other processes begin to load modules before this one does.
+    if not is_known("."):  # all units will be surveyed
         warm_up(arguments.get("executor", ""))
     return _plan(arguments, terminal, command)
 

@@ -30,10 +30,10 @@ from planner.render.terminal import Terminal
 
 _SUMMARY = 1_000_000
 
-"""bytes of the summary of a job; GitHub takes 1 MiB"""
+"""most bytes of the summary of a job; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it had a report"
-"""how a run ended of which nothing else is known"""
+"""the end of a run about which nothing else is known"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -104,7 +104,7 @@ _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"
 
 
 def _prepare(folder: str) -> None:
-    """Make the directory of reports, which git leaves alone: a saved plan holds values. Raises Failure."""
+    """Make the directory of reports, which git ignores: a saved plan contains values. Raises Failure."""
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.listdir(folder):
@@ -212,7 +212,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with a comment: they do not change how the run ended."""
+    """Print problems with a comment; they do not change the result of the run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -259,8 +259,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """The report in a file, for a comment of so many characters: a review document is written anew for each size,
-    Markdown stays unchanged. Raises OSError and ValueError."""
+    """The report in a file, for a comment of so many characters: a review document is formatted for each size, Markdown
+    stays unchanged. Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -274,7 +274,7 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write the report: `created` or `updated`, "" where there is no pull request."""
+    """Write the report: `created` or `updated`, "" if there is no pull request."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put

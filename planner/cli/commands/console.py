@@ -43,7 +43,7 @@ With -json, every line of input is an object {"expr": TEXT}, and every answer is
     ),
 )
 def console(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the values cannot be had or, reading from a pipe, at the first expression that fails."""
+    """0, or 1 if the values cannot be read, or at the first failing expression from a pipe."""
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
@@ -147,7 +147,7 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 
 def open_brackets(line: str) -> int:
-    """How many more brackets a line opens than it closes, those in strings and comments aside."""
+    """How many more brackets a line opens than it closes, except in strings and comments."""
     from planner.language.syntax.lexer import BRACKETS as INSIDE
     from planner.language.syntax.lexer import tokenize
 

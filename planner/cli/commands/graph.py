@@ -45,7 +45,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
-    # The drawing is the graph of the configuration; programs get the one that the operation really walks.
+    # The drawing is the graph of the configuration; programs get the graph that the operation walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
@@ -59,7 +59,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; what each node is about."""
+    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the subject of each node."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),
@@ -125,8 +125,8 @@ def _removal_json(removal: Any) -> dict[str, Any]:
 
 
 def knot_json(knot: Any) -> dict[str, Any]:
-    """Format 1.0 of one knot. `size` counts its vertices; `stuck` is a cycle that nothing which could be removed
-    belongs to, when there is one; `alternatives` are single removals, each of which is enough."""
+    """Format 1.0 of one knot. `size` counts its vertices; `stuck` is a cycle without any removable edge, if there is
+    one; `alternatives` are single removals, each of which is enough."""
     return {
         "cycle": list(knot.cycle),
         "size": knot.size,

@@ -177,7 +177,7 @@ def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
         for _ in changes(words):
             try:
                 _once(words, arguments, terminal)
-            except Failure as failure:  # a file half written: the next change may mend it
+            except Failure as failure:  # the file may be half written; the next change may complete it
                 finish(failure.diagnostics, terminal)
             terminal.out("\nWaiting for changes; interrupt to end.")
             terminal.stdout.flush()

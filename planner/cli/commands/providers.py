@@ -52,7 +52,7 @@ def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
 
 Entries = list[tuple[str, "Entries"]]
 
-"""what a tree shows: a text, and what is below it"""
+"""the entries of a tree: a text, and the entries below it"""
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
@@ -131,7 +131,7 @@ def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:
-    """The platforms. Raises UsageError when options do not fit together."""
+    """The platforms. Raises UsageError if options do not fit together."""
     if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
         detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
         raise UsageError("Conflicting options", detail)
@@ -139,7 +139,7 @@ def checked_choices(arguments: Arguments) -> tuple[str, ...]:
 
 
 def checked_platforms(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Platforms in the form OS_ARCH. Raises UsageError."""
+    """The platforms, each in the form OS_ARCH. Raises UsageError."""
     for text in given:
         system, _, machine = text.partition("_")
         if not system.isalnum() or not machine.isalnum():

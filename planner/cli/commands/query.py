@@ -128,14 +128,14 @@ def query(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the answers in the requested form; the exit code."""
+    """Print the answers in the requested form; returns the exit code."""
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
         terminal.out(_text(answers, arguments["full"]))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
-    # Warnings next to a document for programs go to the other stream.
+    # If the output is a document for programs, warnings go to standard error.
     from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:
@@ -154,7 +154,7 @@ def check_formats(arguments: Arguments) -> None:
 
 
 def _query_subject(arguments: Arguments) -> dict[str, Any]:
-    """The subject of the query according to the flags. Raises UsageError where they contradict each other."""
+    """The subject of the query according to the flags. Raises UsageError if they contradict each other."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
@@ -242,7 +242,7 @@ def discover(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def search(directory: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Run the searches of a directory; the exit code."""
+    """Run the searches of a directory; returns the exit code."""
     calls = asking(plan_calls(Making, arguments, directory=directory), terminal, may_ask(arguments))
     view = open_view(arguments, terminal)
     fleet, covers = arguments.get("fleet") or "", bool(arguments.get("coverage"))
@@ -261,6 +261,6 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with searches that the words of a query name, None where they are a question."""
+    """The directory with searches that the words of a query name, None if they are a question."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

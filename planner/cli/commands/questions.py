@@ -248,14 +248,14 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Serve the page of a fleet with: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
-    def calls() -> Questions:  # there may be policies of the directory later
+    def calls() -> Questions:  # policies may be added to the directory later
         return plan_calls(Questions, arguments, needs_configuration=True)
 
     return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)
 
 
 MOST_SHOWN = 10
-"""moved blocks for one file, or commands, that are shown"""
+"""most moved blocks for one file, or commands, that are shown"""
 
 
 @command(
@@ -283,7 +283,7 @@ your own can add advice: advice(code, address, message).""",
     ),
 )
 def suggest(arguments: Arguments, terminal: Terminal) -> int:
-    """0 whatever the advice is, 1 on errors."""
+    """0 for any advice, 1 on errors."""
     from planner.foundation.support.exact_json import dumps
 
     no_directory(arguments, "suggest")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""this process works on so few deployments faster than others start"""
+"""for up to so many deployments, this process is faster than starting others"""
 
 
 @command(
@@ -109,12 +109,12 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan; that of a turn is kept, to be approved in another process."""
+    """Plan a deployment, and show the plan; the plan of a turn is stored for approval in another process."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
     result = DeploymentResult(deployment.name, report=_report_of(arguments, deployment.name, []))
-    with diagnostics.until_an_error():  # the others are planned all the same
+    with diagnostics.until_an_error():  # the other deployments are still planned
         runner = work.session.runner(deployment, work.options, work.view.about(deployment=deployment.name).hooks)
         try:
             plan = runner.plan(only=arguments.get("component", ()))
@@ -136,7 +136,7 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Keep a plan in the file of its turn; whether it needs no approval. Raises Failure."""
+    """Store a plan in the file of its turn; returns whether it is approved without a prompt. Raises Failure."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 
@@ -186,7 +186,7 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy one, round after round; in a turn the single round whose plan was approved. The code is 1 when the answer
+    """Deploy one deployment in rounds; in a turn, only the round whose plan was approved. The code is 1 when the answer
     was no, or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
@@ -228,7 +228,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
 
     result = DeploymentResult(deployment.name, code=1)
     listener, most = (Asking(), 0) if turn is None else (Comparing(), 1)
-    with diagnostics.until_an_error():  # the others are deployed all the same
+    with diagnostics.until_an_error():  # the other deployments are still deployed
         deployed = deploy(
             work.session, deployment, work.options, whole.hooks, listener, work.policies, diagnostics, most
         )
@@ -330,11 +330,11 @@ def _results(
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
-    """Show the diagnostics. `owner`: the deployments that they are about, by their numbers."""
+    """Show the diagnostics. `owner`: the deployments to which they belong, by their numbers."""
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
-    elif isinstance(view, HumanView):  # which puts like ones together
+    elif isinstance(view, HumanView):  # which combines similar diagnostics
         view.diagnostics(diagnostics)
     else:
         for number, problem in enumerate(diagnostics):
@@ -345,7 +345,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
 
 
 def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
-    """The reviews of the components of a plan that was not applied yet; None where no report is written."""
+    """The reviews of the components of a plan before its apply; None if no report is written."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews
@@ -356,7 +356,7 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews of plans, with the outcome of each change where one was applied."""
+    """The reviews of plans, with the outcome of each change of applied ones."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied
@@ -373,7 +373,7 @@ def _report_of(
     plans: Sequence[DeploymentPlan],
     reviews: Sequence[UnitReviews | None] = (),
 ) -> DeploymentReport | None:
-    """The part of a deployment in reports, from its plans, round after round; None where no report is written."""
+    """The part of a deployment in reports, from its plans in all rounds; None if no report is written."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.deployments import part_of
@@ -393,7 +393,7 @@ def _report_of(
 def _write_reports(
     arguments: Arguments, command: str, results: list[DeploymentResult], diagnostics: list[Diagnostic], begun: float
 ) -> list[Diagnostic]:
-    """Write the requested reports; what went wrong. Those with values are for their owner alone."""
+    """Write the requested reports; returns the problems. Only the user can read reports with values."""
     problems: list[Diagnostic] = []
     subject = Review(arguments, "stacks").subject
     if subject is not None:

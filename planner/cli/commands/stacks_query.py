@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 
-# Plans for a query: nothing is shown while they are made, nothing locked or applied.
+# Plans for a query: they are made without output, locks or changes.
 
 
 @frozen(eq=False)
 class PendingDeployment:
-    """A deployment that a query is about, and its plan."""
+    """A deployment in a query, and its plan."""
 
     session: OpenedStack
     deployment: Deployment
@@ -52,8 +52,8 @@ def plans_of(
     judges: bool = True,
     is_single: bool = False,
 ) -> list[PendingDeployment]:
-    """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be looked up; `judges`: the
-    plan of each component is judged by policies; `is_single`: several deployments are an error. Raises Failure."""
+    """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be needed; `judges`:
+    policies check the plan of each component; `is_single`: several deployments are an error. Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
@@ -150,7 +150,7 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All graphs as one, each name with its deployment where there are several."""
+    """All graphs combined; if there are several deployments, names include theirs."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:

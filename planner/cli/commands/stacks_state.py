@@ -45,7 +45,7 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:
-    """Components and addresses in them. Raises Failure for a word that means nothing."""
+    """Components and addresses in them. Raises Failure for an unknown word."""
     if not words:
         return [
             (str(name), address) for name, state in deployment.components.items() for address in instances(state, [])
@@ -54,7 +54,7 @@ def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[s
     for text in words:
         try:
             wanted = [(name, "") for name in select_names(deployment.components, [text], deployment.deployment)]
-        except Failure:  # then it is something in a component
+        except Failure:  # then the word is an address in a component
             wanted = [split(deployment.components, text, deployment.deployment)]
         for name, rest in wanted:
             inside = instances(deployment.components[name], [rest] if rest else [])
@@ -117,7 +117,7 @@ def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(addresses: StackAddresses) -> None:
-    """Raises Failure when the objects would go to another component."""
+    """Raises Failure if the objects would move to another component."""
 
     (name, old), (other, new) = addresses.parts
     if name == other:

@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """The proofs: of one deployment, or those that all chosen ones have in common where the question is about
-    components alone. Raises Failure."""
+    """The proofs for one deployment; for a question only about components, the proofs that all chosen deployments
+    share. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -139,5 +139,5 @@ def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
 
     try:
         return why(plan, "waits_until", name)
-    except Failure:  # nothing that changes: what it waits for is nowhere
+    except Failure:  # nothing changes: what the instance waits for does not exist
         return []

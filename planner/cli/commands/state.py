@@ -134,7 +134,7 @@ def state_show(arguments: Arguments, terminal: Terminal) -> int:
 def tell(
     shown: ShownState, wanted: str, problems: list[Diagnostic], view: View, show_sensitive: bool, terminal: Terminal
 ) -> int:
-    """Show one instance of a state that there is. Raises Failure for one that is not an address of the state."""
+    """Show one instance of an existing state. Raises Failure for an address that is not in the state."""
     from planner.render.state import StateText
 
     assert shown.state is not None

@@ -62,7 +62,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
     ),
 )
 def test(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when all is well, else 1; of -watch, 0 when it was interrupted while it waited."""
+    """0 if all tests pass, otherwise 1; with -watch, 0 if interrupted while waiting."""
     options = _options(arguments, terminal)
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
@@ -72,7 +72,7 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_files import generated_text
 
-        # The name of the file that is made.
+        # The name of the generated file.
         options = evolve(options, filters=(generate_into(options, generated_text),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
@@ -109,8 +109,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the files that are `chosen`; the exit code, and their results if they could be run. `covered`: the parts
-    reached by others before."""
+    """Run the `chosen` files; returns the exit code, and their results if they could be run. `covered`: the parts that
+    other files reached before."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -182,7 +182,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the requested reports; whether that failed."""
+    """Write the requested reports; returns whether that failed."""
     from planner.workflows.testing.report_files import junit
 
     reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}
@@ -223,7 +223,7 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show the origins of values: to programs and on a terminal, unless set otherwise."""
+    """Whether failed assertions show the origins of values: by default for programs and on a terminal."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

@@ -27,7 +27,7 @@ def version(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(_json(providers))
         return 0
-    # Some clients treat a program by its name here; the switch lets their users choose the name.
+    # Some clients depend on the program name in this output; the switch lets users choose it.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
@@ -57,7 +57,7 @@ def locked_providers() -> dict[str, str]:
     headers and versions are read, so that no parser has to be loaded."""
     try:
         if not os.path.isfile(".terraform.lock.hcl"):
-            return {}  # there is none, or it is a pipe or the like
+            return {}  # no lock file, or it is not a regular file
         with open(".terraform.lock.hcl", encoding="utf-8") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""`watch`: a plan that is made again as files are saved."""
+"""`watch`: plans again whenever files are saved."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when it is interrupted between two plans, 1 when a plan is."""
+    """0 if it is interrupted between two plans, 1 when a plan is."""
     no_directory(arguments, "watch")
 
     def calls() -> Making:  # there may be policies of the directory later
@@ -54,16 +54,16 @@ def watch(arguments: Arguments, terminal: Terminal) -> int:
     return _watch(calls, terminal, arguments["json"])
 
 
-# `watch`: plans one after the other in one process, each shown as it differs from the one before.
+# `watch`: successive plans in one process; each is shown by its differences from the one before.
 
 
 SECONDS = 0.1
 
-"""between two looks at the files"""
+"""seconds between two checks of the files"""
 
 GRAIN = 20_000_000
 
-"""nanoseconds: the clock of file systems is coarser than ours"""
+"""nanoseconds: the clock of file systems is coarser than Python's"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
@@ -83,7 +83,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := files.edits()):
-                parted, changed = None, changed | more  # the part may have seen half of it
+                parted, changed = None, changed | more  # the partial plan may have read a file during its change
             if parted is None:
                 result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
@@ -96,17 +96,17 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             if made is not None and calls.options.judges:
                 _, verdict, judging = judgement(made)
             _tell(last, made, changed, parts, terminal, is_json, verdict, former)
-            verdict = verdict or former  # as with plans, failed ones are compared with nothing
+            verdict = verdict or former  # failed verdicts are not compared, like failed plans
             finish([*problems, *judging], terminal)
             files.also(calls, made or last, since)
             if not is_json:
                 terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
             if terminal.outputs[0].problem is not None:
-                return 1  # the output has no reader any more
+                return 1  # the output is closed
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
-            gc.collect()  # which a command that ends leaves to the operating system
+            gc.collect()  # other commands leave this to the operating system
             changed = _next(files)
     except KeyboardInterrupt:
         return 0
@@ -115,7 +115,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
 def _next(files: PlanFiles) -> frozenset[str]:
     changed: frozenset[str] = frozenset()
     while not changed:
-        if STOP.requested:  # what is raised while objects are finalized gets lost
+        if STOP.requested:  # an exception raised while objects are finalized is lost
             raise KeyboardInterrupt
         changed = files.edits()
         time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files
@@ -131,7 +131,7 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Watch also the files of a plan that was begun then (nanoseconds), or of the last one where it failed."""
+        """Also watch the files of a plan begun at this time (nanoseconds), or of the last plan if it failed."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_policy_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
@@ -140,7 +140,7 @@ class PlanFiles:
         return frozenset(filter(self._counts, self._watch.changed()))
 
     def _counts(self, path: str) -> bool:
-        # by a function, or among policies
+        # read by a function, or among policies
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
@@ -150,7 +150,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a new file may matter: editors' and our own files beside others do not."""
+    """Whether a new file may matter: files of editors and of planner do not."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -166,7 +166,7 @@ def _tell(
     former: Verdict | None,
 ) -> None:
     """The differences of a plan and its verdict from the last ones, and its causes. `parts`: the plans that were made
-    in part, with their names: their causes are not those of the whole."""
+    in part, with their names: their causes are not those of the whole plan."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
@@ -199,7 +199,7 @@ def _tell(
 
 
 def _policy_paths(calls: Making) -> Iterator[str]:
-    """The policies that plans are judged by, and all files and directories below their directories."""
+    """The policies that check plans, and all files and directories below their directories."""
     for word in (*calls.options.policies, *calls.options.standing_policies):
         if not word.startswith(BUILTIN):
             yield word
@@ -208,7 +208,7 @@ def _policy_paths(calls: Making) -> Iterator[str]:
 
 
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
-    """Everything that a plan was made from, by name, whether it is there or not."""
+    """The names of all inputs of a plan, whether or not they exist."""
     yield os.path.join(data_directory(os.environ), "environment")
     yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # of an init
     yield from files_read()

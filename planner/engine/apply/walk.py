@@ -64,7 +64,7 @@ class ApplyResult:
     taints: Mapping[str, TaintOrigin] = field(factory=dict)
     """what tainted objects, by address"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty where all were done"""
+    """the outcome of each change, by its name; empty if all were done"""
 
 
 @as_step("walk apply")

@@ -192,7 +192,7 @@ class ConfigurationWalk(ValueWalk):
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """An instance that the configuration declares, with the provider of a configuration. Raises Failure when it has
+        """An instance that the configuration declares, with the provider of a configuration. Raises Failure if it has
         no schema or no provider."""
         schema, address = self.schemas.of(module.config, decl), module.instance_address(decl, key)
         provider_key = self.providers.key_of(module, decl, repetition, address)

@@ -72,7 +72,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """The declaration of generated text. Raises Failure when it is not valid."""
+    """The declaration of generated text. Raises Failure if it is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)

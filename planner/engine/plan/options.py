@@ -65,7 +65,7 @@ class PlanOptions(WalkOptions):
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that something else is about to write (`planner.world.state.backend`)"""
     evaluates_once: bool = False
-    """expressions of a resource are not evaluated again when it has been planned: what they were compiled to goes"""
+    """expressions of a resource are not evaluated again after its plan, so their compiled forms are dropped"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """resources of the root module, by address, that are planned already: nothing is done about them here"""
     keep: Callable[[EvaluationContext], None] | None = None

@@ -526,7 +526,7 @@ def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
 
 
 def _action_triggers(module: ModuleInstance, decl: ResourceDecl) -> list[Diagnostic]:
-    """Problems of the triggers of a resource: what they name, and their conditions."""
+    """Problems of the triggers of a resource: their references and conditions."""
     if not decl.lifecycle.action_triggers:
         return []
     from planner.engine.evaluation.action_calls import condition_value, find_action, key_problems

@@ -73,7 +73,7 @@ class _Pool:
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next result; None when there is none (or `wake` was called)."""
+        """The next result; None if there is none (or `wake` was called)."""
         try:
             answer = self._waited() if wait else self.answers.get(block=False)
         except Empty:
@@ -305,8 +305,8 @@ def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = No
 
 
 def run_guarded(work: Work, node: str) -> WorkResult:
-    """The work's result; a `Failure` becomes its diagnostics, and so does a mistake of ours: what was done for other
-    nodes must not be lost for it."""
+    """The work's result; a `Failure` becomes its diagnostics, and so does a defect of planner, so that the work on
+    other nodes is not lost."""
     try:
         return work.run(node) if trace.RECORDER is None else _with_recorder(work, node, trace.RECORDER)
     except Exception as problem:

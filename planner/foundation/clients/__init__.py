@@ -1,1 +1,2 @@
-"""Clients of services, imported where they are used: HTTP with retries, and the signatures of the large providers."""
+"""Clients of services, imported only where needed: HTTP with retries, and the request signatures of the large cloud
+providers."""

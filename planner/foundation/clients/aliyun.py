@@ -106,7 +106,7 @@ def lent(
 
 
 def of_machine(role: str, http: Http) -> AliyunKeys:
-    """The keys of a role that the machine has. Raises ServiceError."""
+    """The keys of the role of this machine. Raises ServiceError."""
     answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
     if answer.status != 200:
         raise ServiceError(f"get Ecs sts token err, httpStatus: {answer.status}, message = {answer.text[:1000]}")
@@ -124,7 +124,7 @@ def _keys_in(document: Any, what: str) -> AliyunKeys:
 
 
 def profile(name: str, path: str) -> dict[str, Any]:
-    """A profile of the file of the command line program `aliyun`; empty when there is none."""
+    """A profile in the settings file of the program `aliyun`; empty if there is none."""
     where = os.path.expanduser(path or "~/.aliyun/config.json")
     try:
         with open(where, encoding="utf-8") as file:

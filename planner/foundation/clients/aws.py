@@ -46,10 +46,10 @@ def signed(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The headers with those that prove who sends the request. The path of the URL is encoded as it shall be sent."""
+    """The headers, with those that authenticate the request. The path of the URL must already be encoded."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
-    known = headers.get("x-amz-checksum-sha256")  # of a large body, so it is not worked out twice
+    known = headers.get("x-amz-checksum-sha256")  # the sum of a large body is not computed twice
     payload = b64decode(known).hex() if known else hashlib.sha256(body).hexdigest()
     sent = {**headers, "Host": parts.netloc.rpartition("@")[2], "X-Amz-Date": moment}
     if service == "s3":
@@ -97,7 +97,7 @@ class Service:
     """A client for a service of AWS at an address. Raises AwsError, in the words of the Go SDK."""
 
     name: str
-    """as it is signed: `s3`, `dynamodb`"""
+    """the name in signatures: `s3`, `dynamodb`"""
     title: str
     """the name in messages: `S3`, `DynamoDB`"""
     endpoint: str
@@ -130,14 +130,14 @@ class Service:
         return answer
 
     def target(self, operation: str, prefix: str, body: Mapping[str, Any], version: str = "1.0") -> dict[str, Any]:
-        """A call of a JSON protocol, as DynamoDB and KMS have it."""
+        """A call of the JSON protocol of DynamoDB and KMS."""
         headers = {"Content-Type": f"application/x-amz-json-{version}", "X-Amz-Target": f"{prefix}.{operation}"}
         data = json.dumps(body, separators=(",", ":"), ensure_ascii=False).encode()
         result = self.ask(operation, "POST", "/", headers, data).json()
         return result if isinstance(result, dict) else {}
 
     def query(self, operation: str, version: str, parameters: Mapping[str, str]) -> str:
-        """A call of the query protocol, as STS and IAM have it: the XML of the answer."""
+        """A call of the query protocol of STS and IAM; returns the XML of the answer."""
         body = urlencode({"Action": operation, "Version": version, **parameters}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask(operation, "POST", "/", headers, body).text
@@ -177,7 +177,7 @@ def element(xml: str, name: str) -> str:
 
 
 def elements(xml: str, name: str) -> list[str]:
-    """The texts of all of them."""
+    """The texts of all elements of this name."""
     return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
 
 
@@ -186,7 +186,7 @@ _LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 
 
 def unescaped(text: str) -> str:
-    """Text of XML, with its five entities and numbers as letters; others stay as they are."""
+    """XML text with the five predefined entities and numeric references decoded; others stay unchanged."""
 
     def letter(match: re.Match[str]) -> str:
         name, decimal, hexadecimal = match.groups()
@@ -197,7 +197,7 @@ def unescaped(text: str) -> str:
 
 
 def encoded_path(path: str) -> str:
-    """A path as S3 wants it in URLs and signatures."""
+    """A path encoded for S3's URLs and signatures."""
     return quote(path, safe="/-_.~")
 
 

@@ -1,5 +1,5 @@
 """Sources of keys for AWS: settings, variables, profiles, programs, roles, tokens, containers and machines. The order
-is that of the SDKs. Single sign-on and other sources known only to botocore are left to it (extra `s3`)."""
+is that of the SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERSION = "2011-06-15"
 
 @frozen
 class CredentialRole:
-    """A role to take on. `duration` in seconds, 0 for the default."""
+    """A role to assume. `duration` in seconds, 0 for the default."""
 
     arn: str
     session: str = ""
@@ -78,7 +78,7 @@ class CredentialSettings:
 
 
 class CredentialChain:
-    """Keys, worked out once and again before they expire. May be called by several threads. Raises ServiceError."""
+    """Keys, obtained once and renewed before they expire. May be called by several threads. Raises ServiceError."""
 
     def __init__(self, given: CredentialSettings, http: Http) -> None:
         self.given, self.http = given, http
@@ -104,7 +104,7 @@ class CredentialChain:
         return base if self.given.role is None else self._assumed(self.given.role, lambda: base)
 
     def _base(self) -> Credentials:
-        """Without the role that settings name."""
+        """The credentials without the role in the settings."""
         given, variables = self.given, self.given.environment
         if given.access_key and given.secret_key:
             return Credentials(given.access_key, given.secret_key, given.token, source="settings")

@@ -1,5 +1,5 @@
-"""The settings for credentials and endpoints of AWS, common to the backend `s3` and to keys of KMS: their meaning
-together with the environment, and their validation."""
+"""The settings for credentials and endpoints of AWS, common to the backend `s3` and to keys of KMS: their combination
+with the environment, and their validation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _REGIONS = frozenset(
         """,
     )
 )
-"""newer ones need skip_region_validation"""
+"""the known regions; others need skip_region_validation"""
 _RETRY_MODES = ("standard", "adaptive")
 _validated: dict[tuple[str, str, str], str] = {}
 """the account of credentials (key and token) that STS at an endpoint has accepted"""
@@ -45,13 +45,13 @@ DEPRECATED_ROLE = {
     "assume_role_tags": "assume_role.tags",
     "assume_role_transitive_tag_keys": "assume_role.transitive_tag_keys",
 }
-"""former settings of a role, and where they are now"""
+"""former settings of a role, with their present names"""
 
 
 @frozen(repr=False)
 class Aws:
     """Services configured by the settings: `service` returns one. `validates`: whether credentials are validated before
-    use; `asks_account`: whether the account is looked up where that has not shown it."""
+    use; `asks_account`: whether the account is queried if the validation has not shown it."""
 
     region: str
     chain: CredentialChain
@@ -69,7 +69,7 @@ class Aws:
         return Service(name, title, where, self.region, self.chain, self.http)
 
     def check_account(self) -> None:
-        """Validate the credentials, and whether the account is one of those that it may be. Raises ServiceError."""
+        """Check the credentials, and that the account is allowed. Raises ServiceError."""
         account = ""
         if self.validates:
             try:
@@ -174,7 +174,7 @@ def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
 
 
 def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """The address of a service, if one is configured; else ""."""
+    """The configured address of a service, or ""."""
     upper = name.upper()
     former = "endpoint" if name == "s3" else f"{name}_endpoint"
     result = str(
@@ -189,7 +189,7 @@ def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, 
 
 
 def only_one(settings: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:
-    """Of some settings only one may be given."""
+    """Report settings that exclude each other."""
     if sum(settings.get(name) not in (None, "") for name in names) > 1:
         wrong("Invalid Attribute Combination", f"Only one of {', '.join(prefix + n for n in names)} can be set.")
 

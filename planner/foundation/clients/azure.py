@@ -1,5 +1,5 @@
-"""Tokens for services of Azure: for a certificate, a secret, a federated token, a managed identity of the machine, or
-from the command line program `az`."""
+"""Tokens for Azure services: obtained with a certificate, a secret, a federated token, a managed identity of the
+machine, or the program `az`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AUDIENCES = {
 
 
 class AzureTokens(Tokens):
-    """Tokens for a scope such as `https://vault.azure.net/.default`, new ones before they expire. `login`: the address
+    """Tokens for a scope such as `https://vault.azure.net/.default`, renewed before they expire. `login`: the address
     of the login service, by default that of the setting `environment`. Raises ServiceError."""
 
     def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
@@ -114,7 +114,7 @@ class AzureTokens(Tokens):
         return _member(answer.json(), "oidcToken")
 
     def _of_machine(self) -> tuple[str, float]:
-        """From the service of the machine, or of the platform that an application runs on."""
+        """A token from the service of the machine or of the application's platform."""
         endpoint, secret = os.environ.get("IDENTITY_ENDPOINT", ""), os.environ.get("IDENTITY_HEADER", "")
         headers, version = {"Metadata": "true"}, "2018-02-01"
         if endpoint and secret:

@@ -1,5 +1,5 @@
-"""The settings for credentials of Azure: their meaning together with the environment, which cloud it is, and which
-method of authentication applies: the first one with complete settings, or the missing settings of each."""
+"""The settings for credentials of Azure: their combination with the environment, the cloud, and the method of
+authentication: the first one with complete settings, or the missing settings of each method."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Cloud:
     management: str
     storage: str
     audience: str = ""
-    """of the management, where that is not its address"""
+    """the audience for the management API, if it is not its address"""
 
 
 _PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")
@@ -103,7 +103,7 @@ CLOUDS = {
 
 
 def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
-    """The cloud that is named, or that a host describes. Raises ServiceError."""
+    """The named cloud, or the one that a metadata host describes. Raises ServiceError."""
     if not metadata_host:
         if environment not in CLOUDS:
             raise ServiceError(f"unknown environment identifier: {environment}")
@@ -125,7 +125,7 @@ def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
 
 
 def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
-    """The name of the way, "" when there is none; then why not."""
+    """The name of the method; "" if there is none, with the reasons."""
     reasons: list[Reason] = []
     for name, title, missing in _METHODS:
         result = missing(account)
@@ -137,7 +137,7 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
 
 
 def both(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """A setting that may be in a file, too. Raises ServiceError."""
+    """A setting that may also be in a file. Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:

@@ -1,4 +1,4 @@
-"""Objects in a bucket whose service speaks much as S3 does: the common part of OSS and COS."""
+"""Objects in a bucket of a service with an API similar to S3: the common part of OSS and COS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]
-"""The headers that a request is sent with: of a method, a key ("" for the bucket), its query and headers."""
+"""Returns the headers of a request from its method, key ("" for the bucket), query and headers."""
 
 
 class BucketError(ServiceError):
@@ -25,8 +25,8 @@ class BucketError(ServiceError):
 
 @frozen(repr=False)
 class BucketClient:
-    """A bucket at an address without a slash at its end. `problem` words an error: of a method, an address, an answer,
-    its code and its message."""
+    """A bucket at an address without a slash at its end. `problem` makes the text of an error from a method, an
+    address, an answer, its code and its message."""
 
     url: str
     http: Http
@@ -57,7 +57,7 @@ class BucketClient:
         return answer
 
     def head(self, key: str) -> HttpResponse | None:
-        """An object without its content; None when there is none."""
+        """An object without its content; None if there is none."""
         return self._if_any("HEAD", key)
 
     def get(self, key: str) -> HttpResponse | None:
@@ -92,7 +92,7 @@ class BucketClient:
 
 
 def _parsed(data: bytes) -> Any:
-    """XML without the names of spaces. Raises ServiceError."""
+    """Parsed XML without namespaces. Raises ServiceError."""
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as bad:
@@ -114,8 +114,8 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. For
-    existing objects the tags are compared only just before; that there is none is checked by the services themselves
+    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. Tags
+    of existing objects are compared just before the request; the services themselves check that there is no object
     (`headers` request it)."""
     if before:
         now = bucket.head(key)

@@ -1,10 +1,10 @@
 """The user's settings of the command line tool for the sources of providers and modules.
 
-The file is `$TF_CLI_CONFIG_FILE`, else `~/.tofurc` or `~/.terraformrc`, else `opentofu/tofurc` below
+The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
 `$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
 credentials of hosts, retries and timeouts of requests to registries; and the block `policies`, whose lists `plans`,
-`fleets` and `stacks` name policies for all of these (OpenTofu ignores it). Everything else in these files is ignored.
-"""
+`fleets` and `stacks` name policies for all plans, fleets and stacks (OpenTofu ignores it). Everything else in these
+files is ignored."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class InstallMethod:
 @frozen
 class CliConfig:
     """`overrides`: directories (or files) of providers in development by address; `methods` and the filesystem
-    `mirrors` among them: None when the file has no settings for installation; `cache`: where downloaded packages are
-    shared, "" for nowhere; `may_break_lock`: whether a package from there may be used without a recorded checksum;
-    `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for other
-    credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages; `policies`
-    and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and `stack_policies`
-    those for deployments of stacks; `oci`: credentials for OCI registries."""
+    `mirrors` among them: None if the file has no settings for installation; `cache`: the directory for shared
+    downloaded packages, "" for none; `may_break_lock`: whether a package from the cache may be used without a recorded
+    checksum; `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for
+    other credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages;
+    `policies` and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and
+    `stack_policies` those for deployments of stacks; `oci`: credentials for OCI registries."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[InstallMethod, ...] | None = None
@@ -76,7 +76,7 @@ class CliConfig:
     timeout: float = 10.0
     download_retries: int = 2
     signature_keys: tuple[str, ...] = ()
-    """files and directories with public keys; plans that are applied need signatures by them"""
+    """files and directories with public keys that must have signed plans before they are applied"""
     signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class CliConfig:
 
 
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
-    """The settings that hold in an environment. Raises Failure when a file cannot be read."""
+    """The settings for an environment. Raises Failure if a file cannot be read."""
     config = CliConfig()
     for file in setting_files(environ):
         try:
@@ -107,11 +107,11 @@ def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
 
 
 def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
-    """A warning when the shared cache of plugins cannot be opened: most likely it is not where it was meant to be."""
+    """A warning if the shared cache of plugins cannot be opened, which usually means a wrong path."""
     try:
         folder = load_cli_config(environ).cache
     except Failure:
-        return []  # reported where providers are looked for
+        return []  # reported when providers are searched
     try:
         if folder:
             os.scandir(folder).close()
@@ -125,7 +125,7 @@ def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfi
     cache = environ.get("TF_PLUGIN_CACHE_DIR")
     tokens = dict(config.tokens)
     for name, value in environ.items():
-        if name.startswith("TF_TOKEN_"):  # a dash of the host is written as two underscores there, a dot as one
+        if name.startswith("TF_TOKEN_"):  # two underscores stand for a dash of the host, one for a dot
             tokens[name[9:].replace("__", "-").replace("_", ".").lower()] = value
     return evolve(
         config,
@@ -207,7 +207,7 @@ def _with_signatures(config: CliConfig, given: dict[str, Any], base: Path, envir
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
-    """Paths, seen from the directory of the file; builtin:NAME stays as it is."""
+    """Paths, relative to the directory of the file; builtin:NAME stays unchanged."""
     words = [_expand(word, environ) for word in _patterns({name: value}, name)]
     if "" in words:
         raise SettingsError(f"{name} holds an empty path")
@@ -215,7 +215,7 @@ def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> lis
 
 
 def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
-    """The blocks with one label that an item is (in JSON, it is an object with the labels as keys)."""
+    """The blocks with one label in an item (in JSON, an object with the labels as keys)."""
     body = _block(value, name[0])
     return [(name[1], body)] if len(name) > 1 else [(key[0], _block(inner, name[0])) for key, inner in body]
 
@@ -268,7 +268,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
                 given.get("trust_all_hashes") is True,
             )
         )
-    # with nothing but overrides in it, the block replaces the usual ways all the same
+    # even a block with only overrides replaces the default methods
     return evolve(config, overrides=overrides, methods=tuple(items))
 
 

@@ -34,8 +34,8 @@ class Cluster:
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
     def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
-        """The answer to a request; a query of None is one without a value. Raises ServiceError when there is none, or
-        for a status that is neither success nor 404 nor 409."""
+        """The answer to a request; a query parameter of None has no value. Raises ServiceError if there is none, or for
+        a status that is neither success nor 404 nor 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
         url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
         retries = Retries(0) if once else None
@@ -47,7 +47,7 @@ class Cluster:
         return answer
 
     def key(self, name: str) -> dict[str, Any] | None:
-        """The entry of a key according to the leader of the cluster; None when there is none."""
+        """The entry of a key according to the leader of the cluster; None if there is none."""
         answer = self.ask("GET", f"kv/{name}", consistent=None)
         if answer.status == 404:
             return None
@@ -57,7 +57,7 @@ class Cluster:
         return result[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """Run all of these steps or none: their results, and the problem, "" for none."""
+        """Run all of these steps or none; returns their results and the problem ("" for none)."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
         document = answer.json()
         if answer.status == 409:
@@ -82,19 +82,19 @@ class ConsulSession:
         while not self._end.wait(pause):
             try:
                 if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
-                    return  # it is over; the next user of the lock finds out
+                    return  # the session has ended; the next user of the lock will notice
                 pause = _RENEWAL
             except ServiceError:
                 pause = 1.0
 
     def end(self) -> None:
         self._end.set()
-        with suppress(ServiceError):  # it ends by itself
+        with suppress(ServiceError):  # the session expires by itself
             self._cluster.ask("PUT", f"session/destroy/{self.id}", once=True)
 
 
 def version_of(kept: Mapping[str, Any] | None) -> str:
-    """The index of a key's last change, "" for a key that is not there."""
+    """The index of a key's last change, "" for a missing key."""
     return str(kept.get("ModifyIndex") or "") if kept is not None else ""
 
 

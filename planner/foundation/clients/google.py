@@ -25,14 +25,14 @@ KINDS = frozenset(
         "gdch_service_account",
     )
 )
-"""of credentials that files can hold"""
+"""kinds of credentials in files"""
 _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
 
 
 @frozen(repr=False)
 class GoogleAccount:
-    """The settings for credentials. `credentials`: JSON, or a file with it; `impersonate`: the account to act as, over
-    `delegates`."""
+    """The settings for credentials. `credentials`: JSON, or a file with it; `impersonate`: the account to impersonate,
+    through `delegates`."""
 
     access_token: str = ""
     credentials: str = ""
@@ -41,7 +41,7 @@ class GoogleAccount:
 
 
 class GoogleTokens(Tokens):
-    """Tokens for some scopes, new ones before they expire. Raises ServiceError."""
+    """Tokens for some scopes, renewed before they expire. Raises ServiceError."""
 
     def __init__(self, account: GoogleAccount, scopes: Sequence[str], http: Http) -> None:
         self._account, self._scopes, self._http = account, tuple(scopes), http
@@ -81,7 +81,7 @@ class GoogleTokens(Tokens):
         return self._of_machine()
 
     def _with(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-        """A token for credentials as files hold them."""
+        """A token for credentials in the form of files."""
         kind = known.get("type")
         if kind == "service_account":
             grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -125,7 +125,7 @@ def _token_in(answer: Any) -> tuple[str, float]:
 
 
 def check(account: GoogleAccount) -> None:
-    """Whether credentials that are given are some. Raises ServiceError."""
+    """Check that configured credentials are valid. Raises ServiceError."""
     if account.credentials and not account.access_token:
         parsed(contents_of(account.credentials))
 

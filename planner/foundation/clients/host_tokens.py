@@ -28,7 +28,7 @@ class HostTokens:
         self._helped: dict[str, str] = {}
 
     def token(self, host: str) -> str:
-        """The token for a host, "" when there is none. Raises ServiceError."""
+        """The token for a host, "" if there is none. Raises ServiceError."""
         return self.config.tokens.get(host) or self._from_helper(host)
 
     @property
@@ -53,7 +53,7 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Keep a token with the helper, or in the file. Raises ServiceError."""
+        """Store a token with the helper, or in the file. Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return
@@ -145,4 +145,4 @@ class HostTokens:
                     and os.access(candidate, os.X_OK)
                 ):
                     return str(candidate)
-        return ""  # as if it were not configured
+        return ""  # treated as not configured

@@ -30,11 +30,11 @@ from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
-# Answers of HTTP servers that come in time as a whole, not only each part of them.
+# Answers of HTTP servers with a time limit for the whole answer, not only for each part.
 
 
 SLOWEST = 4096
-"""bytes that have to come each second, once the timeout has passed"""
+"""bytes that must arrive each second, once the timeout has passed"""
 
 
 class BoundedResponse(http.client.HTTPResponse):
@@ -75,7 +75,7 @@ class _Bounded(io.RawIOBase):
 
 
 _PIECE = 1 << 16
-"""bytes that are sent at once"""
+"""bytes that are sent in one piece"""
 LARGEST_ANSWER = 1 << 30
 """bytes"""
 LONGEST_SLOWDOWN = 10.0
@@ -89,7 +89,7 @@ _CERTIFICATES = (
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-"""where systems keep them that the ssl module may not know of"""
+"""paths of system certificates that the ssl module may not know"""
 
 
 @frozen
@@ -116,9 +116,9 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """The identification of a server, and ours: `authorities` (PEM, or a file of them) besides or instead of the
-    system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the server has to prove who it is;
-    `server_name`: under which name, by default that of its address."""
+    """The identification of a server, and ours: `authorities` (PEM, or a file) in addition to or instead of the
+    system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the server is checked;
+    `server_name`: its expected name, by default that of its address."""
 
     authorities: str = ""
     certificate: str = ""
@@ -130,9 +130,8 @@ class Tls:
 @frozen
 class Retries:
     """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
-    `longest`. `statuses`: HTTP statuses that may pass. Refused connections, and names that do not exist, count with
-    `refused`. With `adaptive`, a service that throttles gets all further requests more slowly, until it accepts them
-    again."""
+    `longest`. `statuses`: HTTP statuses that cause a retry. `refused`: whether refused connections and unknown host
+    names do, too. With `adaptive`, requests to a service that throttles are slowed down until it accepts them again."""
 
     most: int = 3
     first: float = 0.5
@@ -144,14 +143,14 @@ class Retries:
 
 NONE = Retries(0)
 Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
-"""The headers that a request is sent with, worked out for each attempt: method, URL, headers, body."""
+"""Returns the headers of a request, for each attempt: from its method, URL, headers, body."""
 
 
 @define
 class Http:
-    """An HTTP client. `timeout` in seconds holds for connecting and for the response, which may take longer when it is
-    large (planner.foundation.clients.http). May be used by several threads. `proxies`: the values of HTTPS_PROXY,
-    HTTP_PROXY and NO_PROXY, by default from the environment."""
+    """An HTTP client. `timeout` in seconds applies to connecting and to the response, which may take longer if it is
+    large. May be used by several threads. `proxies`: the values of HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by default
+    from the environment."""
 
     timeout: float = 30.0
     retries: Retries = Retries()
@@ -185,7 +184,9 @@ class Http:
             if self._slower:
                 self.pause(self._slower)
             try:
-                with span(f"request {method}", url=display_url(url).partition("?")[0]):  # which may have a signature
+                with span(
+                    f"request {method}", url=display_url(url).partition("?")[0]
+                ):  # the query may contain a signature
                     answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
                     note("DEBUG", f"response {answer.status}")
             except (OSError, http.client.HTTPException, ValueError) as problem:
@@ -255,7 +256,7 @@ class Http:
                 connection.close()
                 if is_fresh:
                     raise
-                continue  # it was kept too long: a new one
+                continue  # the server closed the idle connection: use a new one
             except BaseException:
                 connection.close()
                 raise
@@ -273,7 +274,7 @@ class Http:
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
     ) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it is a new one."""
+        """A connection, and whether it is new."""
         with self._lock:
             kept = self._idle.get(key)
             if kept:
@@ -342,7 +343,7 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
 
 
 class _Final(BoundedResponse):
-    """A response that skips a limited number of interim responses before it."""
+    """A response, after a limited number of skipped interim responses."""
 
     _most = 20
 
@@ -379,7 +380,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         else:
             trust_the_system(context)
         if tls.certificate:
-            with tempfile.TemporaryDirectory(prefix="planner-") as folder:  # the module takes files only
+            with tempfile.TemporaryDirectory(prefix="planner-") as folder:  # the ssl module only accepts files
                 context.load_cert_chain(_as_file(folder, "c", tls.certificate), _as_file(folder, "k", tls.key) or None)
     except (OSError, ssl.SSLError) as problem:
         raise ServiceError(f"certificates cannot be used: {problem}") from None
@@ -390,8 +391,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def trust_the_system(context: ssl.SSLContext) -> None:
-    """Load the certificates of the system where the ssl module does not know of them, unless SSL_CERT_FILE or
-    SSL_CERT_DIR name others. Raises OSError."""
+    """Load the certificates of the system if the ssl module does not find them, unless SSL_CERT_FILE or SSL_CERT_DIR
+    name others. Raises OSError."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
         return
     for path in filter(os.path.isfile, _CERTIFICATES):
@@ -409,7 +410,7 @@ def _as_file(folder: str, name: str, text: str) -> str:
 
 
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The proxies that variables name: by scheme, and as "no" the hosts without one."""
+    """The proxies in variables: by scheme, and the hosts without a proxy as "no"."""
 
     def named(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""
@@ -418,7 +419,7 @@ def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_excepted(host: str, names: str) -> bool:
-    """Whether a host needs no proxy: this machine never does."""
+    """Whether a host needs no proxy; this machine never needs one."""
     host = host.lower().strip("[]")
     try:
         address = ip_address(host)
@@ -461,7 +462,7 @@ def _default_port(scheme: str) -> int:
 
 
 def _in_pieces(body: bytes) -> bytes | BytesIO | None:
-    """A body as it is sent: a large one piece by piece, each of which may take the time of a timeout."""
+    """A body for sending; a large one is sent piece by piece, and the timeout applies to each piece."""
     return BytesIO(body) if len(body) > _PIECE else body or None
 
 
@@ -479,12 +480,12 @@ def _asked_pause(answer: HttpResponse) -> float:
 
 
 def _is_refused(problem: Exception) -> bool:
-    """Whether nothing is there to answer: the connection is refused, or the name does not exist."""
+    """Whether there is no server: the connection is refused, or the name does not exist."""
     return is_unknown_host(problem) or isinstance(problem, ConnectionRefusedError)
 
 
 def is_unknown_host(problem: object) -> bool:
-    """Whether no host has the name; a resolver that only failed for now is another matter."""
+    """Whether the host name does not exist; temporary failures of the resolver do not count."""
     return isinstance(problem, socket.gaierror) and problem.errno != socket.EAI_AGAIN
 
 
@@ -493,7 +494,7 @@ def _is_final(problem: BaseException) -> bool:
 
 
 def user_agent(base: str = "planner") -> str:
-    """The name that services get, with what TF_APPEND_USER_AGENT adds."""
+    """The program's name for services, with the addition in TF_APPEND_USER_AGENT."""
     return " ".join((base, *os.environ.get("TF_APPEND_USER_AGENT", "").split()))
 
 
@@ -516,7 +517,7 @@ def display_url(url: str) -> str:
 
 
 def reason_of(problem: BaseException, url: str) -> str:
-    """Why there was no answer, in the words that the ecosystem's programs use."""
+    """The reason why there was no answer, in the words of the ecosystem's programs."""
     parts = urlsplit(url)
     where = parts.hostname or ""
     if isinstance(problem, ServiceError):
@@ -537,7 +538,7 @@ def reason_of(problem: BaseException, url: str) -> str:
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
 
 
-# Tokens that are kept until they are about to expire.
+# Tokens that are reused until shortly before they expire.
 
 
 EARLY = 300.0
@@ -545,7 +546,7 @@ EARLY = 300.0
 
 
 class Tokens(ABC):
-    """A token for all requests; a new one before the last expires. May be used by several threads."""
+    """A token for all requests, renewed before it expires. May be used by several threads."""
 
     def __init__(self) -> None:
         self._token, self._expires = "", 0.0

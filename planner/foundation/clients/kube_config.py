@@ -1,9 +1,8 @@
 """The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or those of a pod of the
 cluster.
 
-Files are merged, and their problems reported, like Kubernetes' own programs do: of several files with an entry of the
-same name the first counts.
-"""
+Files are merged, and their problems reported, as by Kubernetes' own programs: of entries with the same name the first
+is used."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ _NOTHING = "no configuration has been provided, try setting KUBERNETES_MASTER en
 
 @frozen(repr=False)
 class Plugin:
-    """A program that returns credentials (`exec`). `cluster`: the data about the cluster for it, if it gets any."""
+    """A program that returns credentials (`exec`). `cluster`: the data about the cluster that it receives, if any."""
 
     version: str
     command: str
@@ -39,7 +38,8 @@ class Plugin:
 
 @frozen(repr=False)
 class Access:
-    """All that is known. Certificates and keys are PEM texts or files; `token_file` is read again and again."""
+    """The address and the credentials. Certificates and keys are PEM texts or files; `token_file` is read
+    repeatedly."""
 
     host: str = ""
     authorities: str = ""
@@ -58,7 +58,7 @@ class Access:
 
 
 def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:
-    """As a pod of the cluster. Raises ServiceError."""
+    """The access of a pod of the cluster. Raises ServiceError."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise ServiceError(_NO_CLUSTER)
@@ -81,8 +81,8 @@ def from_files(
     cluster: str = "",
     plugin: Plugin | None = None,
 ) -> Access | None:
-    """The access that kubeconfig files define: for their current context, or this one, with another user or cluster of
-    theirs. `plugin`: the source of credentials in place of theirs. None when there is one file, and it does not exist.
+    """The access that kubeconfig files define: for their current context or the given one, possibly with another user
+    or cluster. `plugin`: replaces their source of credentials. None if there is only one file and it does not exist.
     Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
@@ -146,7 +146,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _beside(body: dict[str, Any], folder: str) -> dict[str, Any]:
-    """With the paths that it names as seen from its file's directory."""
+    """The entry, with its paths relative to the file's directory."""
     result = dict(body)
     for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
         if _text(body, name):

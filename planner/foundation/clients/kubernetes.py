@@ -25,8 +25,7 @@ _TOKEN_AGE = 60.0
 
 
 class KubernetesApi:
-    """A client for a server. May be used by several threads. Raises ServiceError for settings that do not fit
-    together."""
+    """A client for a server. May be used by several threads. Raises ServiceError for contradicting settings."""
 
     def __init__(self, access: Access) -> None:
         if access.insecure and access.authorities:
@@ -51,7 +50,7 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """The answer to a request. Raises ServiceError when there is none, or a status below 200 or above 299 other
+        """The answer to a request. Raises ServiceError if there is none, or a status below 200 or above 299 other
         than 404 and 409; its code is the reason that the server gives."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
@@ -175,5 +174,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The access with the user's own settings in place of those from files."""
+    """The access, with the user's own settings instead of those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

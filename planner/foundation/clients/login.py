@@ -1,4 +1,4 @@
-"""`login` and `logout`: the token for a host, obtained from the host and kept for all commands."""
+"""`login` and `logout`: the token for a host, obtained from the host and stored for all commands."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _listening(ports: tuple[int, int], state: str) -> _Callback:
 
 
 def as_object(document: Any) -> Mapping[str, Any] | None:
-    """The object that a service is described by: of JSON, or of the user's settings; None when it is not one."""
+    """The object that describes a service, in JSON or in the user's settings; None if it is not an object."""
     if isinstance(document, list) and all(isinstance(item, tuple) and len(item) == 2 for item in document):
         return {key[0]: value for key, value in document}
     return document if isinstance(document, dict) else None
@@ -181,7 +181,7 @@ _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 
 
 class Ask(Protocol):
-    """Prompts the user. Raises Failure when that is not possible."""
+    """Prompts the user. Raises Failure if that is not possible."""
 
     def __call__(self, question: str, remark: str, hidden: bool = False) -> str: ...
 
@@ -190,7 +190,7 @@ Say = Callable[[str], None]
 
 
 def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
-    """Get a token for a host and keep it with the credentials helper or in the user's file."""
+    """Get a token for a host and store it with the credentials helper or in the user's file."""
     problems: list[Diagnostic] = []
     try:
         host = _host(name)
@@ -220,7 +220,7 @@ def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
 
 
 def logout(name: str, say: Say) -> list[Diagnostic]:
-    """Remove the token of a host from where `login` keeps it. The host knows nothing of that."""
+    """Remove the stored token of a host. The host is not notified."""
     try:
         host = _host(name)
         where = host.tokens.where(host.name)
@@ -252,7 +252,7 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """The host's login service; None when it has none, with a warning when it has one that cannot be used."""
+    """The host's login service; None if it has none, with a warning if it has an unusable one."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"
@@ -345,7 +345,7 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
 
 
 def _show(what: str, url: str, say: Say) -> None:
-    """Open a page in a browser, where there is one on a screen."""
+    """Open a page in a browser, if there is a graphical one."""
     has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if has_screen and _browser_shows(url):
         say(f"A browser shows {what}. If it does not, open the following URL to proceed:\n    {url}\n")

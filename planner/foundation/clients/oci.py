@@ -1,7 +1,7 @@
 """Settings for OCI registries: addresses of repositories, and credentials for them.
 
 Credentials come from the user's settings, from files that Docker, Podman and others write, and from Docker's credential
-helpers. The most specific one wins; of equal ones, the first."""
+helpers. The most specific credentials are used; of equally specific ones, the first."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GROUPS = (("username", "password"), ("access_token", "refresh_token"), ("docker
 
 @frozen
 class OciLogin:
-    """Credentials for a repository; empty strings where there are none."""
+    """Credentials for a repository; missing ones are empty strings."""
 
     user: str = ""
     password: str = field(default="", repr=False)
@@ -40,8 +40,8 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block; `helper`: the name of
-    the credential helper for all others; `files`: Docker-style files (None: those of the usual places)."""
+    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block; `helper`: the name of the
+    credential helper for all others; `files`: Docker-style files (None: those in the default places)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""
@@ -57,8 +57,8 @@ def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
 
 
 def check_template(template: str, include: tuple[str, ...] | None = None) -> None:
-    """Raises SettingsError where the template of a mirror makes no address, or the same one for several of the included
-    providers (None: for a few that were named)."""
+    """Raises SettingsError if the template of a mirror does not result in addresses, or gives several of the included
+    providers the same address (None: only a few named providers)."""
     names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
     if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
         raise SettingsError(
@@ -137,8 +137,7 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
-    """Credentials that fit, with how specific they are: 1 for all registries, 2 for one, more with each part of a
-    path."""
+    """Matching credentials, with their specificity: 1 for all registries, 2 for one, more with each part of a path."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
         return lambda: _from_helper(program, f"https://{domain}", environ)
@@ -165,7 +164,7 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
 
 
 def _specificity(label: str, domain: str, name: str) -> int:
-    """0 where a label does not fit."""
+    """The specificity of a label; 0 if it does not match."""
     wanted, _, path = label.partition("/")
     if wanted != domain:
         return 0
@@ -185,7 +184,7 @@ def _usual_files(environ: Mapping[str, str]) -> list[str]:
 
 
 def _read(path: Path, usual: bool) -> dict[str, Any]:
-    """The content of a Docker-style file; empty where one of the usual files, which others write, cannot be read."""
+    """The content of a Docker-style file; empty if a default file, which other programs write, cannot be read."""
     try:
         content = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as problem:
@@ -202,7 +201,7 @@ def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _decoded(entry: Any) -> OciLogin | None:
-    """An entry below `auths`; None where it has no credentials, as when a helper keeps them."""
+    """An entry below `auths`; None if it has no credentials, for example if a helper stores them."""
     text = entry.get("auth") if isinstance(entry, dict) else None
     try:
         user, colon, password = b64decode(text, validate=True).decode().partition(":") if text else ("", "", "")

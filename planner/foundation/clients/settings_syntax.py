@@ -19,17 +19,17 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 
 _DEEPEST = 100
-"""values in values"""
+"""how deeply values may be nested"""
 Items = list[tuple[tuple[str, ...], Any]]
 """a body: names (an attribute has one, a block its labels too) with values; the value of a block is a body"""
 
 
 class SettingsError(ValueError):
-    """The string is not valid in this syntax, or its content makes no sense."""
+    """The text is not valid in this syntax, or its content is invalid."""
 
 
 def read_settings(text: str) -> Items:
-    """The body that a text is. Raises SettingsError."""
+    """The body in a text. Raises SettingsError."""
     reader = _SettingsReader(text)
     if reader.kind == "{":  # as JSON
         items = reader.value()

@@ -34,7 +34,7 @@ class SshError(Exception):
 
 @frozen(eq=False)
 class Login:
-    """A host, its key, and what proves the user's identity to it. Empty strings are not used."""
+    """A host, its key, and the user's credentials for it. Empty strings are ignored."""
 
     host: str
     port: int
@@ -79,7 +79,7 @@ class Route:
 
 
 def in_brackets(host: str) -> str:
-    """The host as it is written in front of a port."""
+    """The host in the form that precedes a port."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -152,7 +152,7 @@ def reason(e: OSError | ValueError) -> str:
 
 
 class _Client(asyncssh.SSHClient):
-    """Answers for the user: the password is tried once, and is the answer to every question."""
+    """Answers prompts for the user: the password is tried once, and answers every prompt."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -206,7 +206,7 @@ def _connect_request(proxy: Proxy, address: str) -> bytes:
 
 
 class _Opening(asyncio.Protocol):
-    """Requests a connection from a proxy and leaves it to the protocol that is to use it."""
+    """Requests a connection from a proxy, then hands it over to its protocol."""
 
     def __init__(self, request: bytes, factory: Callable[[], Any], opened: asyncio.Future[Any]) -> None:
         self.request, self.factory, self.opened = request, factory, opened
@@ -315,7 +315,7 @@ def _identity_keys(identity: str) -> set[bytes]:
 async def run_command(
     connection: asyncssh.SSHClientConnection, command: str, output: Callable[[bytes], None], idle: float, terminal: bool
 ) -> str:
-    """Run a command with both its streams to `output`, which receives b"" when nothing came for `idle` seconds.
+    """Run a command and pass both its streams to `output`, which receives b"" after `idle` seconds without output.
     Returns how it failed, or "". Raises SshError if the connection is lost."""
     options: dict[str, Any] = {}
     if terminal:
@@ -352,7 +352,7 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """The files of the host: by SFTP, or by commands of its shell where there is no SFTP."""
+    """The files of the host: by SFTP, or by shell commands if there is no SFTP."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:
@@ -374,11 +374,11 @@ class Files:
         raise NotImplementedError
 
     async def make_directory(self, path: str) -> None:
-        """Create a directory, if it is not there."""
+        """Create a directory if it does not exist."""
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """Write a file with the mode, if it is new. `fresh`: it replaces what is there and follows no link."""
+        """Write a file with the mode, if it is new. `fresh`: it replaces an existing file and follows no link."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:
@@ -438,7 +438,7 @@ class _ShellFiles(Files):
                         await process.stdin.drain()
                     process.stdin.write_eof()
                 except OSError:
-                    pass  # the command ended without reading it all, and says why
+                    pass  # the command ended without reading everything, and reports the reason
                 text = (await output).decode("utf-8", "replace")
                 await process.wait_closed()
         if process.exit_status is None:
@@ -497,7 +497,7 @@ async def upload(files: Files, source: str | IO[bytes], destination: str) -> Non
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination
-    if destination.endswith("/"):  # as scp does it
+    if destination.endswith("/"):  # like scp
         name = f"{destination}{PurePosixPath(destination).name}"
     if not isinstance(source, str):
         await files.write(name, source, 0o644, fresh=False)

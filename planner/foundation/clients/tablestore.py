@@ -1,8 +1,6 @@
-"""Rows of a table in Alibaba Cloud's TableStore whose key is one text: written under a condition, read, removed.
-
-Requests are protobuf messages that hold a row in a format of its own ("plain buffer"), all signed.
-https://www.alibabacloud.com/help/en/tablestore/developer-reference/plainbuffer
-"""
+"""Rows, each with a single text as its key, of a table in Alibaba Cloud's TableStore: written under a condition, read,
+removed. Requests are signed protobuf messages with rows in a special format ("plain buffer").
+https://www.alibabacloud.com/help/en/tablestore/developer-reference/plainbuffer"""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ class TablestoreTable:
     http: Http
 
     def check(self) -> None:
-        """Raises ServiceError when there is no such table."""
+        """Raises ServiceError if there is no such table."""
         self._ask("DescribeTable", field(1, self.name.encode()))
 
     def put(self, row: str, columns: Mapping[str, str], expected: int = ANY) -> None:
@@ -45,7 +43,7 @@ class TablestoreTable:
         self._ask("PutRow", field(1, self.name.encode()) + field(2, data) + field(3, number(1, expected)))
 
     def get(self, row: str, column: str) -> str:
-        """A text; "" when there is none."""
+        """The text in a column; "" if there is none."""
         request = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
         request += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
         answer = dict(fields(self._ask("GetRow", request)))
@@ -148,7 +146,7 @@ def _crc(data: bytes, crc: int = 0) -> int:
 
 
 def _cell(name: str, value: str) -> tuple[bytes, int]:
-    """A cell with a text, and its sum."""
+    """A cell with a text, and its checksum."""
     title, text = name.encode(), value.encode()
     inner = bytes((_STRING,)) + struct.pack("<i", len(text)) + text
     crc = _crc(title + inner)

@@ -1,4 +1,4 @@
-"""The API of Terraform Enterprise and servers like it, as far as states need it: a host's services, organizations,
+"""The parts of the API of Terraform Enterprise and similar servers that states need: a host's services, organizations,
 workspaces, versions of states. Requests and answers are JSON:API."""
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Host:
         self._services: tuple[str, Mapping[str, Any]] | None = None
 
     def services(self) -> tuple[str, Mapping[str, Any]]:
-        """The URL that services are relative to, and services by name. Raises ServiceError."""
+        """The base URL of relative services, and the services by name. Raises ServiceError."""
         if self._services is None:
             given = self._config.hosts.get(self.name)
             url = f"https://{self.name}{DISCOVERY}"
@@ -78,7 +78,7 @@ class Host:
         return url, services
 
     def service(self, *names: str) -> str:
-        """The URL of the first of these services that there is, ending in a slash. Raises ServiceError."""
+        """The URL of the first existing one of these services, ending in a slash. Raises ServiceError."""
         base, services = self.services()
         for name in names:
             if isinstance(services.get(name), str):
@@ -90,7 +90,7 @@ class Host:
 
 
 def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
-    """The answer to a GET where redirects lead to; credentials are for one server only. Raises ServiceError."""
+    """The answer to a GET after redirects; credentials are sent to one server only. Raises ServiceError."""
     for _ in range(_MOST_REDIRECTS + 1):
         parts = urlsplit(url)
         mine = parts.netloc == known
@@ -121,7 +121,7 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """The content of the response, None when the object does not exist. `on_headers` gets the headers of the
+        """The content of the response, None if the object does not exist. `on_headers` gets the headers of the
         response. Raises ServiceError, whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
@@ -162,8 +162,7 @@ class Tfe:
         return answer.body
 
     def upload(self, url: str, data: bytes) -> None:
-        """Upload a document to a URL returned by the API: without credentials, which are in the URL. Raises
-        ServiceError."""
+        """Upload a document to a URL from the API, which itself contains the credentials. Raises ServiceError."""
         answer = self._http.ask("PUT", urljoin(self.url, url), {"Content-Type": "application/octet-stream"}, data)
         if not 200 <= answer.status < 300:
             raise problem_of(answer)

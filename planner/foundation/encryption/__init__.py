@@ -1,1 +1,2 @@
-"""Encryption of states and plans: envelopes, key providers and methods. Nothing is known here of configurations."""
+"""Encryption of states and plans: envelopes, key providers and methods. This package does not depend on
+configurations."""

@@ -1,10 +1,9 @@
-"""Envelopes: the content of encrypted files. They are OpenTofu's, to the byte:
+"""Envelopes: the content of encrypted files. They are byte for byte those of OpenTofu:
 
     {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 
-Only those of states have serial and lineage. In `meta` each key provider has, under its address or alias, the JSON
-that it needs to produce the key again.
-"""
+Only envelopes of states have serial and lineage. `meta` contains, by the address or alias of each key provider, the
+JSON that it needs to produce the key again."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The bytes are not an envelope: maybe their content was never encrypted. `reason` is empty when they are JSON."""
+    """The bytes are not an envelope: possibly their content was never encrypted. `reason` is empty if they are JSON."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -74,7 +73,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|[{},:]')
 
 
 def indented(envelope: bytes) -> bytes:
-    """An envelope as OpenTofu lays it out in a local state file: indented by two blanks, a line break at its end."""
+    """An envelope in OpenTofu's layout of local state files: indented by two blanks, with a line break at the end."""
     depth = 0
 
     def laid_out(match: re.Match[bytes]) -> bytes:
@@ -132,7 +131,7 @@ def _first_wrong(text: str) -> int:
     return len(text) // 4 * 4
 
 
-# JSON as OpenTofu writes what it read without a type: members by name, every number a float of 64 bits.
+# JSON in the form in which OpenTofu writes untyped data: members sorted by name, every number a 64-bit float.
 
 
 def members(values: Mapping[str, Any]) -> bytes:
@@ -156,7 +155,7 @@ def go_json(value: Any) -> bytes:
 
 
 def _number(value: float) -> str:
-    """The shortest digits that are this float, without an exponent unless it is very small or large."""
+    """The shortest digits for this float, without an exponent unless it is very small or large."""
     if not math.isfinite(value):
         raise ValueError("beyond all numbers")
     if value == 0:

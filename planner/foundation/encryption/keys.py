@@ -4,9 +4,8 @@ name:
     SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
-The metadata of a provider are all that it needs to produce the same key again. They are stored next to the encrypted
-data: a JSON object, whose names and order OpenTofu reads.
-"""
+The metadata of a provider contain everything that it needs to produce the same key again. They are stored with the
+encrypted data as a JSON object, whose names and order are those of OpenTofu."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ Metadata = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """A key provider has no key. The text has the reason, and is shown."""
+    """A key provider cannot provide a key. The text has the reason, and is shown."""
 
 
 def check_next(settings: Given, name: str) -> None:
-    """An argument of the next version of OpenTofu must be requested. Raises ProviderError."""
+    """An argument of the next version of OpenTofu must be enabled. Raises ProviderError."""
     if settings.get(name) and not follows_next():
         raise ProviderError(
             f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
@@ -46,7 +45,7 @@ def check_base64(settings: Given, name: str) -> bytes:
 
 
 class MetadataError(Exception):
-    """Metadata of another shape than the provider writes."""
+    """The metadata do not have the form that the provider writes."""
 
 
 class Key:
@@ -59,7 +58,7 @@ class Key:
 
     @staticmethod
     def of(data: bytes) -> Key | None:
-        """A key that is there; None for no bytes, which are none."""
+        """The key with these bytes; None without bytes."""
         return Key(len(data), lambda: data) if data else None
 
     def bytes(self) -> bytes:
@@ -71,7 +70,7 @@ class Key:
 @frozen(eq=False, repr=False)
 class Keys:
     """The keys of a key provider: one to encrypt with, and one to decrypt data that has its metadata.
-    `without_decryption`: the reason why there is none."""
+    `without_decryption`: the reason why there is no key for decryption."""
 
     encryption: Key | None
     decryption: Key | None = None
@@ -82,17 +81,17 @@ class KeyProvider(Protocol):
     """A key provider with its settings."""
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
-        """A key to encrypt with, always a new one, with the metadata to keep; with the metadata that were kept, also
-        the key to decrypt with. Raises ProviderError and MetadataError."""
+        """A new key to encrypt with, and the metadata to store; given stored metadata, also the key to decrypt with.
+        Raises ProviderError and MetadataError."""
 
 
 def provider_module(type: str) -> Any:
-    """The module of a type of key provider; None when there is no such type."""
+    """The module of a type of key provider; None if there is no such type."""
     return _module("key_providers", type)
 
 
 def method_module(type: str) -> Any:
-    """The module of a type of method; None when there is no such type."""
+    """The module of a type of method; None if there is no such type."""
     return _module("methods", type)
 
 
@@ -149,8 +148,8 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """An argument. `keys`: it takes the keys of a key provider, regardless of `type`. `nullable`: null is the same as
-    leaving it out; elsewhere it is a mistake."""
+    """An argument. `keys`: its value are the keys of a key provider, regardless of `type`. `nullable`: null means that
+    it is not set; otherwise null is an error."""
 
     type: Type = STRING
     required: bool = False
@@ -160,7 +159,7 @@ class Setting:
 
 @frozen(eq=False)
 class EncryptionArguments:
-    """The arguments by name, and those of the blocks that are allowed once."""
+    """The arguments by name, and the arguments of blocks, each of which may occur once."""
 
     arguments: Mapping[str, Setting]
     blocks: Mapping[str, Mapping[str, Setting]] = field(factory=dict)

@@ -14,7 +14,7 @@ from planner.foundation.support.disk import on_disk
 from planner.foundation.vocabulary.records import frozen
 
 SECONDS = 60.0
-"""that a program may take"""
+"""time limit of a program, in seconds"""
 
 
 @frozen
@@ -27,11 +27,12 @@ class Kind:
 
 
 class ProtocolError(Exception):
-    """The program does not speak as its kind does."""
+    """The first line of the program's output is wrong for its kind."""
 
 
 class ExitError(Exception):
-    """The program failed: in `status` how (`exit status 3`), and whether that was by its exit code."""
+    """The program failed: `status` describes it (`exit status 3`); `has_code`: whether the program exited with a
+    code."""
 
     def __init__(self, status: str, has_code: bool, stderr: str) -> None:
         super().__init__(status)
@@ -104,7 +105,7 @@ def _not_started(command: Sequence[str], problem: Exception) -> str:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)  # its own group, with what it started
+        os.killpg(process.pid, signal.SIGKILL)  # the process group, with child processes
 
 
 def _signal(number: int) -> str:
@@ -133,11 +134,11 @@ def _first_value(data: bytes) -> Any:
 
 
 def only(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
-    """Raises AnswerError for a member that is not known."""
+    """Raises AnswerError for an unknown member."""
     for name in sorted(answer.keys() - names):
         raise AnswerError(f'json: unknown field "{name}"', stderr)
 
 
 def stderr_of(text: str) -> str:
-    """The standard error of a program, as errors show it."""
+    """The standard error of a program, for error messages."""
     return f"Stderr:\n-------\n{text}"

@@ -15,12 +15,12 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class TargetError(Exception):
-    """Data cannot be encrypted or decrypted, or must not be in clear. Its text is shown."""
+    """Data cannot be encrypted or decrypted, or must not be in clear. The text is shown."""
 
 
 @frozen(eq=False, repr=False)
 class Ready:
-    """A method with its keys, and the metadata that lead back to the key to encrypt with."""
+    """A method with its keys, and the metadata from which the encryption key can be produced again."""
 
     method: Method
     metadata: Mapping[str, bytes]
@@ -34,12 +34,12 @@ class Candidate(Protocol):
         """Whether this is the method for unencrypted data."""
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
-        """The method with its keys: those that these metadata of an envelope lead to, too. Raises Failure."""
+        """The method with its keys, including those for these metadata of an envelope. Raises Failure."""
 
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """Decrypted data. `is_pending`: it would be encrypted in another way today."""
+    """Decrypted data. `is_pending`: it would now be encrypted in another way."""
 
     data: bytes
     is_pending: bool
@@ -48,8 +48,8 @@ class Decrypted:
 
 
 class Target:
-    """The encryption of one kind of data. `is_clear` returns the reason why bytes are not such data in clear ("": they
-    are). Raises Failure when the first method cannot be set up."""
+    """The encryption of one kind of data. `is_clear` returns the reason why bytes are not valid unencrypted data of
+    this kind ("": they are). Raises Failure if the first method cannot be set up."""
 
     def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
         self.name = name
@@ -66,11 +66,11 @@ class Target:
 
     @property
     def allows_clear(self) -> bool:
-        """Whether data read may be in clear."""
+        """Whether data to read may be in clear."""
         return any(candidate.is_unencrypted for candidate in self._candidates)
 
     def encrypt(self, data: bytes, head: Mapping[str, Any]) -> bytes:
-        """The envelope; the data themselves where they are to be in clear. Raises TargetError."""
+        """The envelope; the data themselves if they are stored in clear. Raises TargetError."""
         if self._first is None:
             return data
         try:
@@ -80,9 +80,9 @@ class Target:
         return write_envelope(self._first.metadata, encrypted, head)
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
-        """The content of an envelope, or the data themselves where they are in clear and may be; `is_clear` as for all
-        of the target. Raises TargetError, and Failure when a method cannot be set up with the metadata of the
-        envelope."""
+        """The content of an envelope, or the data themselves if they are in clear and this is allowed; `is_clear`
+        replaces that of the target. Raises TargetError, and Failure if a method cannot be set up with the metadata of
+        the envelope."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:
@@ -127,9 +127,8 @@ def _reason(bad: Exception) -> str:
     return str(bad)
 
 
-# Methods, which make bytes unreadable and readable again. Each type is a module of
-# planner.foundation.encryption.methods with its name: `SETTINGS`, and `build(settings)`, which gives a Method or
-# raises InvalidMethodError.
+# Methods, which encrypt and decrypt bytes. Each type is a module of planner.foundation.encryption.methods with its
+# name: `SETTINGS`, and `build(settings)`, which returns a Method or raises InvalidMethodError.
 
 
 class InvalidMethodError(Exception):
@@ -137,22 +136,22 @@ class InvalidMethodError(Exception):
 
 
 class EncryptionError(Exception):
-    """Something cannot be encrypted."""
+    """The data cannot be encrypted."""
 
 
 class DecryptionError(Exception):
-    """Something cannot be decrypted: it is damaged, or was encrypted otherwise."""
+    """The data cannot be decrypted: they are damaged, or were encrypted in another way."""
 
 
 class NoKeyError(DecryptionError):
-    """There is no key to decrypt with, and why ("" where that is not known)."""
+    """There is no key for decryption; the text has the reason ("" if unknown)."""
 
 
 class Method(Protocol):
     """A method with its keys."""
 
     def encrypt(self, data: bytes) -> bytes:
-        """Raises EncryptionError, and ProviderError where a key cannot be had."""
+        """Raises EncryptionError, and ProviderError if there is no key."""
 
     def decrypt(self, data: bytes) -> bytes:
-        """Raises DecryptionError, and ProviderError where a key cannot be had."""
+        """Raises DecryptionError, and ProviderError if there is no key."""

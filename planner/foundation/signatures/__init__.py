@@ -1,1 +1,1 @@
-"""Signatures: keys, and envelopes of what is signed."""
+"""Signatures: keys, and envelopes of signed statements."""

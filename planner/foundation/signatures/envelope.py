@@ -29,7 +29,7 @@ def encoded(payload: bytes) -> bytes:
 
 
 def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
-    """A statement signed, on one line. Raises ServiceError when the signer does not sign."""
+    """A statement signed, on one line. Raises ServiceError if the signer does not sign."""
     payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
     signature = signer.sign(encoded(payload))
     signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]
@@ -46,8 +46,7 @@ class Signed:
 
 
 def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
-    """The statements in a file, with those of the keys that signed them. What is not an envelope is left out: it proves
-    nothing."""
+    """The statements in a file, each with the keys that signed it. Lines that are not envelopes are ignored."""
     for line in data.splitlines():
         if line.strip():
             try:
@@ -66,6 +65,6 @@ def _verified(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
     if statement["_type"] != STATEMENT:
         raise ValueError("another kind of statement")
     signatures = [base64.b64decode(one["sig"], validate=True) for one in whole["signatures"][:_MOST_SIGNATURES]]
-    # key ids are hints, which nobody signed: every key is tried
+    # key ids are only unsigned hints, so every key is tried
     signers = tuple(one for one in verifiers if any(one.accepts(message, signature) for signature in signatures))
     return Signed(statement, signers)

@@ -24,7 +24,7 @@ _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
 
 @frozen(eq=False)
 class SigningKey:
-    """A key that signs. `sign` gives the signature of bytes, and raises ServiceError."""
+    """A key that signs. `sign` returns the signature of bytes, or raises ServiceError."""
 
     key_id: str
     sign: Callable[[bytes], bytes] = field(repr=False)
@@ -32,13 +32,13 @@ class SigningKey:
 
 @frozen(eq=False)
 class Verifier:
-    """A public key. `key_id`: its fingerprint, as ssh-keygen prints it; `name`: where it is from."""
+    """A public key. `key_id`: its fingerprint, as ssh-keygen prints it; `name`: its origin."""
 
     key_id: str
     name: str
     key: Any = field(repr=False)
     encoded: bytes = field(repr=False)
-    """as OpenSSH writes it"""
+    """the key in OpenSSH's form"""
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
         """Whether this key signed a message, by itself or in OpenSSH's form."""
@@ -100,8 +100,7 @@ def _hash_of(key: EllipticCurvePublicKey) -> Any:
 
 
 def load_signer(path: str) -> SigningKey:
-    """The private key in a file; of a public key in OpenSSH's form, the private key that an agent has. Raises
-    Failure."""
+    """The private key in a file; for a public key in OpenSSH's form, the private key of an agent. Raises Failure."""
     data = _content(path)
     if data.startswith(_SSH_WORDS):
         verifier = _verifier(data, path)
@@ -156,7 +155,9 @@ def _verifier(data: bytes, path: str) -> Verifier:
         if b"-----BEGIN" in data:
             return _as_verifier(load_pem_public_key(data), path)
         words = data.split()
-        at = next((i for i, word in enumerate(words) if word.startswith(_SSH_WORDS)), 0)  # behind names of a signer
+        at = next(
+            (i for i, word in enumerate(words) if word.startswith(_SSH_WORDS)), 0
+        )  # the key follows names of the signer
         return _as_verifier(load_ssh_public_key(b" ".join(words[at : at + 2])), path)
     except (ValueError, UnsupportedAlgorithm) as problem:
         raise _unusable(path, f"{problem}.") from None

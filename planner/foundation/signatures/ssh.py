@@ -20,7 +20,7 @@ _RSA_SHA2_512 = 4
 _MOST_BYTES = 1 << 20
 """of an agent's answer"""
 _SECONDS = 120.0
-"""an agent may prompt its user"""
+"""seconds for an answer, because an agent may prompt its user"""
 
 
 def text(data: bytes) -> bytes:
@@ -29,7 +29,7 @@ def text(data: bytes) -> bytes:
 
 
 class Reader:
-    """Reads the parts of a message. Raises ValueError where one is missing."""
+    """Reads the parts of a message. Raises ValueError if one is missing."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -62,8 +62,8 @@ def signed_data(message: bytes) -> bytes:
 
 
 def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
-    """A signature of a message. `key`: the public key, `sign` gives its signature of bytes, both as OpenSSH writes
-    them."""
+    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes; both in OpenSSH's
+    form."""
     parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
     return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
 
@@ -90,7 +90,7 @@ def armored(data: bytes) -> str:
 
 
 def agent_sign(key: bytes, data: bytes) -> bytes:
-    """The signature that the agent of SSH_AUTH_SOCK makes. Raises ServiceError."""
+    """The signature by the agent of SSH_AUTH_SOCK. Raises ServiceError."""
     flags = _RSA_SHA2_512 if Reader(key).text() == b"ssh-rsa" else 0
     answer = _request_of_agent(bytes([_SIGN]) + text(key) + text(data) + struct.pack(">I", flags))
     if answer[:1] != bytes([_SIGNED]):

@@ -1,10 +1,9 @@
 """Archives from other sources, unpacked so that all of their content stays in the target directory.
 
-Members are written one by one below a descriptor of that directory, opened without following links, and never over
-something that is there. A member with a name that leads elsewhere, a link that does, anything but files, directories
-and links, two members of one name, and an archive that grows out of proportion are refused. Python's own `tarfile` is
-not used: its checks can be circumvented, and its reader can be made to loop.
-"""
+Members are written one by one below a descriptor of that directory, opened without following links, and never over an
+existing file. These are refused: names and links that lead elsewhere, other kinds of members than files, directories
+and links, two members with one name, and an archive that grows out of proportion. Python's own `tarfile` is not used:
+its checks can be circumvented, and its reader can be made to loop."""
 
 from __future__ import annotations
 
@@ -29,9 +28,9 @@ MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30
 """of all members together"""
 MOST_GROWTH = 250
-"""how many bytes may come out of one byte of an archive; deflate alone reaches 1,032"""
+"""how many bytes one byte of an archive may expand to; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
-"""bytes that may come out of any archive"""
+"""bytes to which any archive may expand"""
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 18
@@ -45,7 +44,7 @@ Kind = Literal["file", "folder", "link", "same"]
 
 
 class Member(NamedTuple):
-    """`parts` of its name; `target` is that of a link, or the name of the member that a hard link is the same as."""
+    """`parts` of its name; `target` is that of a link, or the name of the member that a hard link repeats."""
 
     name: str
     parts: tuple[str, ...]
@@ -64,8 +63,8 @@ class ArchiveLimits(NamedTuple):
 
 def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: ArchiveLimits | None = None) -> None:
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
-    `links`: whether it may have links at all; `limits`: for what is small. Raises InstallError, and OSError when
-    the disk does not take it."""
+    `links`: whether it may have links at all; `limits`: for small content. Raises InstallError, and OSError if it
+    cannot be written."""
     target.mkdir(mode=0o755)
     try:
         size = allowed_bytes(archive.stat().st_size)
@@ -92,13 +91,13 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
     except (BadZipFile, LZMAError, StructError, zlib.error, EOFError, NotImplementedError, ValueError) as problem:
         raise InstallError(f"the archive is damaged or of no kind that can be unpacked ({problem})") from None
     except OSError as problem:
-        if problem.errno is None:  # how decompression reports damage
+        if problem.errno is None:  # errors of decompression have no number
             raise InstallError(f"the archive is damaged ({problem})") from None
         raise
 
 
 def allowed_bytes(size: int) -> int:
-    """How many bytes may come out of an archive of this size."""
+    """To how many bytes an archive of this size may expand."""
     return min(MOST_BYTES, max(ALWAYS_FREE, MOST_GROWTH * size))
 
 
@@ -131,7 +130,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 def stays(target: str, depth: int) -> bool:
     """Whether a link in a directory so many levels deep cannot lead out, wherever other links like that lead. So `..`
-    may only come first: behind the name of another link it would go up from where that leads."""
+    may only be at the beginning: behind the name of another link it would go up from that link's target."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]
@@ -142,7 +141,7 @@ def stays(target: str, depth: int) -> bool:
 
 
 def check_links(folder: Path) -> None:
-    """That no link below a directory leads out of it. Raises InstallError and OSError."""
+    """Check that no link below a directory leads out of it. Raises InstallError and OSError."""
     for base, folders, files in os.walk(folder):
         depth = len(Path(base).relative_to(folder).parts)
         for name in sorted((*folders, *files)):
@@ -152,7 +151,8 @@ def check_links(folder: Path) -> None:
 
 
 def _alone(member: Member, seen: set[str]) -> None:
-    """Directories may come again; nothing else may, not even in other letters: some disks know no difference."""
+    """Directories may be repeated; other names may not, not even in another case, which some disks do not
+    distinguish."""
     if member.kind == "folder":
         return
     folded = "/".join(member.parts).casefold()
@@ -253,7 +253,7 @@ class _UnpackDirectory:
             os.fchmod(file.fileno(), 0o755 if is_program else 0o644)
 
     def _same(self, member: Member, folder: int) -> None:
-        """Create the target of a hard link again: a file that is there already."""
+        """Create a hard link as a second link to an existing file."""
         parts = _parts(member.target)
         number = -1
         try:
@@ -322,7 +322,7 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads forward, at most `left` bytes and some for headers."""
+    """Reads sequentially, at most `left` bytes plus those of headers."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE
@@ -347,8 +347,8 @@ class _Stream:
 
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:
-    """The members of a tar archive; who takes one reads its content (`size` bytes, and up to a multiple of 512) before
-    the next. Raises InstallError and ValueError."""
+    """The members of a tar archive; the caller reads the content of each (`size` bytes, rounded up to a multiple of
+    512) before the next. Raises InstallError and ValueError."""
     more: dict[str, str] = {}
     while header := stream.read(512):
         if len(header) < 512:
@@ -364,7 +364,7 @@ def _tar_members(stream: _Stream) -> Iterator[Member]:
             data = b"".join(stream.blocks(_padded(size)))[:size]
             if flag == b"x":
                 more |= _extended(data)
-            elif flag != b"g":  # what holds for all members is at most a comment
+            elif flag != b"g":  # a global header is only a comment
                 more["path" if flag == b"L" else "linkpath"] = _text(data)
             continue
         yield _tar_member(header, flag, size, more)

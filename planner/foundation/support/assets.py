@@ -36,14 +36,14 @@ def documents_folder() -> str:
 
 
 def cache_folder() -> str | None:
-    """Our directory in the user's cache (`$XDG_CACHE_HOME`, else `~/.cache`), created if missing; None when it cannot
-    be written, or when it or the cache is not the user's alone: others could put there what is run later. Never
-    raises."""
+    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing; None if it
+    cannot be written, or if other users can write to it or to the cache: they could store code there that is run later.
+    Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> str | None:
-    """The directory for files to keep (`$XDG_STATE_HOME`, else `~/.local/state`)."""
+    """The directory for permanent files (`$XDG_STATE_HOME`, otherwise `~/.local/state`)."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
 
 
@@ -58,7 +58,7 @@ def rules_path() -> Path:
 
 
 def cache_dir() -> Path | None:
-    """Our directory in the user's cache, like `cache_folder`."""
+    """planner's directory in the user's cache, like `cache_folder`."""
     folder = cache_folder()
     return None if folder is None else _path(folder)
 
@@ -70,7 +70,7 @@ def _path(path: str) -> Path:
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Whether a file or directory belongs to the user and only he may write to it."""
+    """Whether a file or directory belongs to the user, and only the user may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
@@ -92,12 +92,12 @@ def _own_directory(variable: str, usual: str) -> str | None:
 
 
 def _may_hold(status: os.stat_result) -> bool:
-    """Whether the user's files in a directory are safe from others: the directory is the user's, or the system's; where
-    all may write, as in /tmp, files cannot be removed by other users."""
+    """Whether the user's files in a directory are safe from others: the directory belongs to the user or the system,
+    and if everyone may write to it, as to /tmp, other users cannot remove files."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 
-# Paths of the user's settings of the command line tool: to find out whether there are any, without reading them.
+# Paths of the user's settings of the command line tool: for checking whether they exist, without reading them.
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -110,7 +110,7 @@ def _home(environ: Mapping[str, str]) -> str:
 
 
 def setting_files(environ: Mapping[str, str]) -> list[Path]:
-    """The files that are there, in the order in which they are read."""
+    """The existing files, in the order in which they are read."""
     return [_path(name) for name in _setting_files(environ)]
 
 

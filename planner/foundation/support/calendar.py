@@ -33,7 +33,7 @@ def month_days(year: int, month: int) -> int:
 
 
 def seconds_of(match: re.Match[str], most_hours: int = 23, most_minutes: int = 59) -> tuple[int, int] | None:
-    """The whole seconds since 1970 of an RFC 3339 timestamp, and its offset from UTC in seconds; None where there is no
+    """The whole seconds since 1970 of an RFC 3339 timestamp, and its offset from UTC in seconds; None if there is no
     such date, time or offset. The groups of the match: year to second, the fraction, and the sign, hours and minutes of
     the offset, whose maxima are given."""
     year, month, day, hour, minute, second = map(int, match.groups()[:6])

@@ -1,5 +1,5 @@
-"""Digests as hashlib makes them, from the interpreter's own code where it has it: to start OpenSSL takes longer than
-all the digests of a small configuration."""
+"""Digests like those of hashlib, computed by the interpreter's own code if available: starting OpenSSL takes longer
+than all the digests of a small configuration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
         from hashlib import blake2b as blake2b
 
 _SMALL = 1 << 18
-"""bytes; for more, OpenSSL is worth its start"""
+"""bytes above which OpenSSL is faster in spite of its start"""
 
 
 def sha256_of(data: bytes) -> str:
@@ -46,8 +46,7 @@ def _sha256() -> Any:
 
 
 def random_uuid() -> str:
-    """A UUID of version 4 (RFC 9562). The module of the standard library finds out first which kind of machine it is
-    on."""
+    """A UUID of version 4 (RFC 9562). The module of the standard library would first examine the machine."""
     number = int.from_bytes(os.urandom(16), "big") & ~(0xF000_C000_0000_0000_0000) | 0x4000_8000_0000_0000_0000
     digits = f"{number:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -1,5 +1,5 @@
-"""Reading and replacing of whole files; replaced ones are flushed to disk before they are reported as written: states,
-backups, plans."""
+"""Reads and replaces complete files; replaced files (states, backups, plans) are flushed to disk before they are
+reported as written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLOCK = 1 << 20
 MOST_BYTES = 2 << 30
 """that are read of a file"""
 MOST_STREAMED = 64 << 20
-"""that are read of what has no size"""
+"""bytes that are read from files without a size"""
 
 
 class Entry(Protocol):
@@ -47,16 +47,16 @@ class TreeEntry:
 
 
 class UnrecordedError(OSError):
-    """A tree does not know what was in a file, nor whether it was another."""
+    """A tree knows neither the former content of a file nor whether it was different."""
 
 
 class ChangedError(UnrecordedError):
-    """A tree knows that a file was another, but not what was in it."""
+    """A tree knows that the former content of a file was different, but not the content."""
 
 
 class Tree(Protocol):
-    """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
-    spelling; they may lead through links."""
+    """The files below a directory at another time. Names are relative to the directory, in the shortest spelling; they
+    may contain links."""
 
     @property
     def root(self) -> str:
@@ -84,12 +84,12 @@ def working_in(directory: str) -> Iterator[None]:
 
 
 def working_directory() -> str:
-    """The absolute directory that relative paths of configurations start from."""
+    """The absolute directory at which relative paths of configurations start."""
     return _DIRECTORY.get() or os.getcwd()
 
 
 def on_disk(path: str | os.PathLike[str]) -> str:
-    """The path by which the operating system finds a file: relative ones are of the working directory."""
+    """The path of a file for the operating system: relative ones start at the working directory."""
     return os.path.join(_DIRECTORY.get(), path)
 
 
@@ -99,7 +99,7 @@ def absolute_path(path: str) -> str:
 
 
 def repository_of(directory: str) -> str:
-    """The directory with `.git` that a directory is in, "" for none: an absolute path without links."""
+    """The directory with `.git` that contains a directory, as an absolute path without links; "" if there is none."""
     here = os.path.realpath(directory)
     while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
@@ -115,7 +115,7 @@ _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 @contextmanager
 def view(tree: Tree | None) -> Iterator[None]:
     """Inside, configurations and their functions read the files below the root of the tree from the tree, under the
-    same paths, and all others from the disk; None: all from the disk. The innermost view counts."""
+    same paths, and all others from the disk; None: all from the disk. The innermost view applies."""
     token = _TREE.set(tree)
     try:
         yield
@@ -128,7 +128,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """Inside, files are only read for digests: of one that was another any other content will do."""
+    """Inside, files are only read for digests: for a file whose former content is unknown, any different content
+    suffices."""
     token = _HASHED.set(True)
     try:
         yield
@@ -137,7 +138,7 @@ def hashing() -> Iterator[None]:
 
 
 def is_hashed() -> bool:
-    """Whether a file is read for its digest."""
+    """Whether files are only read for digests."""
     return _HASHED.get()
 
 
@@ -154,7 +155,7 @@ def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
 
 
 def _entry_in(tree: Tree, name: str) -> Entry | None:
-    """The entry of a name in a tree; None where it does not exist."""
+    """The entry of a name in a tree; None if it does not exist."""
     if name == ".":
         return TreeEntry(".", True)
     parent, _, last = name.rpartition("/")
@@ -171,17 +172,15 @@ def replace_file(
     ready: Callable[[int], bool] | None = None,
     durable: bool = True,
 ) -> None:
-    """Replace a file with these bytes atomically: whatever happens meanwhile, the file is the old or the new one.
-
-    A file that exists keeps its permissions, a new one gets `mode` without the bits of the umask; a file that is not
-    regular, such as a device, is just written to. `ready` is called with the descriptor of the new file just before
-    that takes the place; with True the descriptor stays open. `durable`: the bytes are on the disk when this returns.
-    Raises OSError; the file is the old one then, except when its directory could not be flushed at the end.
-    """
+    """Replace a file with these bytes atomically: the file is always either the old or the new one. An existing file
+    keeps its permissions, a new one gets `mode` without the bits of the umask; other files than regular ones, such as
+    devices, are just written to. `ready` is called with the descriptor of the new file just before that takes the
+    place; with True the descriptor stays open. `durable`: the bytes are on the disk when this returns. Raises OSError;
+    the file is the old one then, except when its directory could not be flushed at the end."""
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:
-        problem.filename = problem.filename or path  # which the system does not know of a descriptor
+        problem.filename = problem.filename or path  # errors about descriptors have no file name
         raise
 
 
@@ -219,8 +218,8 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
 
 
 def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The content of a file of which only the name is known. A pipe or a device could block or go on for ever and is
-    refused; only the null device is a file without content. Raises OSError, and ValueError for an impossible name."""
+    """The content of a file that the user has not named. A pipe or a device could block or be endless and is refused;
+    only the null device is a file without content. Raises OSError, and ValueError for an impossible name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return tree.read(name)
@@ -233,8 +232,8 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
-    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), which is waited for. Raises
-    OSError, and ValueError for an impossible name."""
+    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), whose end is awaited.
+    Raises OSError, and ValueError for an impossible name."""
     mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)
@@ -320,7 +319,7 @@ def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, however little a single call takes. Raises OSError."""
+    """Write everything, with several calls if necessary. Raises OSError."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view)
@@ -334,7 +333,7 @@ def sync_directory(path: str) -> None:
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
-        return  # one may be allowed to write in a folder, but not to list it
+        return  # a folder may be writable but not readable
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -367,12 +366,13 @@ def _runs(process: int) -> bool:
     return process != os.getpid()
 
 
-# Pausing Python's garbage collector while much is made that stays: looking for garbage would double the time.
+# Pauses Python's garbage collector while many permanent objects are made: collections would double the time.
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collections inside (reference counting goes on); afterwards as before. May be nested."""
+    """Inside, there are no collections (reference counting continues); afterwards the former setting applies. May be
+    nested."""
     if not gc.isenabled():
         yield
         return
@@ -384,7 +384,7 @@ def collector_paused() -> Iterator[None]:
 
 
 # The reads of a configuration's functions: files, names in directories, the time; and how often states were read from
-# services, which leaves no file to compare. What is read from a tree does not count.
+# services, which have no file to compare. Reads from a tree are not recorded.
 
 
 LOOKED = "planner.looked"
@@ -396,13 +396,14 @@ LISTED = "planner.listed"
 class Reads:
     """Reads of the functions of one configuration."""
 
-    __slots__ = ("files", "looked_at", "services", "time")
+    __slots__ = ("files", "lock_waits", "looked_at", "services", "time")
 
     def __init__(self) -> None:
         self.files: dict[str, None] = {}
         self.looked_at: dict[str, None] = {}
         self.time = False
         self.services = 0
+        self.lock_waits = 0
 
 
 _READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -- of the process, which has one command
@@ -443,13 +444,13 @@ def files_used() -> Iterator[FilesUsed]:
 
 
 def note_matches(paths: Iterable[str]) -> None:
-    """These files match the pattern of a function."""
+    """Record that these files match the pattern of a function."""
     if (used := _USED.get()) is not None:
         used.matched.update(paths)
 
 
 def note_file_read(path: str) -> None:
-    """A function has read the file."""
+    """Record that a function has read the file."""
     if (used := _USED.get()) is not None:
         used.read.add(path)
     if _TREE.get() is None:
@@ -462,7 +463,7 @@ def files_read() -> tuple[str, ...]:
 
 
 def note_look(path: str) -> None:
-    """A function checks whether there is such a file."""
+    """Record that a function checks whether a file exists."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None
@@ -470,7 +471,7 @@ def note_look(path: str) -> None:
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """A function lists names in a directory; `are_all`: those of our own files, too."""
+    """Record that a function lists a directory; `are_all`: including planner's own files."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None
@@ -484,7 +485,7 @@ def looked_at() -> tuple[str, ...]:
 
 
 def note_time() -> None:
-    """A function read the time of the plan."""
+    """Record that a function read the time of the plan."""
     if _TREE.get() is None:
         _READS.get().time = True
 
@@ -495,7 +496,7 @@ def has_asked_time() -> bool:
 
 
 def note_service_read() -> None:
-    """A state was read from a service."""
+    """Record that a state was read from a service."""
     _READS.get().services += 1
 
 
@@ -504,8 +505,18 @@ def service_reads() -> int:
     return _READS.get().services
 
 
+def note_lock_wait() -> None:
+    """Record that the lock of a state was held by another process."""
+    _READS.get().lock_waits += 1
+
+
+def lock_waits() -> int:
+    """How often this process has waited for the lock of a state."""
+    return _READS.get().lock_waits
+
+
 def forget_files_read() -> None:
-    """Another configuration begins."""
+    """Forget all reads before another configuration."""
     reads = _READS.get()
     reads.files.clear()
     reads.looked_at.clear()

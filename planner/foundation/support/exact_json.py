@@ -1,9 +1,8 @@
-"""JSON in and out, fast where it may be fast and exact everywhere.
+"""Reads and writes JSON exactly, and fast where possible.
 
-Numbers: a whole number within 64 bits is an int; any other number that a float carries exactly (at most 15 significant
-digits, no exponent) is a float whose shortest text is the number that was written; everything else is a Decimal, or an
-int beyond 64 bits. So the text of a number survives reading and writing, up to its spelling.
-"""
+Numbers: a whole number within 64 bits is an int; any other number that a float represents exactly (at most 15
+significant digits, no exponent) is a float whose shortest text is the original number; everything else is a Decimal, or
+an int beyond 64 bits. So the text of a number survives reading and writing, up to its spelling."""
 
 from __future__ import annotations
 
@@ -27,16 +26,16 @@ class _NoUtf8(dict[int, int]):
 
 _LARGE = 1 << 20
 _PIECE = 200
-"""levels that are written at a time: the fast writer goes 254 deep"""
+"""levels that are written at a time: the fast writer supports 254"""
 _DEEPEST = 4 * _PIECE
-"""the fast reader goes 1024 deep"""
+"""the fast reader supports 1024 levels"""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
 
 
 class JsonError(ValueError):
-    """The text is not valid JSON: the reason, and the offset (bytes) where it shows."""
+    """The text is not valid JSON: the reason, and the offset (bytes) of the error."""
 
     def __init__(self, reason: str, offset: int) -> None:
         super().__init__(f"{reason} (byte offset {offset})")
@@ -90,7 +89,8 @@ def _no_constant(name: str) -> Any:
 
 
 def has_wide_numbers(data: bytes) -> bool:
-    """Whether the text may contain a number that the fast reader would round. True too often, never too seldom."""
+    """Whether the text may contain a number that the fast reader would round. It may be true without one, but is never
+    false with one."""
     if data[:1] not in (b"{", b"[", b'"'):
         return True
     return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
@@ -98,7 +98,7 @@ def has_wide_numbers(data: bytes) -> bool:
 
 @cache
 def _wide_in_much() -> Any:
-    """The pattern of wide numbers for a searcher that is five times as fast and takes its time to begin."""
+    """The pattern of wide numbers for a searcher that is five times as fast, but slow to load."""
     import re2
 
     return re2.compile(rb"[:\[,][ \t\r\n]*-?(?:[0-9][0-9.]{15}|[0-9.]+[eE])")
@@ -113,9 +113,9 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_ke
     """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys, or sort them.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written in full, without an exponent, unless that took thousands of digits. Values nested more than 254
-    levels deep are compact inside. Raises TypeError for anything that has no JSON form, RecursionError when it is
-    nested deeper than `loads` can read."""
+    Decimals are written without an exponent, unless that needs thousands of digits. Values nested more than 254 levels
+    deep are compact inside. Raises TypeError for values without a JSON form, RecursionError for values nested more
+    deeply than `loads` can read."""
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         data = orjson.dumps(value, default=_plain, option=option)

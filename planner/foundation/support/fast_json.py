@@ -1,8 +1,7 @@
 """orjson, imported so that an interrupt cannot break it: import it from here only.
 
-Its start imports modules of the standard library without looking whether that worked. A KeyboardInterrupt in one of
-them is a null pointer there, and the end of the process.
-"""
+When it starts, it imports modules of the standard library without checking for failure. A KeyboardInterrupt during one
+of these imports becomes a null pointer and crashes the process."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ __all__ = ["orjson", "uninterrupted"]
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Delay signals that would interrupt until the block has ended."""
-    if current_thread() is not main_thread():  # no handler ever runs on another thread
+    if current_thread() is not main_thread():  # handlers only run on the main thread
         yield
         return
     arrived: list[int] = []
@@ -40,14 +39,14 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(each, handler)
     for late in arrived:
         handler = before[late]
-        if callable(handler):  # not sent again: who counts signals as they arrive has counted it
+        if callable(handler):  # called rather than sent again, because the signal has already been counted
             handler(late, None)
         else:
             signal.raise_signal(late)
 
 
 class _Orjson:
-    """The module, loaded on first use: that takes longer than to read most files."""
+    """The module, loaded on first use, because loading takes longer than reading most files."""
 
     def __getattr__(self, name: str) -> Any:
         with uninterrupted():

@@ -1,5 +1,5 @@
-"""Work in forks of this process: they see all data without a copy, and only their results come back, each in a frame of
-a pipe."""
+"""Work in forks of this process: they have all data without a copy, and return only results, each in a frame of a
+pipe."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 
 T = TypeVar("T")
 ROOMY = 1 << 20
-"""bytes that a pipe holds, if possible, so that the writer need not wait for the reader"""
+"""requested capacity of a pipe in bytes, so that the writer need not wait for the reader"""
 _SIZE = 8
 """bytes at the beginning of a frame, with the length of the rest"""
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def processors(most: int) -> int:
-    """How many processes may share work, at most so many; 1 where nothing can be shared out."""
-    if not sys.platform.startswith("linux") or threading.active_count() > 1:  # a fork has locks of threads, not threads
+    """How many processes may share work, at most `most`; 1 if work cannot be shared."""
+    if (
+        not sys.platform.startswith("linux") or threading.active_count() > 1
+    ):  # a fork copies the locks of threads, but not the threads
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), most))
 
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
-    """The results of `work(0)`, computed here, and of `work(1)`... in forks; they must be picklable. None when a fork
+    """The results of `work(0)`, computed here, and of `work(1)`... in forks; they must be picklable. None if a fork
     returned no result, for any reason. Exceptions of `work(0)` are passed on."""
     forks: list[Fork] = []
     try:
@@ -62,8 +64,8 @@ def _pickled(result: Any) -> bytes:
 
 
 class Fork(NamedTuple):
-    """A process that sends one result, never empty. `alive` is open as long as this process lives: the fork sees when
-    it ends."""
+    """A process that sends one result, never empty. `alive` is open as long as this process lives, so that the fork
+    notices its end."""
 
     process: int
     pipe: int
@@ -88,7 +90,7 @@ class Fork(NamedTuple):
             os.kill(self.process, signal.SIGKILL)
 
     def end(self) -> None:
-        """End the process, which has nothing left to do when its result has come."""
+        """End the process, which has no work left after its result has arrived."""
         self.stop()
         os.waitpid(self.process, 0)
         os.close(self.pipe)
@@ -101,7 +103,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
     def send(pipe: int, watched: int) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)
-        with suppress(OSError, AttributeError):  # where pipes do not report their end
+        with suppress(OSError, AttributeError):  # if pipes do not report their end
             fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
         send_frame(pipe, work())
@@ -114,7 +116,9 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
     Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)  # or the fork could go on with what is done here
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, _INTERRUPTS
+    )  # otherwise an interrupt could let the fork continue this function
     try:
         process = os.fork()
         if process == 0:
@@ -125,7 +129,7 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
                 signal.signal(signal.SIGINT, on_interrupt)
                 signal.signal(signal.SIGTERM, on_terminate)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-                with suppress(OSError, AttributeError):  # where pipes have one size
+                with suppress(OSError, AttributeError):  # if the capacity of pipes is fixed
                     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, ROOMY)
                 work(writing, watched)
             finally:
@@ -158,13 +162,13 @@ def take_frames(data: bytearray) -> list[bytes]:
     return frames
 
 
-# Work items that forks take one after the other. Unlike in `start_fork` an item may change the world, so none is
-# interrupted: on a stop request no fork takes another item, and each finishes the one that it has.
+# Work items that forks process one after the other. Unlike in `start_fork`, an item may change real objects, so none is
+# interrupted: after a stop request no fork takes another item, and each finishes its present one.
 
 
 _INDEX = struct.Struct("<I")
 _PATIENCE = 5.0
-"""seconds that forks have to come to an end when everything is to end at once"""
+"""seconds for forks to end if everything must end at once"""
 
 
 class StopFlag:
@@ -192,8 +196,8 @@ class Forks:
         os.close(self._tasks)
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """(index, result) as they come; nothing for work during which a fork died. When this is interrupted, the forks
-        are, too: their remaining results come first."""
+        """(index, result) in the order of arrival; no result for work during which a fork died. If this is interrupted,
+        the forks are, too, and their remaining results come first."""
         parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
         try:
             while parts:
@@ -208,7 +212,7 @@ class Forks:
             raise
         finally:
             for fork in self._forks:
-                fork.end()  # its last output has arrived, or never will
+                fork.end()  # its last output has arrived, or will never arrive
             self._forks.clear()
 
     def _read(self, parts: dict[int, bytearray], seconds: float | None) -> Iterator[tuple[int, Any]]:

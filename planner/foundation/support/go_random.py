@@ -1,4 +1,4 @@
-"""The random numbers of Go's math/rand: values that other programs generated with them can be generated again."""
+"""The random numbers of Go's math/rand: reproduces values that other programs generated with them."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Later(Sequence[T], Generic[T]):
         return self._items[index]
 
 
-# How deep regular expressions nest: compiling one takes memory by the square of that.
+# The nesting depth of regular expressions: compiling one needs memory in proportion to its square.
 
 
 MOST_NESTED = 1000
@@ -46,7 +46,7 @@ MOST_NESTED = 1000
 
 
 def is_too_deep(pattern: str) -> bool:
-    """Whether groups are nested deeper than any reasonable pattern. In doubt, a bracket counts as one."""
+    """Whether groups are nested deeper than any reasonable pattern. In doubt, a bracket counts as a group."""
     if pattern.count("(") <= MOST_NESTED:
         return False
     depth = 0

@@ -9,14 +9,14 @@ LONGEST = 64 * 1024
 
 
 class Lines:
-    """Passes on whole lines of the bytes that it receives."""
+    """Receives bytes and passes on complete lines."""
 
     def __init__(self, output: Callable[[str], None]) -> None:
         self.output = output
         self._rest = b""
 
     def receive(self, data: bytes) -> None:
-        """Report all lines that `data` ends; the rest of it waits for more."""
+        """Report all lines that are complete with `data`; the rest waits for more."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         for each in whole:
             self.output(each.decode("utf-8", "replace"))

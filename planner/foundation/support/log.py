@@ -1,5 +1,5 @@
-"""The log that TF_LOG and its like request: lines with time, level and fields, or JSON, on standard error or in the
-file of TF_LOG_PATH."""
+"""The log that TF_LOG and similar variables request: lines with time, level and fields, or JSON, on standard error or
+in the file of TF_LOG_PATH."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _BOX, _GAP, _LINE = 22, 14, 7.2
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table; of a long one the first rows and the number of the others."""
+    """A table; for a long one, the first rows and the number of the others."""
     head = "".join(f"<th style='{_CELL}'>{escape(name)}</th>" for name in columns)
     body = "".join(
         f"<tr>{''.join(f'<td style={_CELL!r}>{escape(str(value))}</td>' for value in row)}</tr>"
@@ -34,7 +34,7 @@ def proof_html(text: str) -> str:
 
 
 def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
-    """A graph as a picture, dependencies to the left; a large one as a table of its edges."""
+    """A graph as a picture with dependencies to the left, or a large graph as a table of its edges."""
     pairs = list(edges)
     if len(vertices) > MOST_VERTICES:
         return table_html(("dependent", "dependency"), pairs, f"{len(vertices)} vertices, {len(pairs)} edges")

@@ -1,4 +1,4 @@
-"""Traces for OpenTelemetry, by its SDK (the extra `otel`); settings are its own variables, OTEL_*."""
+"""Traces for OpenTelemetry, by its SDK (the extra `otel`), which has its own variables for settings, OTEL_*."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Spans:
         return {name.upper(): value for name, value in carrier.items()}
 
     def close(self) -> None:
-        """Send what was not sent yet."""
+        """Send all remaining spans."""
         self._provider.shutdown()
 
 

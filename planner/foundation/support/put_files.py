@@ -1,5 +1,5 @@
-"""Putting files where others look for them: made beside their place and renamed into it, so that nothing half-finished
-is ever seen; locks between processes."""
+"""Puts files into place for other processes: they are written next to their place and renamed, so that others never see
+incomplete files; and locks between processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLOW = 5.0
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
     """Hold a lock file that other processes of the ecosystem respect too (a POSIX record lock). `waiting` is called
-    once when it takes long. Raises InstallError."""
+    once if it takes long. Raises InstallError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")
@@ -42,13 +42,13 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
                 time.sleep(_POLL)
             except OSError as problem:
                 raise InstallError(f"{path} cannot be locked: {problem.strerror or problem}") from None
-        yield  # closing the file gives the lock back
+        yield  # closing the file releases the lock
 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
     """A directory for work in progress next to a place, removed at the end, together with those left by a killed run.
-    Only for the holder of the place's lock. Raises InstallError when it cannot be written."""
+    Only for the holder of the place's lock. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def beside(place: Path) -> Iterator[Path]:
 
 
 def remove(place: Path) -> None:
-    """Take away whatever is there: a file, a link, a directory. Raises OSError."""
+    """Remove a file, a link or a directory. Raises OSError."""
     if place.is_symlink() or place.is_file():
         place.unlink()
     elif place.exists():

@@ -1,11 +1,10 @@
 """Interrupts: the first one makes a running walk start nothing more, the second one ends the process.
 
 A handler runs on the main thread between any two of its steps, perhaps while that holds a lock. So by construction it
-takes none: it sets a flag or raises KeyboardInterrupt. It runs only when the main thread comes to it, which a signal
-that arrives just before that waits for something does not make it do. So the system itself also writes each signal
-into a pipe; a separate thread reads them there, notifies the listeners of the stop request, and nudges the main thread
-with a harmless signal until that has responded.
-"""
+takes no lock: it sets a flag or raises KeyboardInterrupt. It runs only between steps of the main thread, so a signal
+that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore the system also
+writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop request, and sends
+the main thread a harmless signal until it has responded."""
 
 from __future__ import annotations
 
@@ -31,9 +30,8 @@ _PATIENCE = 1.0
 class StopSignal:
     """A request to start nothing more.
 
-    A signal handler interrupts the main thread anywhere, also where it holds a lock, so it may take none: it sets
-    `requested` and nothing else, and another thread calls `tell`. All other code calls `request`.
-    """
+    A signal handler interrupts the main thread at any point, even while it holds a lock, so the handler must not take
+    locks: it only sets `requested`; another thread notifies the listeners. All other code calls `request`."""
 
     __slots__ = ("_heard", "_listeners", "_lock", "_told", "requested")
 
@@ -44,7 +42,7 @@ class StopSignal:
         self._told, self._heard = Event(), Event()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call this when the stop is requested; at once when it already is."""
+        """Register a listener for the stop request; it is called at once if the stop is already requested."""
         with self._lock:
             self._listeners.append(listener)
             told = self._told.is_set()
@@ -83,7 +81,7 @@ class StopSignal:
             self._heard.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long, or until the stop is requested; whether it is."""
+        """Wait so long, or until the stop is requested; returns whether it is."""
         return self.requested or self._told.wait(seconds) or self.requested
 
 
@@ -96,7 +94,7 @@ _READING = _Reading()
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """A wait of this thread that changes nothing anywhere, so a stop ends it."""
+    """A wait of this thread for a read without side effects, which a stop ends."""
     _READING.depth += 1
     try:
         yield
@@ -131,7 +129,7 @@ def current_stop() -> StopSignal:
 
 
 _at_once = False
-"""whether the first interrupt, too, ends what the main thread is doing"""
+"""whether the first interrupt already ends the present work of the main thread"""
 
 NUDGE = signal.SIGURG  # does nothing by itself, in any process
 PATIENCE = 0.02
@@ -139,7 +137,8 @@ PATIENCE = 0.02
 
 
 class _Interrupts:
-    """How many interrupts the handler was called for (several may be one call), the pipe had, and were answered."""
+    """The numbers of interrupts seen by the handler (one call may represent several), read from the pipe, and
+    answered."""
 
     def __init__(self, writing: int) -> None:
         self.called = self.received = self.answered = 0
@@ -148,7 +147,7 @@ class _Interrupts:
     def handle(self, number: int, frame: FrameType | None) -> None:
         self.called += number != NUDGE
         if frame is not None and frame.f_code is _Interrupts.dropped.__code__:
-            return  # what is raised there is dropped as well; the next nudge comes later
+            return  # an exception raised there would be dropped as well; the next signal follows later
         count = max(self.called, self.received)
         if count <= self.answered:
             return
@@ -158,7 +157,7 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def dropped(self, problem: sys.UnraisableHookArgs) -> None:
-        """Python drops what is raised in a callback of its own, as when an object goes; an interrupt comes again."""
+        """Python drops exceptions raised in its own callbacks, such as finalizers; an interrupt is raised again."""
         if problem.exc_type is KeyboardInterrupt:
             os.write(self.writing, bytes((signal.SIGINT,)))
         else:
@@ -182,14 +181,16 @@ def install() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, NUDGE):
         signal.signal(number, interrupts.handle)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
-    os.register_at_fork(after_in_child=lambda: signal.set_wakeup_fd(-1))  # its signals are not this process's
+    os.register_at_fork(
+        after_in_child=lambda: signal.set_wakeup_fd(-1)
+    )  # signals of the fork are not those of this process
     sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """While the main thread only waits, as for an answer at a prompt, the first interrupt raises KeyboardInterrupt."""
+    """While the main thread only waits, for example at a prompt, the first interrupt raises KeyboardInterrupt."""
     global _at_once
     _at_once = True
     try:
@@ -202,8 +203,8 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def only_reading() -> Iterator[None]:
-    """While this thread waits for what changes nothing anywhere, as a state that is read before anything is done, the
-    first interrupt ends that: a thread beside others goes on with a problem of what it waited for."""
+    """While this thread waits for a read without side effects, such as that of a state before any change, the first
+    interrupt ends the wait; on other threads than the main one, the read then fails."""
     with reading():
         handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
         if handler is not _Interrupts.handle or current_thread() is not main_thread():

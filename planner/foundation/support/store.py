@@ -1,20 +1,17 @@
-"""The one store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules,
-schemas of plugins, checksums. It is trusted only when this user wrote it.
-
-Some of the data is run (compiled rules), and all of it decides what a command does (parsed files, schemas), so it has
-to be as trustworthy as the program. Two things ensure that. The directory counts only if it belongs to the user and is
-not writable by others. And each entry begins with a checksum that only this user can make: its key is not in the cache
-but with the user's state (`$XDG_STATE_HOME`, else `~/.local/state`), so entries of a cache from elsewhere, such as one
-that a CI server restored, are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
+"""The store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules, schemas
+of plugins, checksums. It is trusted only if this user wrote it. Some of the data is executed (compiled rules), and all
+of it determines what a command does (parsed files, schemas), so it must be as trustworthy as the program. Two things
+ensure that. The directory is used only if it belongs to the user and is not writable by others. And each entry begins
+with a checksum that only this user can make: its key is not in the cache but with the user's state (`$XDG_STATE_HOME`,
+else `~/.local/state`), so entries of a cache from elsewhere, such as one that a CI server restored, are ignored.
+Nothing is unpickled or unmarshalled before its checksum is verified.
 
 The entries are on shelves, a directory for each kind. All shelves make the names of their entries in one way: a digest
 of the program's version, the interpreter's, the files of code that make such entries, and the data that the entry is
-made from. So nothing has to be declared out of date; entries not used any more are trimmed, oldest first. On small
-shelves that counts from the last use: rules of the product stay there, however often a user edits a file of rules.
-
-Whatever is wrong with the cache, the key or an entry, the result is the same: the entry is missing, and is made anew.
-`PLANNER_NO_CACHE=1` makes all entries missing.
-"""
+made from. So entries need no invalidation; unused entries are trimmed, oldest first. On small shelves the age counts
+from the last use: rules of the product stay there, however often a user edits rule files. Any problem with the cache,
+the key or an entry has the same result: the entry is missing, and is made again. `PLANNER_NO_CACHE=1` makes all entries
+missing."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ import gc
 import os
 import stat
 import sys
-from _operator import _compare_digest  # hmac has it from there, and brings OpenSSL
+from _operator import _compare_digest  # hmac imports it from there, but also loads OpenSSL
 from _pickle import loads
 from contextlib import suppress
 from functools import lru_cache
@@ -35,12 +32,12 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.foundation.vocabulary.span import pickled_without_texts
 
 SEAL = 32
-"""bytes of the sum that an entry begins with"""
+"""bytes of the checksum at the beginning of an entry"""
 _LENGTH = 8
 """bytes after it, with the length of its head; the checksum is that of the head"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
-"""entries; a shelf for so few is trimmed whenever something is put there, a larger one now and then"""
+"""a shelf for at most so many entries is trimmed at every store, a larger one occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,8 +51,8 @@ class Shelf:
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
     def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
-        """At most so many entries stay, and (but for the newest) so many bytes. `made_by`: the directories of the
-        package and the grammars that decide what an entry looks like: `datalog/engine`, `datalog.lark`."""
+        """At most so many entries stay, and (except for the newest) so many bytes. `made_by`: the directories of the
+        package and the grammars that determine the form of entries: `datalog/engine`, `datalog.lark`."""
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:
@@ -96,8 +93,8 @@ class Shelf:
         return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
 
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
-        """Store data, where that is possible. Readers see the old or the new entry. Only the head is under the
-        checksum: it has to contain the means to verify the rest."""
+        """Store data if possible. Readers see the old or the new entry. Only the head is under the checksum: it has to
+        contain the means to verify the rest."""
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
@@ -124,7 +121,7 @@ class Shelf:
         return StoreEntry(head, file, SEAL + _LENGTH + size)
 
     def value(self, name: str) -> Any:
-        """The object that is kept under a name, or None."""
+        """The object stored under a name, or None."""
         data = self.load(name)
         if data is None:
             return None
@@ -136,14 +133,14 @@ class Shelf:
         gc.disable()
         try:
             return loads(data)
-        except Exception:  # whatever is wrong with an entry, making it again is the answer
+        except Exception:  # after any problem the entry is made again
             return None
         finally:
             if paused:
                 gc.enable()
 
     def keep(self, name: str, value: Any) -> None:
-        """Keep an object, where that is possible."""
+        """Store an object if possible."""
         if not _is_on():
             return
         self._pickle(name, value)
@@ -153,7 +150,7 @@ class Shelf:
 
         try:
             data = pickled_without_texts(value)
-        except (RecursionError, pickle.PicklingError):  # nested deeper than the pickler goes
+        except (RecursionError, pickle.PicklingError):  # nested too deeply for pickle
             return
         self.store(name, data)
 
@@ -179,7 +176,7 @@ class Shelf:
 
 
 class StoreEntry:
-    """An entry whose head is read, and is as it was written. Its file stays open as long as this lives."""
+    """An entry whose head was read and verified. Its file stays open as long as this object exists."""
 
     __slots__ = ("_file", "_start", "head")
 
@@ -206,7 +203,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
         try:
             with os.scandir(os.path.join(PACKAGE, source)) as entries:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
-        except OSError:  # inside a zip archive: the version has to do
+        except OSError:  # inside a zip archive: the version must suffice
             continue
     return f"{RELEASE} {sys.version} {made_by} {sorted(files)}".encode()
 
@@ -219,7 +216,7 @@ def _times(status: os.stat_result) -> tuple[int, int]:
 
 
 def _open_entry(folder: str, name: str) -> int | None:
-    """A descriptor of an entry as it is, a file of the user's; None when there is none."""
+    """A descriptor of an unverified entry, which is a file of the user; None if there is none."""
     at = _open_folder(folder) if _is_on() else None
     if at is None:
         return None
@@ -258,7 +255,7 @@ def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
 
 
 def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
-    """The checksum that only this user can make, for data of this name; None where there is no key."""
+    """The checksum that only this user can make, for data of this name; None if there is no key."""
     key = _key_of(*_environment())
     if key is None:
         return None
@@ -277,7 +274,8 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
 
 
 def folder_path(folder: str) -> str | None:
-    """The path of a directory of the cache, if that is the user's and closed to others; made when it is missing."""
+    """The path of a directory of the cache, if it belongs to the user and others cannot write to it; created if
+    missing."""
     at = _open_folder(folder, make=True)
     if at is None:
         return None

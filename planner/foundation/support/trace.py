@@ -42,7 +42,7 @@ class Recorder:
             self.spans.failed(reason)
 
     def close(self) -> None:
-        """Send and write what is left."""
+        """Send and write the rest."""
         if self.spans is not None:
             self.spans.close()
 
@@ -51,7 +51,7 @@ RECORDER: Recorder | None = None
 
 
 def start(environ: Mapping[str, str]) -> str:
-    """Begin to record, when the environment requests it. Returns a remark about what cannot be done, or ""."""
+    """Begin to record if the environment requests it. Returns a remark about a problem, or ""."""
     global RECORDER
     log, spans, remark = None, None, ""
     if RECORDER is None and any(environ.get(name) for name in LOG_VARIABLES):
@@ -82,7 +82,7 @@ def span(name: str, level: str = "DEBUG", **attributes: Any) -> AbstractContextM
 
 
 def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function each of whose calls is a step."""
+    """Wraps a function, so that each call is a step."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         def step(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -110,5 +110,5 @@ def plugin_line(name: str, line: str) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The variables by which programs that are started continue a trace."""
+    """The variables by which child programs continue a trace."""
     return RECORDER.spans.environment() if RECORDER is not None and RECORDER.spans is not None else {}

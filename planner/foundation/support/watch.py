@@ -1,4 +1,4 @@
-"""Waiting for files to change, by looking at them now and then: no service of the operating system is needed."""
+"""Waits for changes of files by checking them periodically, without a service of the operating system."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stat import S_ISDIR
 from planner.foundation.support.signals import STOP
 
 SECONDS = 0.5
-"""between two looks"""
+"""seconds between two checks"""
 MOST_FILES = 10_000
-"""that are looked at"""
+"""most files that are checked"""
 
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
@@ -31,13 +31,13 @@ def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
 
 
 class Watch:
-    """Looks at files, and at all files directly in directories."""
+    """Checks files, and all files directly in directories."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Look at these, too, from now on. Files changed after `since` (nanoseconds) count as changed."""
+        """Also check these from now on. Files changed after `since` (nanoseconds) count as changed."""
         for path in paths:
             if path not in self._seen:
                 result = _look_at(path)
@@ -57,13 +57,13 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
     try:
         names = [entry.path for entry in os.scandir(path)] if os.path.isdir(path) else [path]
     except OSError:
-        return result  # it is gone, which is a change
+        return result  # a removed file is a change
     for name in names:
         try:
             status = os.stat(name)
         except OSError:
             continue
-        is_folder = S_ISDIR(status.st_mode)  # of which counts that it is there
+        is_folder = S_ISDIR(status.st_mode)  # for a folder, only its existence is compared
         result[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size, status.st_ino)
     return result
 

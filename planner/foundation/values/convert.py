@@ -2,9 +2,8 @@
 
     convert(value, type)  ->  value           raises ConversionError with the path and plain words
 
-After go-cty (package convert): unknown and null values convert by their types; marks stay where they are; what a type
-constraint leaves open (`any` inside a collection) is settled from the parts.
-"""
+After go-cty (package convert): unknown and null values convert by their types; marks stay where they are; the open
+parts of a type constraint (`any` inside a collection) are determined from the values."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ class ConversionError(ValueError):
         self.path = path
 
     def about(self, value: Value) -> str:
-        """The text for people; without the path where the value is marked: keys of a map may be what is secret."""
+        """The text for people; without the path if the value is marked, because keys of a map may be secret."""
         return self.reason if unmark_deep(value)[1] else str(self)
 
 
@@ -174,7 +173,7 @@ def number_text(value: Any) -> str:
 
 
 def _fill(given: Type, wanted: Type) -> Type:
-    """The wanted type with its open parts taken from the given type."""
+    """The wanted type, with its open parts filled in from the given type."""
     if given is DYNAMIC or not has_dynamic(wanted):
         return wanted
     if wanted is DYNAMIC:
@@ -336,7 +335,7 @@ def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
 
 
 def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value]]:
-    """The element type of items of one type, and the items, those of an unknown type now of this one."""
+    """The common element type of the items, and the items, with those of unknown type converted to it."""
     element: Type = DYNAMIC
     for item in items:
         t = type_of(item)

@@ -1,4 +1,4 @@
-"""Values as expressions of the language, laid out as the formatter would (after hclwrite's TokensForValue)."""
+"""Values as expressions of the language, in the layout of the formatter (after hclwrite's TokensForValue)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 
 
 def expression_text(value: Value) -> str:
-    """An expression that gives the value; types other than object and tuple are not kept, marks neither.
+    """An expression with this value; types other than object and tuple are lost, and so are marks.
 
     Raises ValueError for unknown values and infinities."""
     return "\n".join(_indented(_lines(value)))
@@ -94,7 +94,8 @@ def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
-    """A line that opens more brackets than it closes moves what follows to the right by two, however many it opens."""
+    """Indents lines: a line that opens more brackets than it closes indents the following lines by two, however many it
+    opens."""
     out: list[str] = []
     opened: list[int] = []
     for line in lines:
@@ -127,7 +128,7 @@ def _balance(line: str) -> int:
     return balance
 
 
-# A value in a few words, for sentences.
+# A short text of a value, for sentences.
 
 
 LONGEST = 60
@@ -139,13 +140,13 @@ HIDDEN = "(sensitive value)"
 
 
 def short_text(value: Value, hidden: bool = False) -> str:
-    """The value as JSON, shortened. What is sensitive, or `hidden`, is not shown."""
+    """The value as JSON, shortened. Sensitive or `hidden` values are not shown."""
     return _cut(whole_text(value, hidden))
 
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
-    """Two values as JSON, shortened around the part in which they differ; None is for no value there. Of texts of
-    several lines the first line that differs, with its number, of texts in JSON the first part, with its path."""
+    """Two values as JSON, shortened around the part in which they differ; None means a missing value. For texts of
+    several lines, the first line that differs, with its number; for texts in JSON, the first part, with its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
@@ -158,8 +159,8 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
 
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
-    """Of two texts in JSON the parts in which they differ, with their paths, of texts with equally many lines these
-    lines; as in `short_texts`, but all of them. None for others, and for sensitive ones."""
+    """Like `short_texts`, but with all differences: the parts of two texts in JSON that differ, with their paths, or
+    the lines of texts with equally many lines. Empty for other texts and for sensitive ones."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
     one, other = _parsed(before), _parsed(after)
@@ -188,7 +189,7 @@ def _parsed(text: str) -> Any:
 
 
 def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
-    """The first part in which two JSON values differ, with its path; None where they are not both objects or lists."""
+    """The first part in which two JSON values differ, with its path; None if they are not both objects or lists."""
     if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
         return None
     parts = list(_different_parts(before, after, ""))
@@ -232,7 +233,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Two texts, without most of what they have in common where they are long."""
+    """Two texts; long ones without most of their common parts."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
     begin = common_start(one, other)
@@ -257,7 +258,7 @@ def common_start(one: str, other: str) -> int:
 
 
 def whole_text(value: Value, hidden: bool = False) -> str:
-    """The value as JSON. What is sensitive, or `hidden`, is not shown."""
+    """The value as JSON. Sensitive or `hidden` values are not shown."""
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)
@@ -277,7 +278,7 @@ def _cut(text: str, start: int = 0) -> str:
 
 
 def literal(text: str) -> str:
-    """A value as it is written in a configuration, on one line; what is not JSON, because it is shortened or sensitive,
+    """A JSON text in the syntax of the configuration, on one line; other texts (shortened or sensitive values)
     unchanged."""
     try:
         return _one_line(loads(text.encode()))

@@ -49,10 +49,8 @@ class CodecError(ValueError):
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value of a type: where the type is dynamic, an object {"value", "type"}.
-
-    Marks must be gone. Raises CodecError for unknown and infinite values.
-    """
+    """The JSON form of a value of a type: if the type is dynamic, an object {"value", "type"}. The value must have no
+    marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:
@@ -74,9 +72,8 @@ def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
 
 
 def simple_json(value: Value) -> Any:
-    """The JSON that `jsonencode` gives: lists, sets and tuples as arrays, maps and objects as objects.
-
-    Marks must be gone. Raises CodecError for unknown and infinite values."""
+    """The JSON that `jsonencode` gives: lists, sets and tuples as arrays, maps and objects as objects. The value must
+    have no marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         return value
@@ -170,7 +167,7 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
 
 _MOST_TYPES = 4096
 _named: dict[str, Type] = {}
-"""types by their encoding: many objects of a state have equal ones"""
+"""types by their encoding, because many objects of a state have equal types"""
 
 
 def _named_type(data: Any) -> Type:
@@ -194,7 +191,7 @@ def _check_kind(data: Any, kind: type, wanted: Type) -> Any:
 
 def _object(data: dict[str, Any], wanted: ObjectType) -> Value:
     attributes = wanted.attributes
-    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # as nearly all are
+    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # as in nearly all cases
         return {name: from_json(data.get(name), t) for name, t in attributes.items()}
     names = {_text(k): k for k in data}
     for name in names:
@@ -262,7 +259,7 @@ def implied_value(data: Any) -> Value:
 
 
 def plain(value: Value) -> Any:
-    """A value as plain data, None for null. Marks go."""
+    """A value as plain data, without marks; None for null."""
     value, _ = unmark_deep(value)
     if is_null(value):
         return None

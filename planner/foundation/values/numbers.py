@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
 
 
 def normal(x: Any) -> Any:
-    """An mpfr as a language number: an int when it is whole, save for the three kinds named above."""
+    """An mpfr as a number of the language: an int if it is whole, except for the three kinds named above."""
     g = _load()
     if not g.is_integer(x) or g.is_infinite(x):
         return x
@@ -77,7 +77,7 @@ def infinity(negative: bool = False) -> Any:
 
 
 def has_inexact_numbers() -> bool:
-    """Whether this process has had any number that is not an int; without them none is infinite."""
+    """Whether this process has had any number other than an int; otherwise no number is infinite."""
     return "gmpy2" in sys.modules
 
 
@@ -87,9 +87,8 @@ def is_infinite(x: Any) -> bool:
 
 
 def parse_number(text: str) -> Any:
-    """The number that a decimal text denotes, as Go's big.ParseFloat reads it (`1e3`, `.5`, `1p4`, `Inf`).
-
-    Raises ValueError when it is not one."""
+    """The number that a decimal text denotes, according to Go's big.ParseFloat (`1e3`, `.5`, `1p4`, `Inf`). Raises
+    ValueError if it is not a number."""
     match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a number")
@@ -117,7 +116,7 @@ def from_float(x: float) -> Any:
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal: whole ones when their digits are, others when their shortest texts are. So the
+    """Whether two numbers are equal: whole ones if their digits are equal, others if their shortest texts are. So the
     float64 that a provider returns equals the decimal that it represents (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)

@@ -121,7 +121,7 @@ def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth
 
 
 def get(value: Value, path: Path) -> Value:
-    """The part at a path, with the marks of the parts around it. Raises KeyError when the path leads nowhere."""
+    """The part at a path, with the marks of the parts around it. Raises KeyError if the path leads nowhere."""
     for kind, key in path:
         marks: frozenset[Mark] = frozenset()
         if value.__class__ is Marked:

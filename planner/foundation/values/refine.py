@@ -1,4 +1,4 @@
-"""Refinements: known properties of unknown values, and values that become known because nothing else is left.
+"""Refinements: known properties of unknown values, and values that become known because only one is possible.
 
 After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has shrunk to one value is that value.
 """
@@ -36,7 +36,7 @@ def is_collection(t: Type) -> bool:
 
 
 def definitely_not_null(value: Value) -> bool:
-    """Whether a value without marks cannot turn out to be null."""
+    """Whether a value without marks is certainly not null."""
     cls = value.__class__
     if cls is Null:
         return False
@@ -71,7 +71,7 @@ def _of_length(t: Any, length: int) -> Value:
 
 
 def not_null(value: Value) -> Value:
-    """The value, which its maker knows not to be null."""
+    """The value, with the property that it is not null."""
     if value.__class__ is Marked:
         inner = not_null(value.value)
         return value if inner is value.value else Marked(inner, value.marks)
@@ -115,19 +115,18 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 
 def length_is_known(value: Set) -> bool:
-    """Whether the items of a set are as many as they seem: unknown ones may turn out equal to others."""
+    """Whether the number of items of a set is certain: unknown ones may turn out equal to others."""
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 
 PREFIX_LIMIT = 128  # bytes of a prefix that a template passes on
-_ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # cannot be changed by what follows them
+_ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # characters that no following text can change
 
 
 def safe_prefix(text: str) -> str:
     """The part of a known prefix that no following text can change (a combining mark changes the letter before it).
 
-    A line break ends the part that go-cty knows, unless the last letter is one that may change.
-    """
+    In go-cty, a line break ends the known part, unless the last letter may change."""
     if not text:
         return text
     if _may_change(text[-1]):
@@ -155,15 +154,15 @@ def _may_change(char: str) -> bool:
     return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))
 
 
-# The known parts of JSON with unknown parts, where a value comes back from a function that does not know them.
+# Restores the known parts of partly unknown JSON after a function that does not preserve them.
 
 
 _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked value; unknown strings in it get their documents (see Unknown) from the other value, which it was
-    made from. Elements of sets are indistinguishable and stay unchanged."""
+    """The unmarked value; unknown strings in it get their documents (see Unknown) from the other value, its source.
+    Elements of sets are indistinguishable and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:
         is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type

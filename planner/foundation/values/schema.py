@@ -34,8 +34,8 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """An attribute: its `type` (kept as that of its values), or its parts in `nested` (then `type` is worked out).
-    `computed` without `optional`: only the provider sets it. `write_only`: never kept in plan or state."""
+    """An attribute: its `type` (the type of its values), or its parts in `nested` (then `type` is computed). `computed`
+    without `optional`: only the provider sets it. `write_only`: never stored in plan or state."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -49,7 +49,7 @@ class AttributeSchema:
     description_kind: str = "plain"
     deprecation_message: str = ""
     decode_type: Type = field(init=False, repr=False)
-    """the type that a configuration's value is converted to: attributes may be left out where that is allowed"""
+    """the type to which a configuration's value is converted; it marks attributes that may be left out"""
 
     def __attrs_post_init__(self) -> None:
         wanted = self.type if self.nested is None else _nested_type(self.nested)
@@ -105,12 +105,12 @@ def _block_type(nested: NestedBlock) -> Type:
     if nested.nesting in ("single", "group"):
         return item
     if nested.nesting in ("list", "map") and has_dynamic(item):
-        return DYNAMIC  # a tuple or an object: its type is known only from the blocks
+        return DYNAMIC  # a tuple or an object, whose type depends on the blocks
     return collection_type(nested.nesting, item)
 
 
 def implied_type(schema: BlockSchema) -> ObjectType:
-    """The type of the object that decoding a body gives."""
+    """The type of a decoded body."""
     known: ObjectType | None = schema.cache.get("implied_type")
     if known is None:
         stripped = without_optional(decode_type(schema))
@@ -120,7 +120,7 @@ def implied_type(schema: BlockSchema) -> ObjectType:
 
 
 def empty_value(schema: BlockSchema) -> Value:
-    """The value of a body with nothing in it."""
+    """The value of an empty body."""
     result: dict[str, Value] = {name: Null(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         result.setdefault(name, empty_block(nested))
@@ -128,7 +128,7 @@ def empty_value(schema: BlockSchema) -> Value:
 
 
 def empty_block(nested: NestedBlock) -> Value:
-    """The value of a block type of which there is no block."""
+    """The value of a block type without blocks."""
     item = implied_type(nested.block)
     if nested.nesting == "single":
         return Null(item)

@@ -1,7 +1,7 @@
-"""Sets: which items are the same, and their order.
+"""Sets: equality of items, and their order.
 
 After go-cty (set_internals.go, set/ops.go): strings by code point, numbers by size, false before true, everything else
-by a text made from the value; known before unknown before null; what that leaves undecided by the CRC-32 of the text.
+by a text made from the value; known before unknown before null; items that are still equal by the CRC-32 of the text.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from planner.foundation.values.value import (
 
 
 def make_set(element: Type, items: Iterable[Value]) -> Value:
-    """The set of items, all of the element type (or null or unknown). Marks of items, at any depth, go to the set as a
-    whole: the result is then Marked."""
+    """The set of items, all of the element type (or null or unknown). Marks of items, at any depth, pass to the whole
+    set: the result is then Marked."""
     values: list[Value] = []
     marks: frozenset[Any] = frozenset()
     plain = element is STRING
@@ -159,11 +159,11 @@ def _ten_digits(x: Any) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
-# Unknown values that are left where a state is to keep the value: it cannot keep them.
+# Replaces unknown values, which a state cannot store.
 
 
 def unknown_as_null(value: Value) -> Value:
-    """The unmarked value with null in place of everything unknown."""
+    """The unmarked value, with all unknown parts replaced by null."""
     if is_wholly_known(value):
         return value
     if value.__class__ is Unknown:

@@ -1,4 +1,4 @@
-"""The types of the language (the type system that OpenTofu takes from go-cty), frozen and hashable.
+"""The types of the language (OpenTofu's type system, from go-cty), frozen and hashable.
 
 Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of a value whose type is not known).
 """
@@ -135,7 +135,7 @@ EMPTY_OBJECT = ObjectType({})
 
 @lru_cache(4096)
 def without_optional(t: Type) -> Type:
-    """The type with no attribute optional at any depth: what values of a type constraint really have."""
+    """The type without optional attributes at any depth: the type of values of a type constraint."""
     if isinstance(t, Primitive):
         return t
     if isinstance(t, ObjectType):
@@ -186,8 +186,7 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The type that `type_to_json` gave, with no optional attributes, as it is read for values. Raises ValueError for
-    anything else."""
+    """The type in the form of `type_to_json`, without optional attributes. Raises ValueError for anything else."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
@@ -206,11 +205,11 @@ def _are_names(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(name, str) for name in data)
 
 
-# Types as text: what the console's `type()` prints, and type constraints as one would write them.
+# Types as text: the output of the console's `type()`, and type constraints in the syntax of the language.
 
 
 def constraint_text(t: Type) -> str:
-    """A type in one line, as the `type` argument of a variable is written."""
+    """A type on one line, in the syntax of a variable's `type` argument."""
     if isinstance(t, Primitive):
         return "any" if t is DYNAMIC else t.name
     if isinstance(t, ObjectType):

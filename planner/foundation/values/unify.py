@@ -1,4 +1,4 @@
-"""Which types convert to which, and the one type that several can all convert to.
+"""Which types convert to which, and the common type of several types.
 
 After go-cty (convert/conversion.go, unify.go, compare_types.go). "Unsafe" conversions may fail for some values of the
 type (string to number); the language uses them everywhere except where a nested collection is unified.
@@ -26,8 +26,8 @@ from planner.foundation.values.types import (
 
 @lru_cache(4096)
 def conversion_possible(given: Type, wanted: Type, unsafe: bool = True) -> bool:
-    """Whether values of one type can convert to another. A type has no conversion to itself when it is a primitive
-    (callers compare first) but that counts as possible here."""
+    """Whether values of one type can convert to another. A primitive type has no conversion to itself (callers compare
+    first), but this counts as possible here."""
     if wanted is DYNAMIC or given == wanted:
         return True
     if given is DYNAMIC:
@@ -94,8 +94,8 @@ def _elements_to(elements: Sequence[Type], wanted: Type, unsafe: bool, strict: b
 
 
 def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type | None:
-    """The element type of a collection made from values of these types when its own is left open; None: there is none.
-    With `strict` the dynamic type is an answer only when all are dynamic."""
+    """The element type of a collection made from values of these types when its own is left open; None if there is
+    none. With `strict` the result is the dynamic type only if all types are dynamic."""
     common = unify(elements, unsafe)
     if strict and common is DYNAMIC and any(e is not DYNAMIC for e in elements):
         return None
@@ -103,7 +103,7 @@ def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type
 
 
 def unify(types: Sequence[Type], unsafe: bool = True) -> Type | None:
-    """The type that values of all the types can convert to, preferring one of them; None when there is none."""
+    """The type that values of all the types can convert to, preferring one of them; None if there is none."""
     if not types:
         return None
     first = types[0]
@@ -250,7 +250,7 @@ _RANK: dict[type, int] = {SetType: 2, TupleType: 1, ListType: 0}
 
 
 def _compare(a: Type, b: Type) -> int:
-    """Negative when a is more general than b, positive when less, 0 when neither is."""
+    """Negative when a is more general than b, positive when less, 0 if neither is."""
     if a is DYNAMIC or b is DYNAMIC:
         return (a is DYNAMIC) - (b is DYNAMIC)
     if isinstance(a, Primitive) and isinstance(b, Primitive):

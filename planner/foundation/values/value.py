@@ -1,4 +1,4 @@
-"""The values of the language: plain Python values plus a few classes where Python has no equal.
+"""The values of the language: plain Python values, and a few classes for other values.
 
     string   str (NFC)                     tuple   Python tuple of values
     bool     bool                          object  Python dict (str -> value)
@@ -38,7 +38,7 @@ EPHEMERAL: Mark = "ephemeral"  # deprecation marks are objects of their own
 
 
 class Null:
-    """The null of a type; NULL is the null of the dynamic type, as the literal `null` gives it."""
+    """The null of a type; NULL is the null of the dynamic type, the value of the literal `null`."""
 
     __slots__ = ("type",)
 
@@ -99,9 +99,9 @@ class Refinement:
 
 
 class Unknown:
-    """A value that will be known later; `refinement` narrows it (None: nothing is known but the type). `document`: for
-    a string that is the JSON of a value with unknown parts, that value without marks. It is for policies, and makes no
-    difference when two values are compared."""
+    """A value that will be known later; `refinement` narrows it (None: only the type is known). `document`: for a
+    string that is the JSON of a value with unknown parts, that value without marks. It serves policies, and is ignored
+    when two values are compared."""
 
     __slots__ = ("document", "refinement", "type")
 
@@ -188,7 +188,7 @@ class Set(_Sequence):
 
 
 class Map:
-    """map(element): items in no particular order; sort keys when order shows."""
+    """map(element): items in no particular order; sort the keys if the order is visible."""
 
     __slots__ = ("element", "items")
 
@@ -216,7 +216,7 @@ NO_MARKS: frozenset[Mark] = frozenset()
 
 
 def type_of(value: Value) -> Type:
-    """The type of a value; marks do not count."""
+    """The type of a value, regardless of marks."""
     cls = value.__class__
     if cls is str:
         return STRING
@@ -333,7 +333,7 @@ def is_wholly_known(value: Value) -> bool:
 
 
 def is_null(value: Value) -> bool:
-    """Whether the value is known to be null; marks do not count."""
+    """Whether the value is known to be null, regardless of marks."""
     cls = value.__class__
     return cls is Null or (cls is Marked and value.value.__class__ is Null)
 
@@ -341,17 +341,17 @@ def is_null(value: Value) -> bool:
 def number_from_text(text: str) -> Value:
     """The number a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
 
-    Raises ValueError when the text is not a number.
+    Raises ValueError if the text is not a number.
     """
     if text.isascii() and text.isdigit() and len(text) < 150:
         return int(text)
     return parse_number(text)
 
 
-# When two values are the same in every respect: type, value, marks, and what is known of unknown parts.
+# Whether two values are the same in every respect: type, value, marks, and refinements of unknown parts.
 #
-# Python's `==` will not do: `(1,) == (True,)`. The language's `==` is another question still: it answers unknown for
-# unknown operands and true for nulls of different types (planner.foundation.values.operations).
+# Python's `==` will not do: `(1,) == (True,)`. The language's `==` is different: its result is unknown for unknown
+# operands and true for nulls of different types (planner.foundation.values.operations).
 
 
 def identical(a: Value, b: Value) -> bool:
@@ -390,7 +390,7 @@ def _same_number(a: Value, b: Value) -> bool:
 
 
 def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with each of its parts changed, and with its own marks; itself where it has no parts."""
+    """The value with each of its parts changed, and with its own marks; a value without parts is returned unchanged."""
     cls = value.__class__
     if cls is dict:
         return {name: change(part) for name, part in value.items()}
@@ -404,12 +404,12 @@ def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def without_refinements(value: Value) -> Value:
-    """The value with nothing known of its unknown parts but their types. Marks must be gone."""
+    """The value, with only the types of its unknown parts known. It must have no marks."""
     if value.__class__ is Unknown:
         return value if value.refinement is None else Unknown(value.type)
     return with_parts(value, without_refinements)
 
 
 def same_but_refinements(a: Value, b: Value) -> bool:
-    """Whether two values are the same apart from refinements of unknown parts. Marks must be gone."""
+    """Whether two values are the same apart from refinements of unknown parts. They must have no marks."""
     return identical(a, b) or identical(without_refinements(a), without_refinements(b))

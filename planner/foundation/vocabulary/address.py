@@ -1,9 +1,8 @@
-"""Addresses: how managed objects, data, ephemeral objects and modules are named, parsed, printed and sorted.
+"""Addresses: names of managed objects, data, ephemeral objects and modules, with parsing, printing and sorting.
 
-A module address is a path of calls (`module.a["k"].module.b[0]`), a resource address a module address and a resource
+A module address is a path of calls (`module.a["k"].module.b[0]`), a resource address a module address with a resource
 in it (`module.a.data.type.name[0]`). Without any keys the same form names the configuration of an object. Text is in
-the ecosystem's form everywhere: state files, plan JSON, node names, command line.
-"""
+the ecosystem's form everywhere: state files, plan JSON, node names, command line."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class AddressError(Exception):
-    """The text is not a valid address: a title, an explanation, the offsets [start, end) of the offending piece, and
-    the steps that were read before it."""
+    """The text is not a valid address: a title, an explanation, the offsets [start, end) of the wrong part, and the
+    steps before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
         super().__init__(f"{summary}: {detail}")
@@ -111,7 +110,7 @@ def join(module: str, relative: str) -> str:
 
 @frozen
 class ModuleAddress:
-    """A module instance: the calls from the root, each with its key. No steps: the root module. With no keys at all it
+    """A module instance: the calls from the root, each with its key. No steps: the root module. Without any keys it
     also denotes the module's configuration."""
 
     steps: tuple[tuple[str, InstanceKey], ...] = ()
@@ -154,7 +153,7 @@ class ModuleAddress:
         return ModuleAddress(base.steps + self.steps)
 
     def contains(self, other: Address) -> bool:
-        """Whether the other address is this module instance, or in it, or below it."""
+        """Whether the other address is this module instance, or anywhere inside it."""
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
@@ -238,7 +237,7 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 def sort_key(address: str) -> tuple[Any, ...]:
     """Sort key of an address in text form; texts that are not addresses come last, by code point."""
-    for parse in (parse_resource_instance, parse_address):  # most are of resources, and those are remembered
+    for parse in (parse_resource_instance, parse_address):  # most addresses are of resources, whose results are cached
         try:
             return (0, *parse(address).sort_key)
         except AddressError:
@@ -339,7 +338,7 @@ def parse_module(text: str) -> ModuleAddress:
     raise AddressError("Invalid address", "The address of a module is expected.", 0, len(text))
 
 
-@lru_cache(maxsize=1 << 16)  # each stage parses each of some ten thousand instances again
+@lru_cache(maxsize=1 << 16)  # every stage parses the same addresses, possibly of ten thousand instances
 def parse_resource_instance(text: str) -> ResourceAddress:
     """A resource instance address (a missing key means the single instance). Raises AddressError."""
     address = parse_address(text)

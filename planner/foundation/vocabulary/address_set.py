@@ -1,8 +1,7 @@
-"""Sets of addresses in a compact form until they are read.
+"""Sets of addresses that stay in a compact form until they are read.
 
 Thousands of objects mostly depend on the same addresses. One list of all addresses, shared, and one whole number for
-each set (bit n: the n-th address) take a hundredth of the room that tuples of strings would.
-"""
+each set (bit n: the n-th address) need a hundredth of the memory of tuples of strings."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class Addresses:
-    """Addresses, sorted, with the place of each one: shared by sets of them."""
+    """Sorted addresses with their positions, shared by sets."""
 
     __slots__ = ("names", "places")
 
@@ -24,7 +23,7 @@ class Addresses:
 
 
 class AddressSet(Sequence[str]):
-    """Some of shared addresses: reads like the sorted tuple of them, to which it is also equal."""
+    """A subset of shared addresses. It behaves like a sorted tuple of them, and is equal to it."""
 
     __slots__ = ("bits", "shared")
 
@@ -33,7 +32,7 @@ class AddressSet(Sequence[str]):
         self.bits = bits
 
     def __iter__(self) -> Iterator[str]:
-        # digits, the lowest first, choose the names: many times faster than taking bit by bit from a long number
+        # the digits select the names, the lowest first: much faster than testing single bits of a long number
         return compress(self.shared.names, bin(self.bits)[:1:-1].encode().translate(_DIGITS))
 
     def __len__(self) -> int:
@@ -70,11 +69,11 @@ class AddressSet(Sequence[str]):
         return all(name in self for name in names)
 
     def union(self, names: Sequence[str]) -> Sequence[str]:
-        """The sorted set of both, again small unless a name is not among the shared ones."""
+        """The sorted set of both, again compact, unless a name is not among the shared ones."""
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return AddressSet(self.shared, self.bits | names.bits)
         places = self.shared.places
-        digits = bytearray(b"0") * len(places)  # the last one is that of the first address
+        digits = bytearray(b"0") * len(places)  # the last digit belongs to the first address
         for name in names:
             place = places.get(name)
             if place is None:
@@ -86,7 +85,7 @@ class AddressSet(Sequence[str]):
 NO_ADDRESSES = AddressSet(Addresses(()), 0)
 
 
-# A graph with numbers for nodes: lists of numbers are gone through several times faster than dictionaries of names.
+# A graph with numbers as nodes: lists of numbers are several times faster than dictionaries of names.
 
 
 class Numbered:

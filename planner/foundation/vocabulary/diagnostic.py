@@ -1,4 +1,4 @@
-"""Diagnostic: an error or warning as a value; words come last.
+"""Diagnostic: an error or warning as a value, which is formatted only for output.
 
 The shape of `to_json` is the ecosystem's (`validate -json`, the UI lines of `plan -json`).
 """
@@ -19,9 +19,9 @@ Severity = Literal["error", "warning"]
 
 @frozen
 class CheckedObject:
-    """The object with conditions that a diagnostic is about: `kind` is input_variable, output_value, resource or check,
-    `rule` which of its conditions (validation, precondition, postcondition, output, assertion; data: the data source of
-    a check). `was_error`: an error that became a warning because it belongs to a check."""
+    """The object with conditions in a diagnostic: `kind` is input_variable, output_value, resource or check, `rule`
+    which of its conditions (validation, precondition, postcondition, output, assertion; data: the data source of a
+    check). `was_error`: an error that became a warning because it belongs to a check."""
 
     kind: str
     address: str
@@ -31,8 +31,8 @@ class CheckedObject:
 
 @frozen
 class Deprecation:
-    """A deprecated object (`module.a.old`), its author's message, if any, and whether it belongs to a module from
-    elsewhere. As a mark: the value comes from it."""
+    """A deprecated object (`module.a.old`), its author's message, if any, and whether it belongs to a remote module. As
+    a mark: the value depends on it."""
 
     by: str
     message: str = ""
@@ -45,9 +45,9 @@ class Diagnostic:
     `detail` explains what, why and what to do; `subject` is the span the caret points at; `context` the wider block
     shown; `address` the object concerned; `values` are lines like `var.x is 5` about expression operands; `called` is
     the function whose call failed; `is_check`: it comes from a check block, and never represents others; `checked` is
-    the object whose condition failed; `difference`: the two values that were to be equal; `because`: where the values
-    come from, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which is
-    reported once; `group`: it represents others of its summary only if they have the same group."""
+    the object whose condition failed; `difference`: two values that should be equal; `because`: the origin of the
+    values, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which is
+    reported once; `group`: only diagnostics with the same summary and group are combined."""
 
     severity: Severity
     code: str
@@ -104,36 +104,38 @@ class Failure(Exception):
         super().__init__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For process pools, which hand exceptions on: by default an exception is made of its `args`."""
+        """For process pools, which pass exceptions on: by default an exception is made again from its `args`."""
         return type(self), (self.diagnostics,)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
     def __str__(self) -> str:
-        """A line for each error, as programs see it that do not catch it; for warnings where there is none."""
+        """A line for each error, for programs that do not catch the exception; without errors, a line for each
+        warning."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
         return "\n".join(d.line for d in shown)
 
 
-# Diagnostics collected during an operation: one list on the way, with one way out.
+# Diagnostics collected during an operation.
 
 
 T = TypeVar("T")
 
 
 class Diagnostics(list[Diagnostic]):
-    """The diagnostics of a command, in the order in which they came up. Code that cannot continue raises Failure with
-    the diagnostics not reported yet; `until_an_error` catches it, once for the whole command."""
+    """The diagnostics of a command, in order. Code that cannot continue raises Failure with the diagnostics not
+    reported yet; `until_an_error` catches it, once for the whole command."""
 
     def check(self, problems: Iterable[Diagnostic] = ()) -> None:
-        """Report these, and end the work if any reported diagnostic is an error. Raises Failure."""
+        """Report problems, and end the work if any reported diagnostic is an error. Raises Failure."""
         self += problems
         if has_errors(self):
             raise Failure(())
 
     def take(self, answer: tuple[T | None, Iterable[Diagnostic]]) -> T:
-        """The value of a result whose problems are reported. Raises Failure when there is none, or with an error."""
+        """The value of a result, after its problems are reported. Raises Failure if there is none, or if there was an
+        error."""
         value, problems = answer
         self.check(problems)
         if value is None:
@@ -159,8 +161,8 @@ _REFUSED = frozenset(
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
-    """A diagnostic for an exception; with PLANNER_DEBUG also where it happened. `address`: the object being worked
-    on."""
+    """A diagnostic for an exception; with PLANNER_DEBUG, including the place in the program. `address`: the object
+    being worked on."""
     debugging = os.environ.get("PLANNER_DEBUG")
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
@@ -187,8 +189,8 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
 
 class ServiceError(OSError):
     """A request to a service failed. `text` gives the reason, on one line or several; `place` is its subject, when that
-    is known. `code` is the service's own word for it ("AccessDenied"). `may_pass`: the service is away or busy, so a
-    later retry can help."""
+    is known. `code` is the service's own word for it ("AccessDenied"). `may_pass`: the service is unavailable or busy,
+    so a later retry can help."""
 
     def __init__(self, text: str, place: str = "", code: str = "", may_pass: bool = False) -> None:
         super().__init__(0, text, place or None)
@@ -198,7 +200,7 @@ class ServiceError(OSError):
         return self.text
 
 
-# Errors of installing, as an exception inside this package; its border turns it into diagnostics.
+# Errors of installing, as an exception inside this package; the package converts it to diagnostics.
 
 
 class InstallError(Exception):

@@ -11,9 +11,8 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Limits:
-    """The addresses that limit a plan, of the objects that it is to replace, and of the actions that are all it is to
-    invoke. They are parsed where they come in: from options, from `plan_options` of a test run, from a plan file or
-    from another process."""
+    """The addresses that limit a plan, of the objects to replace, and of the only actions to invoke. They are parsed at
+    their source: options, `plan_options` of a test run, a plan file or another process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()
@@ -26,7 +25,8 @@ class Limits:
         return bool(self.targets or self.excludes)
 
     def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:
-        """The targets with which an object that none of them names comes along: as they need it, or it needs them."""
+        """The targets because of which an object that is not named is included: they depend on it, or it depends on
+        them."""
         return () if any(target.covers(address) for target in self.targets) else self.targets
 
     def options(self) -> Iterator[tuple[str, Address]]:
@@ -76,7 +76,7 @@ Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
 """the purpose of a plan: match the configuration, destroy everything, or only refresh"""
 
 Walk: TypeAlias = Literal["validate", "plan", "plan-destroy", "apply", "destroy", "eval"]
-"""`plan-destroy` plans to destroy everything, and `destroy` does; `eval` has values alone, for questions"""
+"""`plan-destroy` plans to destroy everything, and `destroy` does so; `eval` only computes values, for questions"""
 
 _OF_DESTROYING: dict[str, Walk] = {"plan": "plan-destroy", "apply": "destroy"}
 

@@ -15,7 +15,7 @@ def distance(a: str, b: str) -> int:
     end, most = 0, most - begin
     while end < most and a[-1 - end] == b[-1 - end]:
         end += 1
-    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # what is equal at both ends costs nothing
+    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # equal ends do not change the distance
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         previous, row[0] = row[0], i
@@ -25,8 +25,8 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name, at most `limit` edits away and alike in half of its letters, or with the same
-    letters; of equal ones the first."""
+    """The candidate closest to a name, at most `limit` edits away and equal in half of its letters, or with the same
+    letters; of equally close ones the first."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:
@@ -45,16 +45,16 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     return f' Did you mean "{similar}"?' if similar else ""
 
 
-# The address that a misspelt one most likely meant, for messages.
+# The most likely address for a misspelt one, for messages.
 
 
 _FEW = 6
-"""names that are listed"""
+"""most names that are listed"""
 
 
 def instead(text: str, known: Collection[str]) -> str:
-    """A suggestion in place of an address, ready to append to a sentence: one that is written alike, else the same
-    object in another module, else those of the same type. Empty when there is nothing of the kind."""
+    """A suggestion instead of an address, ready to append to a sentence: one with similar spelling, otherwise the same
+    object in another module, otherwise those of the same type. Empty if there is none."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:
@@ -99,18 +99,18 @@ def _listed_names(lead: str, names: list[str]) -> str:
     return f" {lead} {', '.join(names[:_FEW])}{more}."
 
 
-# Words of a command line as a POSIX shell takes them, for messages that suggest what to type.
+# Words of a command line, quoted for a POSIX shell, for messages that suggest commands.
 
 
 def word(text: str) -> str:
-    """One word, quoted where the shell would read something else."""
+    """One word, quoted if the shell would otherwise change it."""
     import shlex
 
     return shlex.quote(text)
 
 
 def option(name: str, value: str) -> str:
-    """`-name=value`, the value quoted where that is needed: -exclude='terraform_data.a[0]'."""
+    """`-name=value`, with the value quoted if necessary: -exclude='terraform_data.a[0]'."""
     return f"-{name}={word(value)}"
 
 

@@ -125,7 +125,7 @@ _ATTRIBUTES = _Attributes()
 
 
 def _record(cls: Any, eq: bool | None, repr: bool | None, kw_only: bool, caches_hash: bool, is_frozen: bool) -> Any:
-    """The class anew, with slots."""
+    """A copy of the class, with slots."""
     body = dict(cls.__dict__)
     inherited: dict[str, Field] = {}
     cached: dict[str, Callable[[Any], Any]] = {}

@@ -20,7 +20,7 @@ _VERSION = (
 
 @total_ordering
 class Version:
-    """A version: numbers (at least three), prerelease and metadata texts. Raises ValueError when a string is not a
+    """A version: numbers (at least three), prerelease and metadata texts. Raises ValueError if a string is not a
     version."""
 
     __slots__ = ("given", "metadata", "numbers", "prerelease", "text")
@@ -150,7 +150,7 @@ def normal_constraints(text: str) -> str:
 
 
 def allowed(constraint: str, version: str) -> bool:
-    """Whether a version is within a constraint; one that is none is within no constraint."""
+    """Whether a version is within a constraint; an invalid version is within none."""
     try:
         return parse_constraints(constraint).allows(Version(version))
     except ValueError:

@@ -77,7 +77,7 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """A trigger: the events at which a resource invokes actions; None when it is invalid (reported)."""
+    """A trigger: the events at which a resource invokes actions; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)
     attributes = content.attributes

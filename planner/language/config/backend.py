@@ -24,7 +24,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Overrides:
-    """The values of `-backend-config` options: strings by name, and bodies of files. The last one of a name counts."""
+    """The values of `-backend-config` options: strings by name, and bodies of files. The last value of a name is
+    used."""
 
     items: tuple[tuple[str, str] | Body, ...] = field(default=())
 
@@ -37,7 +38,7 @@ def backend_settings(
     overrides: Overrides | None = None,
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
     """The settings of the root module's backend (or cloud) block as plain values, None for arguments that are not set.
-    `overrides` win. Secrets are refused: the settings are stored in clear."""
+    `overrides` take precedence. Secrets are refused, because the settings are stored in clear."""
     problems = Problems()
     backend = config.root.backend
     settings: dict[str, Any] = {}
@@ -105,7 +106,7 @@ class _Decoder:
         return self.typed(bare, schema, name, expr)
 
     def option(self, text: str, schema: AttributeSchema, name: str) -> Any:
-        """The value of an option: text where the setting has a primitive type, else an expression."""
+        """The value of an option: text if the setting has a primitive type, otherwise an expression."""
         if isinstance(schema.decode_type, Primitive):
             return self.typed(text, schema, name, None)
         value, problems = parsed_value(text, f"-backend-config={name}")
@@ -113,7 +114,7 @@ class _Decoder:
         return None if value is None else self.typed(value, schema, name, None)
 
     def typed(self, value: Value, schema: AttributeSchema, name: str, expr: Expr | None) -> Any:
-        """A value as the setting's type has it, in plain data."""
+        """A value converted to the setting's type, as plain data."""
         try:
             return plain(convert(value, schema.decode_type))
         except ConversionError as bad:
@@ -124,8 +125,8 @@ class _Decoder:
 
 
 def read_overrides(items: Iterable[str], schema: BlockSchema) -> tuple[Overrides, list[Diagnostic]]:
-    """Read the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value sets nothing: it takes
-    back one given before."""
+    """Read the values of -backend-config: `NAME=VALUE`, or a file with arguments. An empty value removes an earlier
+    one."""
     problems = Problems()
     overrides: list[tuple[str, str] | Body] = []
     for item in items:

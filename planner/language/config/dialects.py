@@ -1,4 +1,4 @@
-"""Parts of a configuration that mean something else in Terraform than in OpenTofu, whose language planner reads."""
+"""Parts of a configuration with different meanings in Terraform and in OpenTofu, whose language planner reads."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from planner.language.config.reading import Problems
 from planner.language.config.statements import import_blocks
 
 Difference = tuple[str, "Span | str"]
-"""what differs, and a place where the configuration has it"""
+"""a difference, and a place in the configuration"""
 DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 
 def check_languages(config: Config, problems: Problems) -> None:
-    """Warn once of all that differs, if a file of the configuration, or PLANNER_COMPATIBILITY, declares that it is
+    """Warn once of all differences if a file of the configuration, or PLANNER_COMPATIBILITY, declares that it is
     written for Terraform."""
     declared = [
         one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint

@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def located(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of a module's directory, which is named relative to the root module or absolutely; `absolute`: the
-    directory that holds those with absolute names, when they were put elsewhere."""
+    """The path of a module's directory, which may be relative to the root module or absolute; `absolute`: the directory
+    that contains copies of directories with absolute names."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -39,7 +39,7 @@ class ModuleFiles:
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
-    editors' backups are left out. `queries`: how the names of files with searches end, where these count. Raises
+    editors' backups are left out. `queries`: the suffixes of files with searches, if these are included. Raises
     OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
@@ -58,7 +58,7 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
 def is_module(directory: str) -> bool:
     """Whether there is any configuration file in the directory."""
     try:
-        if S_ISREG(path_mode(f"{directory}/main.tf")):  # most have one, and no others have to be listed then
+        if S_ISREG(path_mode(f"{directory}/main.tf")):  # most modules have this file, so that no listing is needed
             return True
     except OSError:
         pass
@@ -72,7 +72,7 @@ def is_module(directory: str) -> bool:
 def is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads to itself: reading it reports the problem
+    except OSError:  # a link to itself: reading it reports the problem
         return False
 
 
@@ -99,7 +99,7 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# Whether a configuration is encrypted, by a quick look at its text: then none of its content is kept in caches.
+# Whether a configuration is encrypted, according to a quick search of its text: then none of its content is cached.
 
 
 VARIABLE = "TF_ENCRYPTION"
@@ -107,8 +107,8 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module may have an encryption block, or the environment has one. True too often,
-    never too seldom."""
+    """Whether the files of a root module may have an encryption block, or the environment has one. It may be true
+    without one, but is never false with one."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 
@@ -155,7 +155,7 @@ def manifest_path(root_dir: str, data_dir: str = DATA_DIRECTORY) -> str:
 
 
 def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manifest, list[Diagnostic]]:
-    """The installed modules by key; none when nothing is installed yet."""
+    """The installed modules by key; none if nothing is installed yet."""
     problems = Problems()
     path = manifest_path(root_dir, data_dir)
     try:
@@ -186,7 +186,7 @@ def _records(document: Any) -> Manifest:
         key, source, directory = fields
         if key in records:
             raise ValueError(f"two entries for {key}")
-        with suppress(SourceError):  # otherwise as recorded; it will not match the configuration
+        with suppress(SourceError):  # an invalid source stays as recorded; it will not match the configuration
             source = parse_module_source(source).text if source else ""
         version = item.get("Version")
         records[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
@@ -213,15 +213,14 @@ def manifest_text(manifest: Manifest) -> bytes:
 
 
 def _as_in_html(text: bytes) -> bytes:
-    """JSON with the escapes that the ecosystem's encoder adds: the file has the same bytes whichever program writes
-    it."""
+    """JSON with the escapes of the ecosystem's encoder, so that every program writes the same bytes."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     return text
 
 
 def fits(record: ModuleRecord, call: ModuleCall, root_dir: str) -> bool:
-    """Whether the installed module exists, and is the one called now."""
+    """Whether the installed module exists and matches the call."""
     if record.source != call.source or not is_directory(os.path.join(root_dir, record.directory)):
         return False
     try:

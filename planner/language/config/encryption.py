@@ -42,7 +42,7 @@ T = TypeVar("T", "NamedBlock", "RemoteTarget")
 
 
 def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDecl | None:
-    """The settings of an encryption block; None when something is wrong with it (reported)."""
+    """The settings of an encryption block; None if it has errors (reported)."""
     mine = Problems()
     decl = _read(body, span, mine)
     problems.extend(mine)
@@ -50,7 +50,8 @@ def encryption_block(body: Body, span: Span, problems: Problems) -> EncryptionDe
 
 
 def from_text(text: str) -> tuple[EncryptionDecl | None, list[Diagnostic]]:
-    """The settings in TF_ENCRYPTION: JSON if it begins with a brace, else native syntax. Diagnostics never show it."""
+    """The settings in TF_ENCRYPTION: JSON if it begins with a brace, otherwise native syntax. Diagnostics never show
+    it."""
     source = Source(VARIABLE, text, is_secret=True)
     is_json = text.lstrip()[:1] == "{"
     body, item = parse_json(source) if is_json else parse_config(source)
@@ -160,7 +161,7 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
 
 
 def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """An encryption block overridden by an override file or by the environment."""
+    """An encryption block, overridden by an override file or by the environment."""
     if base is None:
         return over
     return EncryptionDecl(

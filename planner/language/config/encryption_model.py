@@ -23,7 +23,7 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """The method that encrypts, and others that may decrypt. `method` is None where it is missing; `span`: its place in
+    """The method that encrypts, and others that may decrypt. `method` is None if it is missing; `span`: its place in
     the source."""
 
     method: Attribute | None
@@ -34,7 +34,7 @@ class TargetDecl:
 
 @frozen(eq=False)
 class RemoteTarget:
-    """The target for the data source of a name, as `planner.operations.encryption` makes names."""
+    """The target for a data source, with its name in the form of `planner.operations.encryption`."""
 
     name: str
     target: TargetDecl
@@ -42,7 +42,7 @@ class RemoteTarget:
 
 @frozen(eq=False)
 class EncryptionDecl:
-    """An encryption block, or several combined. `span`: the block's header; None where there is none."""
+    """An encryption block, or several combined. `span`: the block's header; None if there is none."""
 
     key_providers: tuple[NamedBlock, ...] = ()
     methods: tuple[NamedBlock, ...] = ()

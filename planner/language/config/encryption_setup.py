@@ -1,8 +1,7 @@
 """An encryption block evaluated: its targets with their methods, the methods with their keys.
 
-Settings are evaluated when a method is set up, because those of a key provider may need the keys of another one. Only
-the needs of a target's first method are looked at from the start.
-"""
+Settings are evaluated when a method is set up, because those of a key provider may need the keys of another one. At
+first only the first method of a target is set up."""
 
 from __future__ import annotations
 
@@ -59,7 +58,7 @@ Name = tuple[str, str]
 
 
 def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
-    """A warning that a declared method encrypts nothing."""
+    """Warnings about declared methods that encrypt nothing."""
     detail = (
         "Method unencrypted is present in configuration. This is a security risk and should only be enabled during "
         "migrations."
@@ -84,7 +83,7 @@ def set_up_target(
 
 
 def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems) -> list[NamedBlock]:
-    """The methods that a target names, in the order in which they count."""
+    """The methods that a target names, in the order in which they are used."""
     methods: list[NamedBlock] = []
     while target is not None:
         node = traversal_node(piece(target.method)) if target.method is not None else None
@@ -135,14 +134,14 @@ class ConfiguredMethod:
 
 @frozen(eq=False)
 class _SetUp:
-    """One method being set up: the keys of the key providers that it needs so far, and the metadata that they want to
-    be kept."""
+    """One method being set up: the keys of the key providers that it has needed so far, and the metadata to store for
+    them."""
 
     decl: EncryptionDecl
     scope: StaticScope
     given: Mapping[str, bytes]
     keys: dict[Name, Keys | None] = field(factory=dict)
-    """None: its turn has come, but it is not there yet"""
+    """None: being set up"""
     kept: dict[str, bytes] = field(factory=dict)
 
     def method(self, block: NamedBlock) -> Ready:
@@ -161,7 +160,7 @@ class _SetUp:
     # ------------------------------------------------------------ key providers
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
-        """The keys of a key provider; None when it is being set up just now, as where they refer to one another."""
+        """The keys of a key provider; None if it is already being set up, because key providers refer to each other."""
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
@@ -212,7 +211,7 @@ class _SetUp:
     # ------------------------------------------------------------ settings
 
     def _settings(self, body: Body, settings: EncryptionArguments, subject: str) -> dict[str, Any]:
-        """The values of a block's settings. Raises Failure, with all that is wrong."""
+        """The values of a block's settings. Raises Failure with all errors."""
         problems = Problems()
         schema = BodySchema(
             {name: setting.required for name, setting in settings.arguments.items()},
@@ -263,7 +262,7 @@ class _SetUp:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
     def _keys(self, attribute: Attribute, subject: str) -> Keys:
-        """The keys of an argument that takes them: those of a key provider, or some that are written out. Raises
+        """The keys of an argument that takes them: those of a key provider, or keys that are written out. Raises
         Failure."""
         where = attribute.expr_span
         name = _provider_name(attribute)
@@ -300,11 +299,11 @@ class _SetUp:
         value = None
         if not problems.has_errors:
             known = self._key_provider_values(expr, attribute)
-            # where a block comes from elsewhere, as from the environment, there is none to point at
+            # a block from another source, such as the environment, has no place to point at
             place = self.decl.span or attribute.span
             value = self.scope.evaluate(expr, subject, place, problems, known)
         if value is None or problems.has_errors:
-            raise Failure(evolve(problem, values=()) for problem in problems)  # what operands are is secret here
+            raise Failure(evolve(problem, values=()) for problem in problems)  # the values of operands are secret here
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
@@ -320,7 +319,7 @@ class _SetUp:
                 )
                 where = Span(expr.source, node.start, node.end)
                 raise Failure(error("config.key_provider_format", title, detail, where))
-        if not names or None in names:  # a value that is not a key provider turns out to be dynamic
+        if not names or None in names:  # other values have the dynamic type
             return {}
         table: dict[str, dict[str, Value]] = {}
         for node, words in zip(mentioned, names, strict=True):
@@ -336,7 +335,7 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider that an expression is, and nothing else: then its keys need not be made yet."""
+    """The key provider if the expression is only a reference to one: then its keys need not be made yet."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:
@@ -407,7 +406,7 @@ def converted(value: Value, wanted: Type) -> Value:
 
 
 def keys_value(keys: Keys | None) -> Value:
-    """Keys as expressions see them: lists of bytes, null where there is none."""
+    """Keys as values for expressions: lists of bytes, null for a missing key."""
     if keys is None:
         return UNKNOWN
     return {"encryption_key": _list(keys.encryption), "decryption_key": _list(keys.decryption)}
@@ -436,5 +435,5 @@ def _key(value: Value | None) -> Key | None:
 
 
 def type_name(value: Value) -> str:
-    """The type of a value, as messages call it."""
+    """The type of a value, for messages."""
     return friendly_name(value.type if isinstance(value, Null | Unknown) else type_of(value))

@@ -27,7 +27,7 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """Keys and values to repeat for; None when the value is not fit or not known (reported)."""
+    """Keys and values to repeat for; None if the value is invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)
@@ -72,7 +72,7 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_ephemeral", "Keys are stored in the state, so for_each cannot use an ephemeral value.")
 
 
-# Instances of blocks and modules, as far as they are known without planning.
+# Instances of blocks and modules that are known without planning.
 
 
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
@@ -93,8 +93,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The keys of the instances of a block as in addresses, each with the scope of its expressions. A block whose
-    instances are not known without planning represents all of them."""
+    """The keys of the instances of a block as in addresses, each with the scope of its expressions. If the instances
+    are unknown without planning, the block represents all of them."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -138,7 +138,7 @@ def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
 
 
 def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None when it cannot be had without planning."""
+    """The plain value of an expression; None if it is unknown without planning."""
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

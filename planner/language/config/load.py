@@ -1,4 +1,4 @@
-"""From the files of a root module to a Config: the module tree with everything that is declared in it."""
+"""Loads the files of a root module into a Config: the module tree with all its declarations."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""how often a module may occur inside itself where its source depends on a variable, and so may come to an end"""
+"""how often a module may call itself if its source depends on a variable, so that the recursion may end"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
-where to report. None when it cannot be had."""
+where to report. None if there is none."""
 
 
 def load_config(
@@ -59,7 +59,7 @@ def load_config(
     modules (read from the data directory when not given); `absolute` a directory that holds the directories with
     absolute names, when they are not at their absolute paths; `queries` whether the files with searches belong to the
     root module. File names in diagnostics are relative to the directory.
-    The Config is None when there are errors.
+    The Config is None if there are errors.
     """
     problems = Problems()
     if manifest is None:
@@ -84,7 +84,7 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module alone, without the modules that it calls: enough to know the backend. None when there are
+    """The root module alone, without the modules that it calls: enough to know the backend. None if there are
     errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
@@ -103,7 +103,7 @@ def load_tree(
     """The module tree as far as it can be loaded; `locate` finds called modules. `directory`: the root of the tree if
     it is another module than the one in `root_dir`, relative to it."""
     collecting = gc.isenabled()
-    gc.disable()  # all that is made here stays: looking for garbage would double the time of large configurations
+    gc.disable()  # all objects made here stay: garbage collection would double the time for large configurations
     try:
         return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute, queries).load(directory)
     finally:
@@ -112,8 +112,8 @@ def load_tree(
 
 
 class InstalledModules:
-    """Finds called modules in the manifest that init wrote. `below`: the key that those of another root module have
-    before their own; `init`: the command that installs them."""
+    """Finds called modules in the manifest that init wrote. `below`: the prefix of the keys of another root module;
+    `init`: the command that installs them."""
 
     def __init__(
         self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
@@ -161,7 +161,7 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], _Read] = {}
-"""the last parsed files, by name and content: init, surveys and plans of one module follow each other"""
+"""the last parsed files, by name and content, because init, surveys and plans read the same module in succession"""
 _most_files = 64
 
 
@@ -189,7 +189,7 @@ class _ConfigLoader:
         self.contents: dict[str, _Read] = {}
         self._root_files: dict[tuple[str, str], bytes] = {}
         self._keeps: bool | None = None
-        """whether parsed files may be stored in the cache; decided with the root module, which comes first"""
+        """whether parsed files may be stored in the cache; determined by the root module, which is read first"""
 
     def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
@@ -208,7 +208,7 @@ class _ConfigLoader:
         return Config(root, self.files, warned), shown
 
     def load_root(self) -> tuple[Config, list[Diagnostic]]:
-        """The root module, and nothing below it."""
+        """Only the root module, without modules below it."""
         problems = Problems()
         root, _ = self._module((), ".", None, given_values(self.variables), problems)
         return Config(root, self.files), problems

@@ -127,7 +127,7 @@ def merge_resource(base: ResourceDecl, declared: ExplicitDeclaration[ResourceDec
     return evolve(base, body=OverriddenBody(base.body, over.body), **changes)
 
 
-# Bodies made of two: an override laid over a base, and meta-arguments' escape block `_` joined to its surroundings.
+# Bodies combined from two: an override over a base, and the escape block `_` with the body around it.
 
 
 def optional(schema: BodySchema) -> BodySchema:
@@ -136,8 +136,8 @@ def optional(schema: BodySchema) -> BodySchema:
 
 
 class OverriddenBody:
-    """`over` laid over `base`: its arguments win one by one, its blocks replace all base blocks of their type (and
-    dynamic blocks that make them). Parts that the schema does not know are ignored in both."""
+    """`base` overridden by `over`: its arguments take precedence one by one, its blocks replace all base blocks of
+    their type (and dynamic blocks that generate them). Parts that are not in the schema are ignored in both."""
 
     __slots__ = ("base", "over")
 
@@ -171,12 +171,12 @@ class OverriddenBody:
 
 
 def _block_type(block: Block) -> str:
-    """The block type that a block is or makes."""
+    """The type of a block, or of the blocks that a dynamic block generates."""
     return block.labels[0].value if block.type == "dynamic" and block.labels else block.type
 
 
 class JoinedBody:
-    """Two bodies read as one; an argument in both is an error."""
+    """Two bodies combined into one; an argument in both is an error."""
 
     __slots__ = ("first", "second")
 

@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 
 Values: TypeAlias = Mapping[str, Value]
-"""attributes that are not to be generated, by name"""
+"""the values of attributes that are not generated, by name"""
 
 OVERRIDES = {"override_resource": "managed", "override_data": "data", "override_ephemeral": "ephemeral"}
 """the blocks that override resources, and the mode of these; the last one is from Terraform 1.17"""
@@ -20,7 +20,7 @@ OVERRIDES = {"override_resource": "managed", "override_data": "data", "override_
 @frozen(eq=False)
 class Override:
     """`override_resource`, `override_data` or `override_ephemeral`: the objects of the resource `target` (without keys)
-    are made up. `mode` is what the block is for."""
+    are made up. `mode` is the mode of that resource."""
 
     mode: str
     target: ResourceAddress
@@ -28,7 +28,7 @@ class Override:
     span: Span
     """the target as it is written"""
     known_late: bool = False
-    """generated values of a new object are known when it is applied, and not when it is planned"""
+    """generated values of a new object become known when it is applied, not when it is planned"""
 
     @property
     def block(self) -> str:
@@ -42,7 +42,7 @@ class Mocking:
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
     known_late: bool = False
-    """generated values of new objects are known when they are applied, and not when they are planned"""
+    """generated values of new objects become known when they are applied, not when they are planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
     """types of managed objects for which it is set explicitly"""
 
@@ -54,7 +54,7 @@ class Mocking:
         return Mocking({**other.defaults, **self.defaults}, (*self.overrides, *more), self.known_late, late)
 
     def is_late(self, mode: str, type: str, config_address: str) -> bool:
-        """Whether generated values of a new object are not known when it is planned."""
+        """Whether generated values of a new object are unknown when it is planned."""
         override = self.override(mode, config_address)
         return self.late_types.get(type, self.known_late) if override is None else override.known_late
 

@@ -1,4 +1,4 @@
-"""The configuration as later stages read it: a tree of modules, each a set of declared objects with their syntax.
+"""The configuration for later stages: a tree of modules, each a set of declared objects with their syntax.
 
 Nothing here is evaluated, except values that must be known early (module sources, backend settings, type constraints,
 defaults). Every object keeps the span of its declaration.
@@ -65,7 +65,7 @@ class CheckRule:
 
 @frozen(eq=False)
 class VariableDecl:
-    """`variable "name"`: `default` is None when the variable is required (a null default is the value NULL)."""
+    """`variable "name"`: `default` is None if the variable is required (a null default is the value NULL)."""
 
     name: str
     constraint: TypeConstraint
@@ -79,7 +79,7 @@ class VariableDecl:
     span: Span
     default_span: Span | None = None
     const: bool | None = None
-    """whether static evaluation may use it; None when not set"""
+    """whether static evaluation may use it; None if not set"""
     verbatim: bool = True
     """whether text given on the command line or in the environment is the string itself, not an expression"""
 
@@ -105,7 +105,7 @@ class OutputDecl:
     type: TypeConstraint | None = None
     """the type that its value is converted to"""
     made_up: tuple[bool, Span] | None = None
-    """for a module mocked by a test: whether this value is overridden or null, and where"""
+    """for a module mocked by a test: whether this value is overridden or null, and the place"""
 
 
 @frozen(eq=False)
@@ -204,7 +204,7 @@ class ResourceDecl:
     type_span: Span | None = None
     """the label with the type"""
     made_up: Override | None = None
-    """with what a test replaces the objects"""
+    """the replacement of the objects in a test"""
 
     @cached_property
     def key(self) -> str:
@@ -241,7 +241,7 @@ class ModuleCall:
     source_is_constant: bool = True
     """whether the source is written out rather than computed"""
     written_source: str = ""
-    """the source as it is written, before it is put in its usual form"""
+    """the source as written, before normalization"""
 
     @property
     def shown_span(self) -> Span:
@@ -278,11 +278,11 @@ class ProviderDecl:
     span: Span
     name_span: Span | None = None
     version: str | None = None
-    """the old way to constrain versions"""
+    """the version constraint in its deprecated place"""
     instances: dict[str, Value] | None = None
-    """with for_each: the value of each.value by key"""
+    """with for_each: each.value by key"""
     mocking: Mocking | None = None
-    """with what values a test replaces the provider"""
+    """the values with which a test replaces the provider"""
 
     @property
     def key(self) -> str:
@@ -290,7 +290,8 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the block is empty: in a called module, the old way to declare that a configuration is expected."""
+        """Whether the block is empty: in a called module, this is the deprecated way to declare that a configuration is
+        expected."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 
@@ -304,7 +305,7 @@ class RequiredProvider:
     configuration_aliases: tuple[ProviderRef, ...]
     span: Span | None
     computed: dict[str, Expr] = field(factory=dict)
-    """`source` and `version`, where these refer to variables or local values and are not evaluated yet"""
+    """`source` and `version`, if these refer to variables or local values and are not evaluated yet"""
 
 
 @frozen(eq=False)
@@ -377,7 +378,8 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The language that it requests, as of planner.foundation.vocabulary.release; "" for that of OpenTofu 1.12."""
+        """The requested language, in the words of planner.foundation.vocabulary.release; "" for that of OpenTofu
+        1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT
@@ -407,14 +409,14 @@ class ModuleConfig:
     provider_metas: dict[str, Body] = field(factory=dict)
     """by local provider name"""
     encryption: EncryptionDecl | None = None
-    """only that of the root module counts"""
+    """used only in the root module"""
     children: dict[str, ModuleConfig] = field(factory=dict)
     languages: tuple[LanguageStatement, ...] = ()
     is_remote: bool = False
-    """whether it, or a module that it is in, is called from elsewhere than a local directory"""
+    """whether it, or a module around it, does not come from a local directory"""
 
     def provider_source(self, local_name: str) -> str:
-        """The full provider address of a local name: from required_providers, else the default (`terraform` is the
+        """The full provider address of a local name: from required_providers, otherwise the default (`terraform` is the
         builtin one)."""
         required = self.required_providers.get(local_name)
         if required is not None:
@@ -424,14 +426,15 @@ class ModuleConfig:
         return f"registry.opentofu.org/hashicorp/{local_name}"
 
     def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
-        """The block that configures a provider (by its full address) here, under an alias ("": the default one)."""
+        """The block in this module that configures a provider (by its full address) under an alias ("": the default
+        one)."""
         for block in self.providers.values():
             if (block.alias or "") == alias and self.provider_source(block.name) == source:
                 return block
         return None
 
     def walk(self) -> Iterator[ModuleConfig]:
-        """This module and all below it, parents first, siblings by name."""
+        """This module and all modules below it, parents first, siblings by name."""
         yield self
         for name in sorted(self.children):
             yield from self.children[name].walk()

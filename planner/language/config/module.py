@@ -46,8 +46,8 @@ _RESOURCE_WORDS = {
 
 
 class ModuleBuilder:
-    """Collects the declarations of a module's files. Names are unique; the first of two declarations counts, except
-    where the second replaces it after the error."""
+    """Collects the declarations of a module's files. Names are unique; after the error about a duplicate, either the
+    first or the last declaration is used, depending on its kind."""
 
     def __init__(self, path: ModulePath, directory: str, call: ModuleCall | None) -> None:
         self.module = ModuleConfig(path, directory, call)
@@ -276,7 +276,7 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module with its calls and providers evaluated as far as must be known now."""
+        """The module, with those parts of its calls and providers evaluated that must be known now."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:
@@ -301,7 +301,7 @@ class ModuleBuilder:
 
 
 def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems) -> ModuleCall:
-    """The call with source and version as text. The source is empty when it is invalid (reported)."""
+    """The call with source and version as text. The source is empty if it is invalid (reported)."""
     call = unresolved.call
     inputs, _ = unresolved.body.just_attributes()
     call = evolve(call, inputs=inputs, body=unresolved.body)
@@ -338,7 +338,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
 
 
 def _instances(provider: ProviderDecl, scope: StaticScope, problems: Problems) -> dict[str, Value] | None:
-    """The keyed instances of a provider configuration; None when they cannot be known (reported)."""
+    """The keyed instances of a provider configuration; None if they are unknown (reported)."""
     from planner.language.config.for_each import for_each_items
 
     expr = provider.for_each

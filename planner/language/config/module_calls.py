@@ -87,14 +87,15 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
-    """The entries of a `providers` argument: names inside, each with the configuration outside that it refers to."""
+    """The entries of a `providers` argument: names in the module, each with the caller's configuration to which it
+    refers."""
     detail = "providers is an object: names of the called module, each with a configuration of this one."
     return provider_entries(expr, detail, lambda value, mine: provider_reference(value, "providers", mine), problems)
 
 
 # Checks over the whole module tree that need no evaluation: whether calls give the arguments that modules declare.
 #
-# What expressions refer to is checked where they are evaluated (planner.engine.plan), against the same declarations.
+# References in expressions are checked during evaluation (planner.engine.plan), against the same declarations.
 
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:

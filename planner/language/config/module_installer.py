@@ -26,7 +26,7 @@ from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.language.config.variables import RawVariables
 
 Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
-"""Installs a module that is not local: given the path and call, and where to report. None when it cannot be had."""
+"""Installs a module that is not local: given the path and call, and where to report. None if that fails."""
 
 
 def install_modules(
@@ -40,11 +40,8 @@ def install_modules(
     others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
     """Find every called module and record it, for init. Returns the new and changed records. `others` are modules that
-    nothing in the configuration calls, with the paths to record them under.
-
-    `fetch` installs a module that is not local; without it such a module is kept when it is already installed as
-    called, else refused.
-    """
+    are not called in the configuration, with the paths under which to record them. `fetch` installs a module that is
+    not local; without it, such a module is refused unless it is already installed as called."""
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -68,14 +65,14 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install modules for any caller of modules: `load` reads it, and looks up in the recorder where modules are."""
+    """Install modules for any caller of modules: `load` reads the caller and finds modules through the recorder."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
     if upgrade and fetch is None:
         recorder.kept = known
     load(recorder, problems)
-    # modules that were found are installed even if one of them has errors: only then can all be reported
+    # modules are installed even if one of them has errors, so that all errors can be reported
     if not problems.has_errors or len(recorder.manifest) > 1:
         try:
             write_manifest(recorder.manifest, root_dir, data_dir)
@@ -97,14 +94,14 @@ class ModuleRecorder:
         self.installed: list[ModuleRecord] = []
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
-        """The directory of a called module, None when it cannot be had (reported)."""
+        """The directory of a called module, None if there is none (reported)."""
         key = module_key(path)
         record = self.known.get(key)
         if record is not None and fits(record, call, self.root_dir):
             self.manifest[key] = record
             return record.directory
         for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
-            del self.known[inner]  # what the former module called may be something else now
+            del self.known[inner]  # the calls of the former module may have changed
         if call.source_kind != "local" and self.fetch is not None:
             record = self.fetch(path, call, problems)
             if record is None:
@@ -143,7 +140,7 @@ class ModuleRecorder:
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
-        """The source of the package that a local module of it would be outside of; "" when it would not."""
+        """The source of the package that a local module would leave; "" if it would not."""
         steps = [call.source]
         for length in range(len(path) - 1, 0, -1):
             record = self.manifest.get(module_key(path[:length]))
@@ -169,8 +166,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory with the links in its path resolved one by one, as others record it: it becomes absolute only
-        where a link is, such as that to a package which is a directory of this machine."""
+        """The directory with the links in its path resolved one by one, in the form that other programs record: it
+        becomes absolute only at a link, such as one to a local package directory."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

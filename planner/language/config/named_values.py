@@ -168,8 +168,8 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The default in the variable's type; unknown when it does not fit (reported at the span). It is converted again
-    wherever it is used, as in a saved plan: with `any` in the type a value can fit once and no second time."""
+    """The default in the variable's type; unknown if it does not convert (reported at the span). It is converted again
+    at each use, as in a saved plan: with `any` in the type, a converted value may fail to convert again."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value
@@ -222,7 +222,7 @@ def output_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
             where = Span(inner.source, inner.start, inner.type_end)
             detail = "An output may have preconditions only."
             problems.error("output_postcondition", "Postconditions are not allowed", detail, where)
-    if value is None:  # reported, or an override that leaves the value as it is
+    if value is None:  # reported, or an override without a value
         value = Expr(nodes.Literal(NULL, block.start, block.header_end), block.source)
     output = OutputDecl(
         name,
@@ -264,7 +264,7 @@ def check_rule(block: Block, override: bool, problems: Problems) -> CheckRule | 
 
 
 def refuse_self_reference(rule: CheckRule, kind: str, key: str, problems: Problems) -> None:
-    """A condition of a resource speaks of the resource as `self` (or not at all), never by its address."""
+    """Report a condition that refers to its own resource by address rather than by `self`."""
     for expr in (rule.condition, rule.error_message):
         if expr is None:
             continue

@@ -44,7 +44,7 @@ _PROVIDER = BodySchema(
 
 
 def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
-    """A provider configuration; None when its name is invalid (reported)."""
+    """A provider configuration; None if its name is invalid (reported)."""
     content, body = read_some(block.body, _PROVIDER, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -53,7 +53,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
     alias = None
     if "alias" in attributes:
         given = constant_string(attributes["alias"], problems)
-        alias = given if isinstance(given, str) else None  # what could not be read has been reported
+        alias = given if isinstance(given, str) else None  # an unreadable alias has been reported
         if given is None or (alias is not None and not valid_identifier(alias)):
             problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
     version = None
@@ -101,13 +101,13 @@ def check_provider_name(name: str, span: Span, problems: Problems) -> bool:
 
 
 def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
-    """A constant version constraint as text; None when it is none (reported) or null."""
+    """A constant version constraint as text; None if it is invalid (reported) or null."""
     value = constant(piece(attribute), problems)
     return None if value is None else constraint_text(value, attribute, problems)
 
 
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
-    """A value as the text of version constraints; None when it is none (reported), null or unknown."""
+    """A value as the text of version constraints; None if it is invalid (reported), null or unknown."""
     where = piece(attribute).span
     try:
         value = convert(value, STRING)
@@ -144,8 +144,9 @@ def provider_entries(
     problems: Problems,
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
-    """The entries of a `providers` argument: names inside, each with the configuration outside that it refers to.
-    `detail`: what an expression should be that is not an object; `has_quoted_names`: names are written in quotes."""
+    """The entries of a `providers` argument: names in the module, each with the caller's configuration to which it
+    refers. `detail`: the message if the expression is not an object; `has_quoted_names`: names are written in
+    quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
@@ -172,7 +173,7 @@ def provider_entries(
 def provider_reference(
     expr: ExpressionPiece, argument: str, problems: Problems, bare: bool = False
 ) -> ProviderRef | None:
-    """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`; None when it is none (reported)."""
+    """`name`, `name.alias`, `name.alias["key"]` or `name.alias[expression]`; None if it is invalid (reported)."""
     before = len(problems)
     written = native(expr, problems)
     if written is None:
@@ -289,7 +290,7 @@ def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece
 
 
 def _computed(expr: ExpressionPiece) -> Expr | None:
-    """An expression that refers to something, as Terraform 1.17 allows it in provider requirements."""
+    """An expression with references, which Terraform 1.17 allows in provider requirements."""
     return Expr(expr.node, expr.source) if variables(expr.node) else None
 
 

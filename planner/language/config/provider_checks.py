@@ -1,5 +1,4 @@
-"""Checks that provider configurations fit together over the module tree: those passed by calls, and those expected by
-modules.
+"""Checks that the provider configurations passed by calls match those expected by modules, over the whole module tree.
 
 They run only on a tree that has no other errors.
 """
@@ -78,7 +77,7 @@ class _Module:
         problems.warning("duplicate_requirement", "Duplicate required provider", f"{detail} Use one name.", span)
 
     def check_implied(self, problems: Problems) -> None:
-        """Resources without a provider argument must not mean a provider that is required under another name."""
+        """Report resources without a provider argument whose implied provider is required under another name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -98,7 +97,7 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """The provider of a name that required_providers does not list (there `terraform` is not a builtin either)."""
+    """The provider of a name that required_providers does not list (here `terraform` is not builtin either)."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 
@@ -150,7 +149,7 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
-    """Instance keys are required exactly where the configuration has for_each."""
+    """Check that instance keys are given exactly if the configuration has for_each."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
@@ -185,7 +184,8 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
 
 
 def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, problems: Problems) -> None:
-    """When both repeat for the same collection, an element that goes takes the provider along that must destroy."""
+    """Warn if a resource or module and its provider have the same for_each: removing an element also removes the
+    provider that must destroy its objects."""
     if mine is None or providers is None:
         return
     if not variables(mine.node) or not variables(providers.node):
@@ -202,7 +202,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Providers that this module passes on must exist in it."""
+    """Check that providers passed on by this module exist in it."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:
@@ -220,7 +220,7 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """A passed provider must be expected by the module and be of the same provider."""
+    """Check that a passed configuration is expected by the module and is of the same provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"
@@ -246,7 +246,8 @@ def _check_passed(
 
 
 def _warn_of_empty(mine: _Module, problems: Problems) -> None:
-    """Warn of empty provider blocks in called modules, the old way to declare that a configuration is expected."""
+    """Warn of empty provider blocks in called modules, the deprecated way to declare that a configuration is
+    expected."""
     groups: dict[str, list[Span]] = {}
     for key, span in mine.empty.items():
         groups.setdefault(key.split(".", 1)[0], []).append(span)
@@ -256,7 +257,7 @@ def _warn_of_empty(mine: _Module, problems: Problems) -> None:
         problems.warning("empty_provider", "Redundant empty provider block", detail, first)
 
 
-# Whether two expressions are written alike, apart from layout and parentheses.
+# Whether two expressions have the same text, apart from layout and parentheses.
 
 
 _POSITIONS = {"start", "end", "compiled", "root_end", "name_end", "open", "close", "open_end", "close_start"}

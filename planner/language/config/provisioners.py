@@ -21,7 +21,7 @@ _REMOVED_TYPES = ("chef", "habitat", "puppet", "salt-masterless")
 
 
 def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
-    """One provisioner; None when its type no longer exists (reported)."""
+    """One provisioner; None if its type no longer exists (reported)."""
     content, body = read_some(block.body, _PROVISIONER, problems)
     type_ = block.labels[0].value
     type_span = Span(block.source, block.labels[0].start, block.labels[0].end)
@@ -115,7 +115,7 @@ def _survives_destroy(node: nodes.Traversal | nodes.Variable) -> bool:
 
 
 def joined_connection(resource: Body | None, provisioner: Provisioner) -> Body | None:
-    """The connection of a provisioner, laid over that of its resource."""
+    """The connection of a provisioner, which overrides that of its resource."""
     if resource is None or provisioner.connection is None:
         return provisioner.connection if resource is None else resource
     return OverriddenBody(resource, provisioner.connection)
@@ -130,7 +130,7 @@ _TEXTS = (
 
 @cache
 def connection_schema() -> BlockSchema:
-    """All that any kind of connection takes."""
+    """The arguments of all kinds of connections."""
     attributes = {"host": AttributeSchema(STRING, required=True)}
     attributes |= {name: AttributeSchema(STRING, optional=True) for name in _TEXTS.split()}
     attributes |= {name: AttributeSchema(NUMBER, optional=True) for name in ("port", "proxy_port", "bastion_port")}

@@ -1,7 +1,6 @@
 """Reading meta-arguments: constants, references, keywords and lists taken from syntax without evaluating anything else.
 
-In JSON syntax a reference or expression that is read for its shape is written in a string.
-"""
+In JSON syntax a reference, or an expression that is read without evaluation, is written in a string."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ BAD_NAME = (
 
 
 class Problems(list[Diagnostic]):
-    """The diagnostics of a piece of work, in the order they were found."""
+    """The diagnostics of a piece of work, in the order in which they were found."""
 
     def error(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
         self.append(error(f"config.{code}", summary, detail, subject, **more))
@@ -45,7 +44,8 @@ class Problems(list[Diagnostic]):
 
 @frozen(eq=False)
 class ExpressionPiece:
-    """An expression read for its shape: with `json`, strings in it are verbatim (and may hold expressions)."""
+    """An expression that is read without evaluation; with `json`, strings in it are verbatim (and may contain
+    expressions)."""
 
     node: Expression
     source: Source
@@ -90,7 +90,7 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
     """The attribute's expression. A malformed template (in JSON syntax, where templates are read late) becomes unknown;
-    its problems count only where nothing else is wrong, as they would be found when it is evaluated."""
+    its problems are reported only if there are no others, because evaluation would find them."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
@@ -107,8 +107,7 @@ def piece(attribute: Attribute) -> ExpressionPiece:
 
 
 def constant(expr: ExpressionPiece, problems: Problems) -> Value | None:
-    """The value of an expression that may not refer to anything or call functions; None when there is none
-    (reported)."""
+    """The value of an expression without references and function calls; None if it is not constant (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
     return _computed(expr, problems)
@@ -120,7 +119,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
     before = len(problems)
     calls: list[nodes.Call] = []
     for call in function_calls(expr.node):
-        if not calls or call.start >= calls[-1].end:  # the inside of a call is not looked at
+        if not calls or call.start >= calls[-1].end:  # arguments of a call are not checked
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
@@ -142,7 +141,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
 
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
-    """A constant string or bool (converted when another primitive); None when it is none (reported)."""
+    """A constant string or bool (converted from another primitive); None for other values (reported)."""
     expr = piece(attribute)
     value = constant(expr, problems)
     if value is None or value.__class__ is Unknown:
@@ -172,7 +171,7 @@ def constant_bool(attribute: Attribute, problems: Problems) -> bool | None:
 
 
 def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece] | None:
-    """The items of a list written out; None when it is none (reported)."""
+    """The items of a literal list; None for other expressions (reported)."""
     if isinstance(expr.node, nodes.Tuple):
         return [ExpressionPiece(item, expr.source, expr.json) for item in expr.node.items]
     written = expr.source.text[expr.node.start : expr.node.end]
@@ -184,7 +183,7 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
 
 
 def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece, bool]] | None:
-    """The keys and values of an object written out, and whether the key is a bare name; None when it is not one."""
+    """The keys and values of a literal object, and whether each key is a bare name; None for other expressions."""
     if not isinstance(expr.node, nodes.Object):
         return None
     items = []
@@ -195,13 +194,13 @@ def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece,
 
 
 def keyword(expr: ExpressionPiece) -> str:
-    """The single name that the expression is, or an empty text."""
+    """The name if the expression is a single name, otherwise an empty text."""
     node = traversal_node(expr)
     return node.name if isinstance(node, nodes.Variable) else ""
 
 
 def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal | nodes.Variable | None:
-    """The constant traversal that an expression is, else None. `bare`: the expression is a bare object key."""
+    """The expression if it is a constant traversal, otherwise None. `bare`: the expression is a bare object key."""
     node = expr.node
     if isinstance(node, nodes.Traversal | nodes.Variable):
         return node
@@ -221,7 +220,7 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal that a string holds, None when it holds none; `offset` is where the text begins."""
+    """The traversal in a string; None if it contains none; `offset` is where the text begins."""
     try:
         return _placed(scan_traversal(text), offset, inside)
     except AddressError:
@@ -265,13 +264,13 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
 
 
 def _key(value: Value) -> str | int | float:
-    """A constant as a key. A value that cannot be one (a fraction, a truth value, null) is a float."""
+    """A constant as a key. Values that cannot be keys (fractions, truth values, null) become floats."""
     return value if value.__class__ in (str, int) else math.nan
 
 
 def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
-    """A constant traversal; None for any other expression, which is reported. `unquote`: a quoted one is taken, with a
-    warning."""
+    """A constant traversal; None for any other expression, which is reported. `unquote`: a quoted traversal is
+    accepted, with a warning."""
     if unquote:
         expr = unquoted(expr, problems)
     node = traversal_node(expr)
@@ -291,7 +290,7 @@ def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...
 
 
 def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Reference, ...]:
-    """The references that these are; others are reported."""
+    """These items as references; other expressions are reported."""
     known = [reference(item, problems, unquote=True) for item in items]
     return tuple(r for r in known if r is not None)
 
@@ -306,7 +305,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
     except AddressError as bad:
         where = Span(expr.source, start + bad.start, start + bad.end)
         problems.error("malformed_reference", bad.summary, bad.detail, where)
-        steps = bad.steps  # the readable steps count, so that there are no further errors about it
+        steps = bad.steps  # use the readable steps, to avoid further errors
     node = _placed(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
@@ -321,7 +320,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
 
 
 def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
-    """The expression itself, or the one that a JSON string holds; None when it holds none (reported)."""
+    """The expression itself, or the one that a JSON string holds; None if it holds none (reported)."""
     if not expr.json:
         return expr
     if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
@@ -332,7 +331,7 @@ def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
 
 
 def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
-    """The expression inside `${...}` where a string of JSON syntax holds one, at its own position; others unchanged."""
+    """The expression inside `${...}` in a string of JSON syntax, at its own position; other expressions unchanged."""
     text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
     if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
         return expr
@@ -349,14 +348,14 @@ def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> Exp
     return None if node is None else ExpressionPiece(node, source)
 
 
-# Warnings about text that is valid and has no effect.
+# Warnings about valid text without effect.
 
 
 _Found = tuple[Expression, str, tuple[str, ...], ObjectType]
 
 
 def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Problems) -> None:
-    """Warn of attributes of an object written out that conversion to the type would drop without a word."""
+    """Warn of attributes of a literal object that conversion to the type would silently drop."""
     if expr.json:
         return
     for key, name, path, target in _discarded(expr.node, type_, ()):

@@ -16,7 +16,7 @@ _RESERVED = {"template", "lazy", "arg"}
 
 @frozen
 class BadReference:
-    """Why a traversal refers to nothing, with offsets of the offending piece."""
+    """The reason why a traversal is not a valid reference, with the offsets of the wrong part."""
 
     summary: str
     detail: str
@@ -32,8 +32,7 @@ class Ref:
 
     `kind`: resource, module (a call or call instance), output (of a module call), var, local, path, terraform, self,
     count, each. `name` is the resource's key (`data.t.n`), the module call, or the attribute name. `key` is a constant
-    instance key. `rest` are the remaining steps, and [start, end) the offsets of what was named (without the rest).
-    """
+    instance key. `rest` are the remaining steps, and [start, end) the offsets of the reference (without the rest)."""
 
     kind: str
     name: str
@@ -45,7 +44,7 @@ class Ref:
     mode: str = ""
     type: str = ""
     label: str = ""
-    """of a resource: its mode, type and name"""
+    """the mode, type and name of a resource"""
 
 
 Parsed = Ref | BadReference

@@ -398,9 +398,9 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """Each refers to exactly one resource, and next to it only to count.index and each.key."""
+    """The triggers: each refers to exactly one resource, and otherwise only to count.index and each.key."""
     triggers = []
-    failed = False  # in JSON syntax one element that is not an expression makes the rest go unchecked
+    failed = False  # in JSON syntax, after an invalid element the rest is not checked
     for item in elements(expr, problems) or ():
         if item.json:
             if failed:

@@ -1,4 +1,4 @@
-"""`terraform` and `language` blocks: backend, provider requirements, and which versions of the program are wanted."""
+"""`terraform` and `language` blocks: backend, provider requirements, and required versions of the program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for 
 """versions of Terraform that OpenTofu does not have: a constraint that only allows some of these means Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""code of the diagnostic that makes all others of the module worthless"""
+"""the code of the diagnostic that replaces all others of the module"""
 
 
 class TerraformSettings:
@@ -86,8 +86,8 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
-    """Refuse modules meant for other versions; return the statements of a file about its language. In files that are
-    not written for OpenTofu (`.tofu`), `required_version` of a terraform block does not count."""
+    """Report modules that require other versions; returns the statements of a file about its language.
+    `required_version` of a terraform block is ignored, except in files for OpenTofu (`.tofu`)."""
     statements: list[LanguageStatement] = []
     is_tofu = filename.endswith((".tofu", ".tofu.json"))
     content, _ = body.partial_content(_VERSION_BLOCKS)
@@ -112,8 +112,8 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
-    """Note a constraint that versions of Terraform fulfil, and no known version of OpenTofu. OpenTofu does not read it,
-    so nothing about it is an error."""
+    """Record a constraint that versions of Terraform fulfil, but no known version of OpenTofu. OpenTofu does not read
+    it, so problems of it are not errors."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
         return

@@ -1,9 +1,8 @@
 """Sources of providers and modules: the addresses of `source` arguments, validated and normalized.
 
 Provider addresses are `host/namespace/type` with DNS label rules for each part; module sources are local paths,
-registry addresses (`[host/]namespace/name/system[//subdir]`), or anything else that a downloader understands (kept in
-the downloader's normal form, which is what modules.json records).
-"""
+registry addresses (`[host/]namespace/name/system[//subdir]`), or other addresses for the downloader (in its normal
+form, which modules.json records)."""
 
 from __future__ import annotations
 
@@ -136,7 +135,7 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 def _detect_service(package: str, question: str, query: str) -> str:
     """An address at Bitbucket, S3 or Google Cloud Storage with the protocol in front; "" for any other."""
     host, _, path = package.partition("/")
-    if host == "bitbucket.org":  # all its repositories are of git
+    if host == "bitbucket.org":  # all its repositories use git
         if path.count("/") < 1:
             raise SourceError("A Bitbucket source has the form bitbucket.org/owner/repository.")
         return f"git::https://{host}/{path.removesuffix('.git')}.git{question}{query}"
@@ -163,7 +162,7 @@ _SSH_KEY = re.compile(r"([?&](?:sshkey|aws_access_key_secret|aws_access_token)=)
 
 
 def without_secrets(text: str) -> str:
-    """A text for output in which sources have no passwords, tokens or keys."""
+    """A text for output, without passwords, tokens and keys in sources."""
     return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
 
 

@@ -38,7 +38,7 @@ _IMPORT = BodySchema({"provider": False, "id": False, "identity": False, "to": T
 
 
 def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
-    """A move from one address to another of the same kind; None when it is invalid (reported)."""
+    """A move from one address to another of the same kind; None if it is invalid (reported)."""
     before = len(problems)
     content = read(block.body, _MOVED, problems)
     span = block.header_span
@@ -65,7 +65,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
 
 
 def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
-    """A `removed` block: the handling of objects whose block was removed; None when it is invalid (reported)."""
+    """A `removed` block: the handling of objects whose block was removed; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     span = block.header_span
@@ -111,7 +111,7 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
 
 
 def import_block(block: Block, problems: Problems) -> ImportDecl | None:
-    """An object to take under management; None when the address is invalid (reported)."""
+    """An object to import; None if the address is invalid (reported)."""
     content = read(block.body, _IMPORT, problems)
     attributes = content.attributes
     span = block.header_span
@@ -200,7 +200,7 @@ def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, I
 
 
 def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
-    """A module or a managed resource as a whole, so without any key; None when it is none (reported)."""
+    """A complete module or managed resource, without any key; None if it is another address (reported)."""
     steps = steps_of(ref.node)
     at = 0
     while at + 1 < len(steps) and steps[at].value == "module" and not steps[at].is_index:
@@ -227,7 +227,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The resource block that an import names, and the instance when all keys are constants (errors reported)."""
+    """The resource block that an import names, and the instance when all keys are constants (errors are reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

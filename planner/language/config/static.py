@@ -1,10 +1,9 @@
 """Static evaluation of values that must be known before anything is planned (module sources, backends, provider
 for_each).
 
-Only input variables, local values, `path` and `terraform.workspace` can be used, as far as they in turn need nothing
-else. A failure is reported where it arises and again at every declaration that it passes through, so that the way from
-the use to the cause can be followed.
-"""
+Only input variables, local values, `path` and `terraform.workspace` can be used, and only if their own values need
+nothing else. A failure is reported at its cause and again at every declaration that depends on it, so that the way from
+the use to the cause can be followed."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Repetition = Mapping[str, Mapping[str, Value]]
 """each and count in one instance: their attributes by name"""
 Given = Callable[[VariableDecl, Problems], "Value | None"]
-"""The raw value of a module's variable: what the caller passes, or the default; None when there is none (reported)."""
+"""The raw value of a module's variable: what the caller passes, or the default; None if there is none (reported)."""
 
 
 _NOTHING: Mapping[str, Value] = {}
@@ -78,17 +77,17 @@ class StaticScope:
     def evaluate(
         self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
-        """The value of an expression of this module; None when it has none (reported). `name` and `span`: the object
-        that it is evaluated for; `known`: values of other root names."""
+        """The value of an expression of this module; None if it cannot be evaluated (reported). `name` and `span`: the
+        object for which it is evaluated; `known`: values of other root names."""
         return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
-        """A string that is neither sensitive nor ephemeral; None when it is none (reported)."""
+        """A string that is neither sensitive nor ephemeral; None for other values (reported)."""
         value = self.evaluate(expr, name, expr.span, problems)
         if value is None:
             return None
         value, marks = unmark_deep(value)
-        if value.__class__ is Unknown:  # in place of something malformed, which is reported
+        if value.__class__ is Unknown:  # it replaces a malformed part, which is reported
             return None
         for secret, word in ((SENSITIVE, "Sensitive"), (EPHEMERAL, "Ephemeral")):
             if secret in marks:
@@ -108,7 +107,7 @@ class StaticScope:
         return None
 
     def root_value(self, name: str, problems: Problems) -> Value | None:
-        """The value of an input variable as static expressions see it."""
+        """The value of an input variable for static expressions."""
         variable = self.variables[name]
         return self._variable(variable, (StaticSubject(f"var.{name}", variable.span),), problems)
 
@@ -236,7 +235,7 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """A raw value as the module sees it: converted, with defaults, and marked."""
+    """A raw value prepared for the module: converted, with defaults, and marked."""
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:

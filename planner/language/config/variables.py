@@ -1,8 +1,6 @@
-"""Values of the root module's input variables: collected from everywhere, then made fit for the declarations.
-
-Precedence, later wins: environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
-*.auto.tfvars.json in lexical order, then -var and -var-file in command line order.
-"""
+"""Values of the root module's input variables: collected from all sources, then converted to the declared types. Later
+sources take precedence: environment (TF_VAR_name), terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and
+*.auto.tfvars.json in lexical order, then -var and -var-file in command line order."""
 
 from __future__ import annotations
 
@@ -41,14 +39,13 @@ class RawValue:
     text: str | None = None
     expr: ExpressionPiece | None = None
     given: Value | None = None
-    """the value itself, where another program gives it and no text does; it may be unknown"""
+    """the value itself, if it comes from another program rather than from a text; it may be unknown"""
     overridden: RawValue | None = None
     """the value that this one takes precedence over"""
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value in place of the environment; it may supply a different one each
-        time."""
+        """Whether another program supplied the value instead of the environment; it may be different each time."""
         return self.origin == "environment" and self.given is not None
 
     @property
@@ -70,8 +67,8 @@ class RawValue:
         return words.get(self.origin, self.origin)
 
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
-        """The value before any conversion; None when the expression has none (reported). `verbatim`: text is the
-        string itself."""
+        """The value before any conversion; None if the expression cannot be evaluated (reported). `verbatim`: text is
+        the string itself."""
         if self.given is not None:
             return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
@@ -131,7 +128,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """Values with those of a directory's files that are read without being named; these win."""
+    """The values, overridden by those of a directory's automatically loaded files."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -194,8 +191,8 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as the environment would supply it: where the type is not string, strings are expressions without
-    interpolation (or else literal); where it is string, all other values are JSON."""
+    """A value as the environment would supply it: if the type is not string, strings are expressions without
+    interpolation (otherwise literal); if it is string, all other values become JSON."""
     from planner.foundation.support.exact_json import dumps
 
     if value.__class__ is str and not verbatim:
@@ -209,7 +206,7 @@ def _surrounding(value: Value, verbatim: bool) -> Value:
 
 
 def parsed_value(text: str, name: str) -> tuple[Value | None, list[Diagnostic]]:
-    """The value of an expression without references; None when it has none."""
+    """The value of an expression without references; None if it cannot be evaluated."""
     problems = Problems()
     return _parsed(Source(f"<{name}>", text), problems), problems
 
@@ -223,8 +220,7 @@ def _parsed(source: Source, problems: Problems) -> Value | None:
 
 
 def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, Problems]:
-    """The body of a values file: JSON according to its name, or to its first character when the name does not
-    decide."""
+    """The body of a values file: JSON according to its name, or to its first character if the name is ambiguous."""
     if not filename.endswith((".json", ".tfvars")) and data.strip().startswith(b"{"):
         from planner.language.syntax.json_body import parse_json
 
@@ -235,7 +231,7 @@ def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, P
 
 
 def given_values(given: RawVariables) -> Given:
-    """Root variables for static evaluation: the supplied values, else the defaults."""
+    """Root variables for static evaluation: the supplied values, otherwise the defaults."""
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
         raw = given.get(variable.name)
@@ -255,8 +251,8 @@ def given_values(given: RawVariables) -> Given:
 def root_variables(
     declared: Mapping[str, VariableDecl], given: RawVariables
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The value of every declared root variable, with what is wrong: values that do not fit, required ones missing, and
-    values for names that are not declared (an error on the command line, a warning in files)."""
+    """The value of every declared root variable, and the problems: values of wrong types, missing required ones, and
+    values for undeclared names (an error on the command line, a warning in files)."""
     problems = Problems()
     values: dict[str, RootVariable] = {}
     for name in sorted(declared):
@@ -340,7 +336,7 @@ def check_plan_variables(
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
     """The variables for applying a saved plan. `planned` are the raw values that the plan recorded (not for ephemeral
-    variables, which have to be given again); what is given now must agree with them."""
+    variables, which have to be given again); values given now must agree with them."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."

@@ -25,7 +25,7 @@ LAZY = ("try", "can", "core::try", "core::can")
 
 
 class EvaluationError(Failure):
-    """An expression has no value; `diagnostics` give the reasons, each pointing at the part at fault."""
+    """An expression cannot be evaluated; `diagnostics` give the reasons, each with the place of the error."""
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
@@ -121,7 +121,7 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
-    """The arguments with the last one replaced by its elements; None when the call has no result (yet)."""
+    """The arguments with the last one replaced by its elements; None if the call has no result, or no known one."""
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)
@@ -144,7 +144,7 @@ def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[l
 
 
 def _arity(function: Function, count: int) -> Any:
-    """A FunctionError when the number of arguments is wrong."""
+    """A FunctionError if the number of arguments is wrong."""
     required = len(function.params)
     if count >= required and (function.variadic is not None or count == required):
         return None
@@ -158,7 +158,7 @@ def _arity(function: Function, count: int) -> Any:
 def _check_arguments(
     env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
 ) -> None:
-    """Reports the arguments that do not convert, beside errors found already."""
+    """Reports the arguments that do not convert, in addition to errors found already."""
     for i, value in enumerate(values):
         param = function.param(i)
         try:

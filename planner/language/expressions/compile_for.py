@@ -61,7 +61,7 @@ class _Loop:
             self.condition: Run | None = compiler.compile(condition) if condition is not None else None
 
     def source(self, env: Environment) -> tuple[Value, frozenset[Any]]:
-        """The collection without its marks, and those; UNKNOWN when the loop has nothing to go over."""
+        """The collection without its marks, and the marks; UNKNOWN if there is nothing to iterate over."""
         node = self.node.collection
         value = self.collection(env)
         marks = NO_MARKS
@@ -85,8 +85,8 @@ class _Loop:
         env.slots[self.value_slot] = value
 
     def check_condition(self, env: Environment) -> frozenset[Any] | None:
-        """Evaluates the condition once with unknown variables, to find its errors before they repeat; gives its marks,
-        None when it is wrong."""
+        """Evaluates the condition once with unknown variables, to report its errors only once; returns its marks, None
+        if it is invalid."""
         if self.condition is None:
             return NO_MARKS
         before = len(env.errors)
@@ -167,7 +167,7 @@ def _tuple(env: Environment, loop: _Loop, collection: Value, marks: frozenset[An
             if include.__class__ is Marked:
                 marks |= include.marks
                 include = include.value
-            if include.__class__ is not Unknown:  # of any type, here
+            if include.__class__ is not Unknown:  # of any type
                 include = loop.decision(env, include, known)
             if include.__class__ is not bool:
                 known = False

@@ -1,8 +1,7 @@
 """Operators: arithmetic, order, equality and logic.
 
-After HCL (hclsyntax/expression_ops.go): operands are converted first; `&&` and `||` look at both operands and let the
-one that decides win.
-"""
+After HCL (hclsyntax/expression_ops.go): operands are converted first; `&&` and `||` evaluate both operands, and a
+deciding one determines the result."""
 
 from __future__ import annotations
 
@@ -119,7 +118,7 @@ def _numeric(
 
 
 def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node: Any) -> Value:
-    """The operand converted; None (reported) when it does not convert."""
+    """The converted operand; None (reported) if it does not convert."""
     try:
         return convert(value, wanted)
     except ConversionError as e:
@@ -167,9 +166,8 @@ def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
 
 
 def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result that one operand decides, with the errors that count; None when both are needed.
-
-    The decisive value wins on either side; an unknown operand wins over the other value."""
+    """The result that one operand decides, with the remaining errors; None if both are needed. The decisive value takes
+    precedence on either side; an unknown operand takes precedence over the other value."""
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
@@ -206,13 +204,13 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
     return run
 
 
-# How precise the whole numbers of an expression are, as far as it follows from its text.
+# The precision of the whole numbers in an expression, derived from its text.
 #
 # Numbers are 512-bit floats, but Go counts in 64-bit integers and computes `pow` and `log` in float64; a number made of
 # such a result keeps that precision, and a quotient of two of them is rounded to it: `length(a) / length(b)` has 20
-# digits, `length(a) / 3` all 155. A whole number is a plain int here and cannot remember where it came from, so
-# division and remainder look at the expressions that their operands are written as. Through a local value or a list
-# element the precision is lost (such a quotient is then the more exact one).
+# digits, `length(a) / 3` all 155. A whole number is a plain int here, without its origin, so division and remainder
+# examine the expressions of their operands. Through a local value or a list element the precision is lost (such a
+# quotient is then the more exact one).
 
 
 FULL, COUNTED, FLOAT64 = 512, 64, 53
@@ -333,7 +331,7 @@ def _otherwise(compiler: Compiler, node: nodes.Conditional | nodes.TemplateIf) -
 
 
 def _result_type(yes: Value, no: Value) -> Type | None:
-    """The type of the result; None when the two have none in common."""
+    """The type of the result; None if there is no common type."""
     if yes.__class__ is Null and yes.type is DYNAMIC:
         return type_of(no)
     if no.__class__ is Null and no.type is DYNAMIC:
@@ -345,7 +343,7 @@ def _result_type(yes: Value, no: Value) -> Type | None:
 
 
 def _to_common(value: Value, other: Type, wanted: Type) -> Value:
-    """A result as a value of the type that it shares with the other result."""
+    """A result converted to the common type of both results."""
     way = way_to_common(type_of(value), other) if value.__class__ is dict or value.__class__ is tuple else None
     if way is None:
         return convert(value, wanted)
@@ -385,7 +383,7 @@ def _widest(a: Bound, b: Bound, sign: int) -> Bound:
 
 
 def _difference(yes: Type, no: Type) -> str:
-    """In words, how two types without a common one differ."""
+    """A description of the difference between two types without a common one."""
     if isinstance(yes, ObjectType) and isinstance(no, ObjectType):
         for name in yes.attributes:
             if name not in no.attributes:

@@ -49,7 +49,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
     try:
         value = evaluate(attributes["name"].expr, scope, source)
     except EvaluationError as failure:
-        # A function of a provider that the module does not have is refused before anything is evaluated.
+        # A function of a provider that the module does not have is reported before anything is evaluated.
         at_load = any(d.code == UNKNOWN_FUNCTION and _is_providers(d) for d in failure.diagnostics)
         return _failure("parse" if at_load else "eval", failure.diagnostics, len(text))
     plain, _ = unmark_deep(value)
@@ -84,8 +84,8 @@ class _Now(Scope):
 
 
 def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
-    """The result of `type()` in the console for a value that is unknown while planning: a plan does not see that a call
-    of an impure function will fail, the console does and then knows no type."""
+    """The result of `type()` in the console for a value that is unknown while planning: a plan cannot know that a call
+    of an impure function will fail; the console calls it, and then has no type."""
     try:
         return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
     except EvaluationError:
@@ -101,7 +101,7 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
     for d in diagnostics:
         if d.subject is not None:
             start, end = d.subject.start_position, d.subject.end_position
-            if start == end:  # shown as the character that follows
+            if start == end:  # shown at the following character
                 end = Position(end.line, end.column + 1, end.byte + 1)
             place = {"start": _relative(start), "end": _relative(end)}
             if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:

@@ -1,7 +1,6 @@
 """Type constraints: `list(object({ name = string, size = optional(number, 1) }))` as a type and default values.
 
-After HCL (ext/typeexpr): a type expression is read as syntax, never evaluated; only defaults are.
-"""
+After HCL (ext/typeexpr): a type expression is read as syntax; only defaults are evaluated."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ class Defaults:
     children: dict[Any, Defaults] = field(factory=dict)
 
     def apply(self, value: Value) -> Value:
-        """The value with defaults where attributes are missing or null. It may not fit the type yet: convert it
+        """The value with defaults where attributes are missing or null. It may not have the type yet: convert it
         afterwards."""
         plain, marks = unmark(value)
         cls = plain.__class__
@@ -102,7 +101,7 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
     if common is None:
         return None
     if common is DYNAMIC and any(type_of(v) is not DYNAMIC for v in items):
-        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty gives up on types that are partly open
+        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty does not handle partly open types
     try:
         return common, [convert(v, common) for v in items]
     except ConversionError:
@@ -133,7 +132,7 @@ class TypeConstraint:
 
 
 def parse_type_constraint(node: nodes.Expression, source: Source) -> tuple[TypeConstraint | None, list[Diagnostic]]:
-    """The constraint that an expression writes; None beside errors."""
+    """The constraint that an expression writes; None if there are errors."""
     parser = _Parser(source)
     t, defaults = parser.parse(node)
     return (None if parser.diagnostics else TypeConstraint(t, defaults)), parser.diagnostics
@@ -278,7 +277,7 @@ NEEDS = {
 
 
 def keyword(node: Any) -> str | None:
-    """The word that an expression consists of, None when it is more or something else."""
+    """The word if the expression is a single word, otherwise None."""
     if node.__class__ is nodes.Variable:
         return str(node.name)
     if node.__class__ is nodes.Literal:

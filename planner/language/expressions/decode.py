@@ -51,8 +51,8 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
     """The object that a body describes, `dynamic` blocks expanded, and the problems. Arguments that cannot be evaluated
-    are unknown in the result; when a reference itself is not valid, the whole result is unknown and only such problems
-    are returned."""
+    are unknown in the result; if a reference itself is invalid, the whole result is unknown and only such problems are
+    returned."""
     decoder = Decoder()
     value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)
     if decoder.refused:
@@ -201,7 +201,7 @@ def _blocks_of(count: int, name: str) -> str:
 
 
 def _unknown_blocks(nested: NestedBlock) -> Type:
-    """The type of blocks of which it is not known how many there are."""
+    """The type of blocks whose number is unknown."""
     item = implied_type(nested.block)
     if has_dynamic(item) and nested.nesting in ("list", "map"):
         return DYNAMIC
@@ -246,8 +246,8 @@ def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
 
 
 def _is_legacy(schema: BlockSchema) -> bool:
-    """Whether the schema may come from a provider that lets attributes be written as blocks: newer ones give themselves
-    away by types that the old library does not have."""
+    """Whether the schema may come from a provider that lets attributes be written as blocks: newer ones can be
+    identified by types that the old library does not have."""
     for attribute in schema.attributes.values():
         t = attribute.type
         if attribute.nested is not None or isinstance(t, (TupleType, ObjectType)):

@@ -1,8 +1,7 @@
 """Marks of values that come from something deprecated: an expression that uses such a value has a warning.
 
-A value keeps the mark through whatever is computed from it, until the evaluation of the expression ends: the warnings
-of the expression take the place of the marks.
-"""
+The mark passes to every value computed from it, until the evaluation of the expression ends: then warnings replace the
+marks."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from planner.foundation.vocabulary.span import Span
 
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """The value without such marks, and a warning for each place that had one."""
+    """The value without such marks, and a warning for each marked place."""
     marked = marked_paths(value)
     causes = [(cause, path) for path, marks in marked for cause in marks if isinstance(cause, Deprecation)]
     if not causes:
@@ -26,7 +25,7 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def take_from_body(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """As `take_deprecations`, of the object that a body describes: the warnings are about the body as a whole."""
+    """Like `take_deprecations`, for the object that a body describes: the warnings are about the whole body."""
     value, warnings = take_deprecations(value, span)
     return value, [evolve(w, detail=_detail(w.deprecation, ()), group="") for w in warnings if w.deprecation]
 

@@ -1,8 +1,7 @@
 """`dynamic` blocks: one block for every element of a collection.
 
-After HCL (ext/dynblock): the content sees the iterator as an object with `key` and `value`; while the collection is
-unknown the blocks represent unknown ones; its marks go to everything inside.
-"""
+After HCL (ext/dynblock): in the content, the iterator is an object with `key` and `value`; while the collection is
+unknown, the blocks represent unknown ones; its marks pass to everything inside."""
 
 from __future__ import annotations
 
@@ -99,8 +98,8 @@ class IteratorScope(Scope):
 def expand(
     parent: DecodedBlock, content: Content, labels: dict[str, tuple[str, ...]], into: BodyProblems
 ) -> list[DecodedBlock]:
-    """The blocks of a body in order, each `dynamic` block replaced by those that it makes. `labels`: the block types
-    that the body may have, with the names of their labels."""
+    """The blocks of a body in order, each `dynamic` block replaced by those that it generates. `labels`: the block
+    types that the body may have, with the names of their labels."""
     instances: list[DecodedBlock] = []
     for block in content.blocks:
         if block.type != "dynamic":
@@ -149,7 +148,7 @@ def _expand_one(
 
 
 def _unsuitable(collection: Value) -> str:
-    """Why a value cannot be gone over; empty when it can."""
+    """The reason why a value cannot be iterated over; empty if it can."""
     if collection.__class__ is Null:
         return "The collection is null; a dynamic block needs one that it can go over."
     if type_of(collection) is not DYNAMIC and not can_iterate(collection):
@@ -222,7 +221,7 @@ class _Spec:
         return False
 
     def label(self, scope: Scope, into: BodyProblems) -> str | None:
-        """The label of one block, "" when it has none; None (reported) if it is not a valid label."""
+        """The label of one block, "" if it has none; None (reported) if it is not a valid label."""
         for node in self.labels:
             assert self.labels_attribute is not None
             source = self.labels_attribute.source

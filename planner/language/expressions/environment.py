@@ -1,8 +1,7 @@
 """The environment of a compiled expression, and its reports of problems.
 
-Errors do not stop an evaluation: a part that fails gives an unknown value and adds to the list, so that all problems
-of an expression are reported at once; code that does not need the part (a branch not taken, `try`) drops them again.
-"""
+Errors do not stop an evaluation: a failing part has an unknown value and adds to the list, so that all problems of an
+expression are reported at once; code that does not need the part (a branch not taken, `try`) drops them again."""
 
 from __future__ import annotations
 
@@ -20,15 +19,15 @@ NO_SOURCE = Source("<expression>", "")
 
 
 parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
-"""how type constraints in expressions are read; set by planner.language.expressions.constraints, which evaluates their
+"""reads type constraints in expressions; set by planner.language.expressions.constraints, which evaluates their
 defaults"""
 
 
 class Environment:
     """`node` is the expression that `program` was compiled from (a program that referred to it would make a cycle).
-    `errors`: problems found so far. `refused`: references that are wrong in themselves, which must not be dropped.
-    `slots`: the current values of `for` variables and splat elements; each compiled expression knows its own.
-    `evaluate_template`: how functions evaluate templates of their own."""
+    `errors`: problems found so far. `refused`: errors of invalid references, which must not be dropped. `slots`: the
+    current values of `for` variables and splat elements; each compiled expression knows its own. `evaluate_template`:
+    how functions evaluate templates of their own."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 
@@ -54,7 +53,7 @@ class Environment:
         self.errors.append(error(f"language.{code}", summary, detail, span, values=values, called=called))
 
     def take(self, before: int) -> list[Diagnostic]:
-        """Removes and gives the errors added since there were `before`."""
+        """Removes and returns the errors after the first `before`."""
         errors = self.errors
         if len(errors) == before:
             return []
@@ -63,8 +62,7 @@ class Environment:
         return taken
 
     def visit(self, *runs: Run) -> None:
-        """Runs parts of an expression that has failed already, for their references: those must be right all the
-        same."""
+        """Runs parts of an expression that has already failed, to check their references."""
         before = len(self.errors)
         for run in runs:
             run(self)
@@ -77,7 +75,7 @@ Reference = nodes.Traversal | nodes.Variable
 
 class Program:
     """A compiled expression. `references`: those that it reads from its scope; `lazy`: those that a run may not reach;
-    `local_names`: where (start, end) which local names have which slots, outer before inner."""
+    `local_names`: the slots of local names and the range (start, end) of each, outer before inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")
 
@@ -107,7 +105,7 @@ def constant(value: Value) -> Run:
 
 
 def constants(runs: Sequence[Run]) -> list[Value] | None:
-    """The values of closures that are all constant, else None."""
+    """The values of the closures if all are constant, otherwise None."""
     try:
         return [run.constant for run in runs]  # type: ignore[attr-defined]
     except AttributeError:
@@ -149,12 +147,12 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
 
 
 class Compiler:
-    """Compiles one expression: knows the local names in scope (each has a slot) while it goes down the tree."""
+    """Compiles one expression: tracks the local names in scope (each has a slot) while it descends the tree."""
 
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
-        self.index_slots: set[int] = set()  # those of the first of two `for` names: an index, when the source is a list
+        self.index_slots: set[int] = set()  # slots of the first of two `for` names: an index if the source is a list
         self.element = -1  # slot of the innermost splat's element
         self.laziness = 0
         self.references: list[Reference] = []

@@ -54,9 +54,8 @@ __all__ = [
 def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Value:
     """The value of an expression. Raises EvaluationError.
 
-    All references are resolved, also those in parts that are not evaluated (the body of a `for` over nothing): a
-    reference that is wrong in itself is an error at any position, and then the only kind of error reported.
-    """
+    All references are resolved, also those in parts that are not evaluated (the body of a `for` over an empty
+    collection): an invalid reference is an error at any position, and then the only kind of error reported."""
     try:
         try:
             program: Program = node.compiled
@@ -74,8 +73,8 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
-    """As `evaluate`, with the problems as values: what the expression gives in spite of them, and they. Nothing is
-    known of an expression with a reference that is wrong in itself."""
+    """Like `evaluate`, but returns the problems with the value that results in spite of them. An expression with an
+    invalid reference is completely unknown."""
     value, errors, refused = evaluate_parts(node, scope, source)
     return (UNKNOWN, refused) if refused else (value, errors)
 
@@ -83,8 +82,8 @@ def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -
 def evaluate_parts(
     node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
-    """Like `try_evaluate`, but errors of invalid references are returned separately. `marks_deprecated`: what
-    is derived from a deprecated source keeps the mark and has no warning, as this is but a part of what has one."""
+    """Like `try_evaluate`, but errors of invalid references are returned separately. `marks_deprecated`: values from a
+    deprecated source keep the mark without a warning, because the whole expression will have one."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
@@ -103,8 +102,8 @@ def _without_deprecations(value: Value, node: Expression, env: Environment) -> t
 
 
 def evaluate_template(text: str, filename: str, variables: dict[str, Value], context: CallContext) -> Value:
-    """The value of a template as functions evaluate it: a text with nothing in scope but the given variables. Raises
-    Failure when it does not parse or evaluate."""
+    """The value of a template in a function: a text whose scope contains only the given variables. Raises Failure if it
+    cannot be parsed or evaluated."""
     from planner.language.syntax.parse import parse_template
 
     source = Source(filename, text)
@@ -137,7 +136,7 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return sorted(seen.values(), key=lambda d: (d.subject.filename, d.subject.start) if d.subject else ("", -1))
 
 
-# Expressions compiled to Python closures: the cases of syntax are distinguished once, not at every evaluation.
+# Expressions compiled to Python closures: the kinds of syntax are distinguished once, not at every evaluation.
 #
 # The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
 
@@ -145,7 +144,7 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 # Templates: texts with interpolations.
 #
 # After HCL (hclsyntax/expression_template.go): an unknown part makes the whole unknown, with the text before it as its
-# known prefix; marks of parts go to the whole.
+# known prefix; marks of parts pass to the whole.
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
@@ -194,7 +193,7 @@ def _part_text(env: Environment, value: Value, node: Any) -> str | None:
 
 
 def _unknown_text(prefix: str) -> Value:
-    """An unknown string that starts with the prefix, as far as that is certain."""
+    """An unknown string with the certain part of the prefix."""
     if not prefix:
         return UNKNOWN_STRING
     if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
@@ -372,7 +371,7 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
 
 
 def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
-    """The name that a key gives, None when there is none, and the key's marks."""
+    """The name from a key, None if there is none, and the key's marks."""
     marks = NO_MARKS
     if key.__class__ is Marked:
         key, marks = key.value, key.marks

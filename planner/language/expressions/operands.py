@@ -48,7 +48,7 @@ def operand_values(
     node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
 ) -> Operands:
     """The names in an expression, each with a description of its value. `unknown`, `secret`: the problem is caused by
-    values that are not known yet, or that are sensitive or ephemeral, so these are mentioned too."""
+    unknown values, or by sensitive or ephemeral ones, so these are mentioned too."""
     operands: dict[str, str] = {}
     for reference in _references(node):
         try:
@@ -71,13 +71,13 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
             except Failure:
                 continue
             _note(operands, reference, used, value, False, False)
-        elif loop[0] <= start and end <= loop[1]:  # else the name is bound later, or no longer
+        elif loop[0] <= start and end <= loop[1]:  # otherwise the name is not bound here
             _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
     return tuple(sorted(operands.items()))
 
 
 def _loop(env: EvaluationMoment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
-    """The loop that a local name belongs to, None when the name is not local."""
+    """The loop that a local name belongs to, None if the name is not local."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:
         if loop[0] <= reference.start < loop[1] and name in loop[2]:
@@ -90,7 +90,7 @@ def _root(reference: Any) -> str:
 
 
 def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
-    """Follows the reference as far as it leads and notes a description of the value there."""
+    """Follows the reference as far as possible and records a description of the value."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):
@@ -112,7 +112,7 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
-    """A clause about a value that continues its name; empty when it is better not mentioned."""
+    """A clause about a value that continues its name; empty if it is better not mentioned."""
     plain, marks = unmark(value)
     for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
         if mark in marks:

@@ -1,4 +1,4 @@
-"""Scope: the meaning of names and functions at the place of an expression."""
+"""Scope: the meanings of names and functions for an expression."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Scope:
     """whether names may refer to values that are marked as deprecated"""
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
-        """The value of a reference and how many of its steps that takes care of: (value of `a.b`, 1) lets the evaluator
-        do the rest. Raises Failure for a reference that is wrong in itself; that is an error of the whole expression,
-        even within `try` or in a branch not taken."""
+        """The value of a reference, and how many of its steps it includes: for (value of `a.b`, 1) the evaluator does
+        the rest. Raises Failure for an invalid reference; that is an error of the whole expression, even within `try`
+        or in a branch not taken."""
         name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
         end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]
         raise Failure(
@@ -38,7 +38,7 @@ class Scope:
         )
 
     def function(self, name: str) -> Function | None:
-        """The function of this name, None when there is none."""
+        """The function of this name, None if there is none."""
         from planner.language.functions import lookup
 
         return lookup(name)
@@ -58,7 +58,7 @@ def _new_context() -> CallContext:
 
 
 class ConstantScope(Scope):
-    """No names and no functions either."""
+    """A scope without names and functions."""
 
     functions_allowed = False
 
@@ -67,7 +67,7 @@ class ConstantScope(Scope):
 
 
 class MappingScope(Scope):
-    """Root names from a mapping, functions from a lookup (those of the language when it is not given)."""
+    """Root names from a mapping, functions from a lookup (by default those of the language)."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Steps into values: `.name`, `[key]`, and iteration; as HCL's operators do them (hcl/ops.go)."""
+"""Steps into values: `.name`, `[key]`, and iteration, like HCL's operators (hcl/ops.go)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _no_attribute(name: str, known: Any) -> TraversalError:
 
 
 def _suggestion(name: str, known: Any) -> str:
-    """The name that is most alike, else all names if they are few."""
+    """The most similar name, otherwise all names if there are only a few."""
     names = sorted(known)
     listed = f" It has {', '.join(names)}." if names and len(names) <= _FEW else ""
     return did_you_mean(name, names) or listed
@@ -199,9 +199,9 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 
 
 def can_iterate(value: Value) -> bool:
-    """Whether a value without marks is, or will be, of a type with elements."""
+    """Whether a value without marks has, or will have, a type with elements."""
     cls = value.__class__
-    if cls is dict or cls is tuple:  # whose types would be made of those of all elements
+    if cls is dict or cls is tuple:  # computing their types would need those of all elements
         return True
     return not isinstance(type_of(value), Primitive)
 

@@ -1,4 +1,5 @@
-"""The functions of the language. A family is one module; it is imported when one of its functions is first looked up.
+"""The functions of the language. Each family of functions is a module, which is imported at the first lookup of one of
+its functions.
 
 lookup(name)  ->  Function            call(function, arguments, context)  ->  value
 """
@@ -50,7 +51,7 @@ _loaded: dict[str, Function] = {}
 
 
 def lookup(name: str) -> Function | None:
-    """The function of this name, with or without `core::`; None when there is none."""
+    """The function of this name, with or without `core::`; None if there is none."""
     if name.startswith(CORE):
         name = name[len(CORE) :]
     if name in NEXT and not has_next_functions():

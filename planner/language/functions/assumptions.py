@@ -75,7 +75,7 @@ def assumestringprefix(value: Value, prefix: str) -> Value:
 
 
 def _with(value: Value, more: Refinement) -> Value:
-    """A value with a further property. Raises FunctionError when it cannot have it."""
+    """A value with a further property. Raises FunctionError if it cannot have it."""
     if value.__class__ is Null:
         raise FunctionError(_FAILED, 0)
     if value.__class__ is not Unknown:

@@ -219,7 +219,7 @@ def timeadd(timestamp: str, duration: str) -> Value:
     into=FUNCTIONS,
 )
 def timecmp(first: str, second: str) -> Value:
-    """Compares two timestamps: -1 when the first is earlier, 1 when it is later, 0 when they are the same moment."""
+    """Compares two timestamps: -1 when the first is earlier, 1 when it is later, 0 if they are the same moment."""
     a = parse_timestamp(first, 0, strict=False).nanoseconds
     b = parse_timestamp(second, 1, strict=False).nanoseconds
     return (a > b) - (a < b)

@@ -1,12 +1,11 @@
-"""Text compressed to the very bytes that OpenTofu makes: DEFLATE (RFC 1951) as the compressor of Go's standard library
+"""Compresses text to exactly the bytes of OpenTofu: DEFLATE (RFC 1951) as the compressor of Go's standard library
 writes it at its default level, in the frame of gzip (RFC 1952).
 
-Any compressor makes something that can be read; this one has to make the same, because what `base64gzip` gives ends up
-in attributes such as `user_data_base64`, which differ when a single byte does. So everything that is free in DEFLATE is
-decided as there: the hash of four bytes, how far chains of equal hashes are followed, when a better match one byte
-later is waited for (lazy matching), where blocks end, and how lengths of codes are limited (Katajainen, Moffat and
-Turpin: A fast and space-economical algorithm for length-limited coding, 1995).
-"""
+Any compressor's output would be readable, but this one must be identical, because results of `base64gzip` are used in
+attributes such as `user_data_base64`, which change with a single byte. So all choices in DEFLATE are the same: the hash
+of four bytes, how far chains of equal hashes are followed, when a better match one byte later is waited for (lazy
+matching), where blocks end, and how lengths of codes are limited (Katajainen, Moffat and Turpin: A fast and
+space-economical algorithm for length-limited coding, 1995)."""
 
 from __future__ import annotations
 
@@ -35,7 +34,7 @@ Codes = list[tuple[int, int]]
 
 
 def gzip(data: bytes) -> bytes:
-    """Compress data like Go's gzip writer when they are written at once, flushed and closed."""
+    """Compress data like Go's gzip writer if they are written at once, flushed and closed."""
     return in_frame(data, deflate(data))
 
 
@@ -50,7 +49,7 @@ def deflate(data: bytes) -> bytes:
     out = Bits()
     for block in _blocks(data):
         _write_block(out, block)
-    for is_last in (0, 1):  # what flushing and closing leave: empty stored blocks
+    for is_last in (0, 1):  # flushing and closing write empty stored blocks
         out.put(is_last, 3)
         out.fill()
         out.put(0xFFFF0000, 32)
@@ -59,7 +58,7 @@ def deflate(data: bytes) -> bytes:
 
 
 class Bits:
-    """Bits that become bytes, the lowest first."""
+    """A sequence of bits as bytes, the lowest bit first."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()
@@ -75,7 +74,7 @@ class Bits:
             self._count &= 7
 
     def fill(self) -> None:
-        """Go on at the next whole byte."""
+        """Continue at the next whole byte."""
         self.bytes += self._value.to_bytes((self._count + 7) >> 3, "little")
         self._value = self._count = 0
 
@@ -84,8 +83,8 @@ class Bits:
 
 
 class _Block(NamedTuple):
-    """Literals (0 to 255) and matches (length << 16 | distance, which is more). `source`: the data that they encode,
-    where the compressor still has them and could store them uncompressed."""
+    """Literals (0 to 255) and matches (length << 16 | distance, which is more). `source`: the data that they encode, if
+    the compressor still has them and could store them uncompressed."""
 
     tokens: list[int]
     source: bytes | None
@@ -98,11 +97,11 @@ def _blocks(data: bytes) -> list[_Block]:
     tokens: list[int] = []
     heads: dict[int, int] = {}
     before = [-1] * _WINDOW  # position modulo the window -> the last position before it with the same hash
-    base = began = 0  # where what the compressor can look at begins; where the block does
+    base = began = 0  # the beginning of the compressor's window, and that of the block
     known = min(2 * _WINDOW, size)
     last_insert = size - _LEAST
     length, offset = _LEAST - 1, 0
-    pending = False  # a literal that waits for whether the next byte begins a better match
+    pending = False  # a literal that waits because the next byte may begin a better match
 
     def end_block(at: int) -> None:
         nonlocal tokens, began
@@ -146,7 +145,7 @@ def _blocks(data: bytes) -> list[_Block]:
 
 
 def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> int:
-    """Remember a position by the hash of its four bytes; the last one before it with the same hash, or -1."""
+    """Record a position by the hash of its four bytes; returns the previous one with the same hash, or -1."""
     hash = (int.from_bytes(data[at : at + 4], "big") * _HASH & 0xFFFFFFFF) >> 32 - _HASH_BITS
     head = before[at & _WINDOW - 1] = heads.get(hash, -1)
     heads[hash] = at
@@ -183,7 +182,7 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
 
 
 def _write_block(out: Bits, block: _Block) -> None:
-    """A block in the form that takes least: fixed codes, codes of its own, or stored as it is."""
+    """A block in its shortest form: with fixed codes, with its own codes, or stored."""
     literals, offsets = count_codes(block.tokens)
     literal_count = max(i for i, n in enumerate(literals) if n) + 1
     offset_count = max((i for i, n in enumerate(offsets) if n), default=-1) + 1
@@ -214,7 +213,7 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """How often the codes of a block occur: those of literals, of its end (once) and of lengths, and of offsets."""
+    """The frequencies of a block's codes: those of literals, of its end (once) and of lengths, and those of offsets."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:
@@ -307,7 +306,7 @@ def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -
 
 
 def code_table(counts: list[int], longest: int) -> Codes:
-    """Codes for symbols that occur so often, none longer than that."""
+    """Codes for symbols with these frequencies, none longer than `longest`."""
     used = sorted((n, symbol) for symbol, n in enumerate(counts) if n)
     codes = [(0, 0)] * len(counts)
     if len(used) <= 2:

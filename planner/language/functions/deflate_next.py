@@ -1,9 +1,8 @@
-"""Text compressed to the very bytes that OpenTofu 1.13 makes: DEFLATE (RFC 1951) as the compressor of Go 1.27 writes it
-at its default level. The frame, the codes and their headers are those of planner.language.functions.deflate.
+"""Compresses text to exactly the bytes of OpenTofu 1.13: DEFLATE (RFC 1951) as the compressor of Go 1.27 writes it at
+its default level. The frame, the codes and their headers are those of planner.language.functions.deflate.
 
 Matches are found by two hashes, of four and of seven bytes, of which the longer remembers two positions; data are cut
-into blocks of 65,535 bytes, and a block may go on with the codes of the one before.
-"""
+into blocks of 65,535 bytes, and a block may reuse the codes of the one before."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def _write_block(writer: _BlockWriter, matches: _MatchFinder, source: bytes, beg
 
 
 class _MatchFinder:
-    """Finds what was there before."""
+    """Finds earlier occurrences of bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -78,7 +77,7 @@ class _MatchFinder:
         self.long: dict[int, tuple[int, int]] = {}
         """hash -> the last position, and the one before it"""
         self.base = 0
-        """where the history begins"""
+        """the beginning of the history"""
 
     def word(self, at: int) -> int:
         """Eight bytes, the first one lowest."""
@@ -101,7 +100,7 @@ class _MatchFinder:
         return count
 
     def tokens(self, begin: int, end: int) -> list[int]:
-        """The tokens of a block: literals, and matches (length << 16 | distance). None where there is no match."""
+        """The tokens of a block: literals, and matches (length << 16 | distance). None if there is no match."""
         if end - self.base > _HISTORY:
             self.base = begin - _WINDOW
         data, base, short = self.data, self.base, self.short
@@ -144,8 +143,8 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or behind a position: where, where it was before, its length (0: four at least), and the
-        position that was going to be tried next."""
+        """The next match at or behind a position: its position, the earlier position, its length (0: at least four),
+        and the next position to try."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)
@@ -237,7 +236,7 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The last one may be open: its end is written when the next one has other codes."""
+    """Writes blocks. The last one may be open: its end is written once a block has other codes."""
 
     def __init__(self) -> None:
         self.out = Bits()
@@ -305,8 +304,7 @@ class _BlockWriter:
         self.header = header.size
 
     def block(self, tokens: list[int], source: bytes, is_last: bool) -> None:
-        """A block in the form that takes least: with the codes of the open block, with its own or fixed ones, or as
-        it is."""
+        """A block in its shortest form: with the codes of the open block, with its own or fixed codes, or stored."""
         counts, offsets = common.count_codes(tokens)
         if self.only_literals or not _fit(self.own, counts, offsets):
             self.close_block()
@@ -364,7 +362,7 @@ class _BlockWriter:
 
 
 def _fit(own: tuple[Codes, Codes], literals: list[int], offsets: list[int]) -> bool:
-    """Whether there are codes for all that occurs."""
+    """Whether there are codes for all symbols that occur."""
     pairs = ((own[0], literals), (own[1], offsets))
     return all(not n or code[1] for codes, counts in pairs for code, n in zip(codes, counts, strict=False))
 

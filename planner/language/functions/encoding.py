@@ -32,8 +32,8 @@ FUNCTIONS: list[Function] = []
 
 
 def base64_bytes(string: str) -> bytes | None:
-    """The bytes that Base64 (RFC 4648 section 4) encodes, None when it is not one. Line breaks do not count; bits that
-    are left over may be anything."""
+    """The bytes that Base64 (RFC 4648 section 4) encodes, None if it is invalid. Line breaks are ignored; left-over
+    bits may have any value."""
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():
         return None
@@ -184,7 +184,7 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """JSON that is not known yet; its first character shows its kind, unless it may be null."""
+    """Unknown JSON; its first character shows its kind, unless it may be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -349,7 +349,7 @@ def _names() -> dict[str, str]:
 
 
 def find(name: str) -> str:
-    """The codec for a registered name, whatever its case. Raises CharsetError."""
+    """The codec for a registered name in any case. Raises CharsetError."""
     codec = _names().get(name.strip().lower())
     if codec is None:
         raise CharsetError(name)
@@ -364,7 +364,7 @@ def _table(codec: str) -> str:
 
 
 def encode(string: str, name: str) -> bytes:
-    """A text in an encoding. Raises CharsetError, or UnicodeError for characters that it has not."""
+    """A text in an encoding. Raises CharsetError, or UnicodeError for characters that the encoding does not have."""
     codec = find(name)
     if codec == "utf-16":
         return codecs.BOM_UTF16_BE + string.encode("utf_16_be")
@@ -377,7 +377,7 @@ def encode(string: str, name: str) -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text that bytes in an encoding are. Raises CharsetError, or UnicodeError when they are none."""
+    """The text from bytes in an encoding. Raises CharsetError, or UnicodeError for invalid bytes."""
     codec = find(name)
     if codec == "utf-16":
         little = data.startswith(codecs.BOM_UTF16_LE)
@@ -396,7 +396,7 @@ def decode(data: bytes, name: str) -> str:
 
 
 # Comma-separated values (RFC 4180), with the strictness of Go's encoding/csv: a quotation mark only around a whole
-# field or doubled inside one; empty lines do not count; \r\n is \n, also inside a field.
+# field or doubled inside one; empty lines are ignored; \r\n becomes \n, also inside a field.
 
 
 class CsvError(ValueError):

@@ -1,4 +1,4 @@
-"""Names of files in expressions, and the calls that read them; without what the functions themselves need."""
+"""Names of files in expressions, and the calls that read them, without the imports of the functions themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64
 
 
 def shown_reads(calls: Sequence[Call]) -> list[Call]:
-    """Of the calls in an expression those that return the contents of files, with no digest around them."""
+    """The calls in an expression that return the contents of files and are not arguments of a digest."""
     names = {call: call.name.removeprefix("core::") for call in calls}
     digests = [call for call in calls if names[call].startswith(HASHES)]
     reads = [call for call in calls if names[call] in CONTENTS]

@@ -59,7 +59,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
 
 
 def _similar(path: str) -> str:
-    """A suggestion of the file in the same directory that is written most alike."""
+    """A suggestion of the file in the same directory with the most similar name."""
     directory, slash, name = path.rpartition("/")
     try:
         beside = sorted(entry.name for entry in list_directory(directory or slash or "."))

@@ -171,7 +171,7 @@ def _digit(character: str, base: int) -> int:
     name="range",
 )
 def sequence(*bounds: Value) -> Value:
-    """Lists the numbers from a start (0 when not given) up to, but not including, a limit."""
+    """Lists the numbers from a start (0 if not given) up to, but not including, a limit."""
     start: Any
     if len(bounds) == 1:
         start, limit, step = 0, bounds[0], -1 if bounds[0] < 0 else 1

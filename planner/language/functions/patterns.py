@@ -86,7 +86,7 @@ def next_character(data: bytes, position: int) -> int:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """A pattern compiled. Raises FunctionError when it is not valid."""
+    """A pattern compiled. Raises FunctionError if it is not valid."""
     return Pattern(pattern)
 
 

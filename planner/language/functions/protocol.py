@@ -39,7 +39,7 @@ from planner.foundation.vocabulary.release import follows_next
 class FunctionError(Exception):
     """A call that failed.
 
-    `argument` is the index of the argument at fault, None when it is the call as a whole. `kind` selects the position
+    `argument` is the index of the argument at fault, None if it is the call as a whole. `kind` selects the position
     of the message: `missing` (too few arguments: at the closing parenthesis), `surplus` (at the first argument too
     many), `argument` (at that argument) or `call` (at the function's name). `also` are further errors, of other
     arguments.
@@ -447,7 +447,7 @@ def sequence(t: Type, values: Iterable[Value]) -> Value:
     """A list of a type or, if the type is not a list type, a tuple. Where the type leaves the element type open, the
     elements determine it.
 
-    Raises FunctionError when they are of several types.
+    Raises FunctionError if they are of several types.
     """
     elements = tuple(values)
     if not isinstance(t, ListType):

@@ -235,7 +235,7 @@ def _number(source: str) -> Value | None:
 
 
 def timestamp(source: str) -> str | None:
-    """A YAML timestamp in the form of RFC 3339, without fractions of a second; None when it is not one."""
+    """A YAML timestamp in the form of RFC 3339, without fractions of a second; None if it is not one."""
     match = _TIMESTAMP.fullmatch(source)
     if match is None:
         return None

@@ -41,7 +41,7 @@ from planner.language.syntax.nodes import (
 class Attribute(SyntaxNode):
     """`name = expr`. start/end cover the whole; the name is [start, name_end).
 
-    In JSON syntax the expression is made on first use, and a malformed template in it raises Failure then."""
+    In JSON syntax the expression is created on first use, and then a malformed template in it raises Failure."""
 
     __slots__ = ("name", "name_end", "expr", "source")
     name: str
@@ -52,8 +52,8 @@ class Attribute(SyntaxNode):
 
     @property
     def literal(self) -> Expression:
-        """The value where templates have no meaning (variable values, references written as strings): in JSON syntax
-        every string verbatim as a Literal, in native syntax `expr`."""
+        """The value without templates (for variable values and references in strings): in JSON syntax every string
+        verbatim as a Literal, in native syntax `expr`."""
         return self.expr
 
     @property
@@ -116,7 +116,7 @@ class BodySchema:
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """The types of its blocks. Every body that it read holds this one set."""
+        """The types of its blocks; all bodies read by this schema share the set."""
         return frozenset(block.type for block in self.blocks)
 
 
@@ -134,7 +134,7 @@ class Body(Protocol):
     attributes."""
 
     def content(self, schema: BodySchema) -> Content:
-        """Everything in the body; whatever the schema does not name is an error."""
+        """Everything in the body; parts that the schema does not name are errors."""
         ...
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
@@ -190,7 +190,7 @@ class NativeBody:
         return Span(self.source, self.start, self.start)
 
     def content(self, schema: BodySchema) -> Content:
-        if not self.blocks:  # as in most bodies, all that is there is wanted
+        if not self.blocks:  # as in most bodies, everything is requested
             taken = self.taken
             own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
             if own.keys() <= schema.attributes.keys():
@@ -322,7 +322,7 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All free references, without the names that for expressions and template loops bind inside themselves."""
+    """All free references, without names that `for` expressions and template loops define."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
@@ -368,7 +368,7 @@ def _mentions(root: Any) -> list[Any]:
         elif isinstance(node, Attribute):
             try:
                 push((node.expr, bound))
-            except Failure:  # a malformed template in JSON mentions nothing; evaluating it reports the problem
+            except Failure:  # a malformed template in JSON has no references; evaluating it reports the problem
                 continue
         elif cls is NativeBody:
             items = [*node.attributes.values(), *node.blocks]
@@ -376,6 +376,6 @@ def _mentions(root: Any) -> list[Any]:
             push((tuple(items), bound))
         elif isinstance(node, Block):
             push((node.body, bound))
-        elif hasattr(node, "just_attributes"):  # JSON: whatever it means, its expressions are all there is
+        elif hasattr(node, "just_attributes"):  # JSON: only its expressions matter, not the meaning of properties
             push((tuple(node.just_attributes()[0].values()), bound))
     return mentions

@@ -1,8 +1,7 @@
 """The actions of grammar/config.lark: the node of the syntax tree for each production.
 
-An action gets the children of its production (tokens as (type, text, offset), nodes, or results of other actions) and
-may keep the list. Mistakes that the grammar lets pass are reported here.
-"""
+An action receives the children of its production (tokens as (type, text, offset), nodes, or results of other actions)
+and may keep the list. Mistakes that the grammar accepts are reported here."""
 
 from __future__ import annotations
 
@@ -415,7 +414,7 @@ def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
 
 
 def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
-    """The term with `new` in the place that _target found; everything around it now reaches to `end`."""
+    """The term with `new` at the place that _target found; all nodes around it are extended to `end`."""
     if holder is None:
         return new
     holder.each = new

@@ -1,8 +1,6 @@
 """Names in an expression, with everything that follows each name: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.body) returns only the constant part of it; finding the value that is meant
-requires the rest.
-"""
+`variables` (planner.language.syntax.body) returns only its constant part; finding the value requires the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
 
 EVERY = "*"
-"""in place of a step: every element"""
+"""used instead of a step: every element"""
 Suffix: TypeAlias = tuple[Any, ...]
 """steps, index expressions, and EVERY"""
 

@@ -18,8 +18,8 @@ PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
 def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file. `display_name` is its name in diagnostics. The body is None when the file cannot be read or
-    is not UTF-8, and for JSON that is not well-formed; of a native file with mistakes it has the readable parts.
+    """The body of a file. `display_name` is its name in diagnostics. The body is None if the file cannot be read or is
+    not UTF-8, and for JSON that is not well-formed; for a native file with mistakes, it has the readable parts.
     `given`: the user named the file, so that it may be a pipe. `keep`: its content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
@@ -31,7 +31,7 @@ def load_file(
 
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file with this content; its name decides the syntax, too."""
+    """The body of a file with this content; its name also determines the syntax."""
     source, wrong = decoded(data, display_name)
     if wrong:
         return None, source, wrong
@@ -57,7 +57,7 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
 
 
 def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
-    """The text of a file, and that it is none."""
+    """The text of a file, with the problem if it is not text in UTF-8."""
     try:
         return Source(display_name, data.decode("utf-8")), []
     except UnicodeDecodeError as problem:

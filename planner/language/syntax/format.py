@@ -1,10 +1,9 @@
 """The standard layout of configuration files.
 
-Three steps: the text becomes simple tokens that keep comments and newlines (`_pieces`), old ways of writing are renewed
+Three steps: the text becomes simple tokens that keep comments and newlines (`_pieces`), old notations are replaced
 (`_renewed`: block labels in quotes, `"${x}"` as `x`, types without quotes), and the blanks before each token are chosen
 anew (`_lay_out`: indentation, gaps within a line, then columns of `=` and of comments in neighbouring lines). Texts in
-quotes and heredocs, comments and line breaks stay as they are.
-"""
+quotes and heredocs, comments and line breaks stay as they are."""
 
 from __future__ import annotations
 
@@ -29,10 +28,10 @@ _PLAIN = {
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
-"""kinds of tokens that are laid out as themselves"""
+"""kinds of tokens that are laid out as single tokens"""
 _PLAIN["PATH"] = NAME  # the gaps around `a.b` are those around a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
-"""kinds that are simple tokens again where some character might take no column of its own"""
+"""kinds that are split into simple tokens if a character may have no column of its own"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # Behind these a minus is a sign; behind anything else it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
@@ -56,7 +55,7 @@ Pieces = list[FormatToken]
 
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
-    """The text of a configuration file in the standard layout, None where there are mistakes; and the problems."""
+    """The text of a configuration file in the standard layout, None if there are mistakes; and the problems."""
     source, problems = decoded(data, name)
     if problems:
         return None, problems
@@ -109,7 +108,7 @@ def _pieces(text: str, tokens: list[Token]) -> Pieces:
     for token in tokens:
         kind, value, at = token
         if kind == NEWLINE:
-            continue  # it may hold comments and blank lines: they are found before the next token
+            continue  # the gap may contain comments and blank lines, which are found before the next token
         if done < at:
             between = text[done:at]
             if between == " " or not between.strip(" \t"):
@@ -146,7 +145,7 @@ def _ends_line(piece: FormatToken) -> bool:
 
 
 def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
-    """The tokens with old ways of writing replaced. Goes through the bodies of the file; `blocks` are the open ones."""
+    """The tokens with old notations replaced. It traverses the bodies of the file; `blocks` are the open ones."""
     blocks: list[str] = []
     at = 0
     count = len(pieces)
@@ -195,7 +194,7 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 
 
 def _labels(header: Pieces) -> Iterator[FormatToken]:
-    """The labels of a block, all in quotes and with the usual escapes. Comments between them are given up."""
+    """The labels of a block, all in quotes and with the usual escapes. Comments between them are dropped."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
         if piece.kind == STRING:
@@ -229,10 +228,8 @@ def _escaped(text: str) -> str:
 
 
 def _type(value: Pieces) -> Pieces:
-    """A variable's type: collections get their element type, and what was written in quotes loses them.
-
-    Without quotes, the element type of a bare `list` is any; with quotes, which date from before there was any, string.
-    """
+    """A variable's type: collections get an element type, and quotes are removed. Without quotes, the element type of a
+    bare `list` is any; with quotes, which are older than the type any, it is string."""
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
         return [*value, FormatToken("(", "("), FormatToken(NAME, "any"), FormatToken("RPAREN", ")")]
@@ -251,7 +248,7 @@ def _type(value: Pieces) -> Pieces:
 
 
 def _unwrapped(value: Pieces) -> Pieces:
-    """The expression inside a string that is one interpolation and nothing else; any other value unchanged.
+    """The expression inside a string that consists of a single interpolation; any other value unchanged.
 
     An expression of several lines gets parentheses, because without the string around it a line break would end it.
     """
@@ -272,7 +269,7 @@ def _unwrapped(value: Pieces) -> Pieces:
 
 
 def _is_single(inside: Pieces) -> bool:
-    """Whether no text and no further interpolation lies between the outermost quotes."""
+    """Whether the outermost quotes contain a single interpolation without other text."""
     quotes = 0
     for piece in inside:
         if piece.kind == "QUOTE_OPEN":
@@ -314,7 +311,7 @@ class _Line:
 
 
 def _lay_out(pieces: Pieces) -> None:
-    """Choose the blanks before each token. Those at the end of the file stay."""
+    """Choose the blanks before each token. Blanks at the end of the file stay."""
     lines: list[_Line] = []
     current: Pieces = []
     equal = 0
@@ -349,7 +346,7 @@ def _net(pieces: Pieces) -> int:
 
 
 def _indent(lines: list[_Line], has_heredocs: bool) -> None:
-    """Two blanks for each open line: one that opens more brackets than it closes, however many these are."""
+    """Indent by two blanks for each open line: one that opens more brackets than it closes."""
     opened: list[int] = []  # how many brackets each open line left open
     for line in lines:
         first = line.lead[0]
@@ -359,7 +356,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
         lead = line.lead
         if has_heredocs:
             lead = lead[: next((i for i, piece in enumerate(lead) if piece.kind == "HEREDOC_OPEN"), len(lead))]
-        net = _net(lead)  # an assignment closes what it opens
+        net = _net(lead)  # an assignment closes the brackets that it opens
         closed = -net
         while closed > 0 and opened:
             if closed < opened[-1]:
@@ -419,7 +416,7 @@ def _gap(before: str, subject: FormatToken, after: str) -> bool:
 
 
 def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
-    """Put the second cells of neighbouring rows in one column, a blank behind the widest of the first."""
+    """Align the second cells of neighbouring rows in one column, a blank behind the widest first cell."""
     chain: list[tuple[int, FormatToken]] = []
     for left, right in [*rows, ([], [])]:
         if right:

@@ -1,4 +1,4 @@
-"""Bodies in JSON syntax: the schema decides which properties are arguments and which hold blocks.
+"""Bodies in JSON syntax: the schema determines which properties are arguments and which contain blocks.
 
 A block's labels are the names of nested objects; several blocks of one type are an array. An array of objects may be
 used in place of one object with all their properties. Properties named `//` in a body are comments.
@@ -177,7 +177,7 @@ class JsonBody:
         blocks: list[Block],
         diagnostics: list[Diagnostic],
     ) -> None:
-        """Add the blocks that a property holds: names of nested objects are labels until `wanted` is used up."""
+        """Add the blocks in a property: names of nested objects are labels until all `wanted` labels are found."""
         if wanted:
             members, more = self._members(value, wanted[0])
             diagnostics += more
@@ -210,8 +210,8 @@ class JsonBody:
 
 
 def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
-    """A configuration or variables file in JSON syntax; None when it is neither an object nor an array of objects. One
-    that is not well-formed may be read in part."""
+    """A configuration or variables file in JSON syntax; None if it is neither an object nor an array of objects. A
+    malformed file may be read in part."""
     value, diagnostics = read_json(source)
     if value is None:
         return None, diagnostics
@@ -227,7 +227,7 @@ def _first_end(value: JsonValue) -> int:
     return value.start + 1 if isinstance(value, JsonObject | JsonArray) else value.end
 
 
-# JSON values as expressions: strings are templates, or verbatim where templates have no meaning.
+# JSON values as expressions: strings are templates, or verbatim if templates are not allowed.
 
 
 # The slots of nodes that hold offsets, besides start and end.

@@ -26,7 +26,7 @@ class _NotJsonError(Exception):
 
 
 def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The one value of a JSON text, and its problems; None when hardly anything of it can be read."""
+    """The one value of a JSON text, and its problems; None if hardly anything can be read."""
     text = source.text
     try:
         value, at = _value(text, _skip(text, 0), 0)
@@ -69,7 +69,7 @@ def _string(text: str, at: int) -> JsonText:
     except JSONDecodeError:
         raise _NotJsonError from None
     if not value.isascii():
-        value = _surrogate.sub("\ufffd", value)  # half a pair is not a character
+        value = _surrogate.sub("\ufffd", value)  # half of a surrogate pair is not a character
     return JsonText(value, at, end)
 
 
@@ -114,7 +114,7 @@ def _array(text: str, start: int, depth: int) -> tuple[JsonArray, int]:
 
 
 DEEPEST = 400
-"""values inside values; no configuration comes near it"""
+"""how deeply values may be nested, far more than in any configuration"""
 
 
 class JsonText:
@@ -168,17 +168,16 @@ class JsonObject:
 JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 
-# Mistakes in text that is not valid JSON: all of them, as far as reading can continue after each.
+# Mistakes in text that is not valid JSON: all that can be found by continuing after each.
 #
 # Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
 # skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
-# mistake follows HCL's JSON parser, even where that is not quite the right place: behind the closing brace that it
-# looks for.
+# mistake is that of HCL's JSON parser, even if it is imprecise: behind the closing brace that the parser searches.
 
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
 _valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
-_bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search  # up to what is wrong
+_bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search  # up to the wrong part
 
 WORDS = {"true": True, "false": False, "null": None}
 END, NUMBER, STRING, WORD, OTHER = "end", "number", "string", "word", "other"
@@ -189,7 +188,7 @@ Token = tuple[str, int, int]
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
     """The mistakes of text that is not one JSON value, in the order of reading, and the readable part: the object or
-    array, with `false` in place of wrong parts. None when even its end was not reached."""
+    array, with `false` in place of wrong parts. None if its end was not reached."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)
@@ -310,7 +309,7 @@ class _Mistakes:
     # ------------------------------------------------------------ objects and arrays
 
     def object(self, depth: int) -> JsonObject | None:
-        """Read an object; None when it does not come to its end."""
+        """Read an object; None if it is incomplete."""
         members: list[tuple[JsonText, JsonValue]] = []
         opened = self.read()
         while self.peek()[0] != "}":
@@ -351,7 +350,7 @@ class _Mistakes:
         return JsonObject(members, opened[1], self.read()[2])
 
     def array(self, depth: int) -> JsonArray | None:
-        """Read an array; None when it does not come to its end."""
+        """Read an array; None if it is incomplete."""
         items: list[JsonValue] = []
         opened = self.read()
         while self.peek()[0] != "]":
@@ -379,7 +378,7 @@ class _Mistakes:
         return JsonArray(items, opened[1], self.read()[2])
 
     def skip(self, token: Token, opening: str, closing: str) -> None:
-        """Read to what looks like the end of the object or array."""
+        """Read to the probable end of the object or array."""
         depth = 1
         while token[0] != END:
             if token[0] == opening:

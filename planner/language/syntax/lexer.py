@@ -1,13 +1,12 @@
 """The tokens of the configuration language.
 
-A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, an
-argument's value, an object, inside brackets, inside `${...}`, and the three kinds of template text. Two master
-expressions do the work, one where newlines count and one where they do not; a sequence that belongs together becomes
-one token (see grammar/config.lark).
+A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, an argument's
+value, an object, inside brackets, inside `${...}`, and the three kinds of template text. There are two master
+expressions, with and without significant newlines; a sequence with a common meaning becomes one token (see
+grammar/config.lark).
 
-A token is a tuple (type, text, offset). Nothing fails here: text outside the language becomes a token that no rule
-accepts (INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it.
-"""
+A token is a tuple (type, text, offset). The lexer never fails: invalid text becomes a token that no rule accepts
+(INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it."""
 
 from __future__ import annotations
 
@@ -122,7 +121,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     while True:
         if mode < QUOTED:
             m = match(text, pos)
-            assert m is not None  # the last groups match anything, and nothing
+            assert m is not None  # the last groups match any text, and the empty one
             group = m.lastindex
             at = m.start(group)  # type: ignore[arg-type]
             pos = m.end()
@@ -130,7 +129,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
             if group == _G_NAME:
                 if not ascii_only and not value.isascii():
                     end = _name_end(value)
-                    if end < len(value):  # a foreign character inside: what is before it stays a name
+                    if end < len(value):  # an invalid character inside: the part before it stays a name
                         pos = at + max(end, 1)
                         value = value[: max(end, 1)]
                         if end == 0:
@@ -177,7 +176,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                         stack.append(mode)
                         match = patterns.no_lines
                 elif kind == "RBRACE" or (kind == "TEMPLATE_CLOSE" and INTERPOLATION in stack):
-                    while len(stack) > 1 and stack[-1] == BRACKETS:  # left open inside the braces
+                    while len(stack) > 1 and stack[-1] == BRACKETS:  # brackets that are not closed inside the braces
                         stack.pop()
                     if stack[-1] == INTERPOLATION:
                         kind = "TEMPLATE_CLOSE"
@@ -249,7 +248,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 while text[end : end + 1] in ("\r", "\n"):
                     end += 1
                 add(("QUOTED_NEWLINE", text[pos:end], pos))
-                # The string most likely ends here: go on with what encloses it and can have lines.
+                # The string most likely ends here: continue with the surrounding mode that permits lines.
                 while len(stack) > 1 and stack[-1] not in (BODY, VALUE, OBJECT, HEREDOC, BARE):
                     stack.pop()
                 mode = stack[-1]
@@ -292,7 +291,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 pos = m.end()
                 continue
             char = text[pos : pos + 1]
-            if char == "\r":  # alone: OpenTofu takes all the rest as text
+            if char == "\r":  # alone: OpenTofu treats all the rest as text
                 add(("TEXT", text[pos:], pos))
                 pos = len(text)
                 continue
@@ -338,7 +337,8 @@ def simple_tokens(token: Token) -> list[Token]:
 
 
 def _name_end(text: str) -> int:
-    """How much of a text is names joined by dots, as Unicode defines identifiers (ID_Start, ID_Continue, and `-`)."""
+    """The length of the prefix of a text that consists of names joined by dots, with Unicode's definition of
+    identifiers (ID_Start, ID_Continue, and `-`)."""
     start = True
     for i, char in enumerate(text):
         if char == "." and not start:
@@ -364,9 +364,8 @@ def _in_name(char: str, start: bool) -> bool:
 
 # Finding the end of a quoted string that is not closed on its line.
 #
-# Such a string ends at the next quote, wherever that is, and the intended strings become the gaps between strings.
-# Every line break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports
-# it.
+# Such a string ends at the next quote anywhere, and the intended strings become the gaps between strings. Every line
+# break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports it.
 
 
 _IN_STRING = re.compile(r'\\.|\$\$\{|%%\{|[$%]\{~?|"|(?:\r?\n)+', re.S)
@@ -378,7 +377,7 @@ _OUTSIDE = re.compile(
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
     """The line breaks within strings [start, end), in a text that is within a string at `start`."""
     breaks: list[tuple[int, int]] = []
-    open_: list[str] = ['"']  # what is open: quotes, sequences and braces
+    open_: list[str] = ['"']  # the open quotes, sequences and braces
     at = start
     while True:
         in_string = bool(open_) and open_[-1] == '"'

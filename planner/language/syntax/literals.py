@@ -49,12 +49,12 @@ def heredoc_text(raw: str) -> str:
 
 
 def normal(text: str) -> str:
-    """The form in which the language keeps strings (Unicode NFC)."""
+    """The normal form of strings in the language (Unicode NFC)."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def number(text: str, at: int, complain: Complain) -> Any:
-    """The value of a number literal; unknown, with a complaint, when its dots and exponents make no number."""
+    """The value of a number literal; unknown, with a complaint, if its dots and exponents are not those of a number."""
     try:
         return number_from_text(text)
     except ValueError:

@@ -1,9 +1,8 @@
-"""Messages for syntax mistakes: a table from the parser's place and the token that it met.
+"""Messages for syntax mistakes: a table by the parser's place and the next token.
 
-Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them
-all. An entry for the token `*` serves all tokens of its place that have none of their own. `echo` marks mistakes that
-may be the echo of another mistake, so they are kept back until the parser is back in step.
-"""
+Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them all.
+An entry for the token `*` applies to all tokens of its place without their own entry. `echo` marks mistakes that may be
+consequences of another mistake, so they are not reported until the parser has recovered."""
 
 from __future__ import annotations
 

@@ -3,10 +3,9 @@
     deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
 A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
-character); inside brackets both are literal. `+` unites, `&` intersects, `-` takes away; all bind alike, from left to
-right. A blank is required before `-`, because names may contain it. Verbs take sets, `deps` and `rdeps` also a depth:
-`deps(root, 2)`. Where the caller allows it, a comma unites, too: `deps(a, b)`.
-"""
+character); inside brackets both are literal. `+` is the union, `&` the intersection, `-` the difference; all have the
+same precedence, from left to right. A blank is required before `-`, because names may contain it. Verbs take sets,
+`deps` and `rdeps` also a depth: `deps(root, 2)`. Where the caller allows it, a comma unites, too: `deps(a, b)`."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source, Span
 
 VERBS = {"deps": 1, "rdeps": 1, "somepath": 2, "allpaths": 2, "blast": 1}
-"""how many sets each takes"""
+"""the number of arguments of each verb"""
 WITH_DEPTH = ("deps", "rdeps")
 MOST_NESTED = 100
 
@@ -35,7 +34,7 @@ class SetName:
 
 @frozen
 class SetCall:
-    """A verb of sets. `depth` limits how far it goes; None: as far as there is something."""
+    """A verb of sets. `depth` limits the distance; None: unlimited."""
 
     verb: str
     arguments: tuple[NodeSet, ...]
@@ -69,7 +68,7 @@ _BLANK = re.compile(r"\s*")
 def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
-    """The expression that a text is. `what` its sets are of, `verbs` those that it may use. Raises Failure with the
+    """The expression in a text. `what`: the members of its sets, `verbs`: the permitted verbs. Raises Failure with the
     place of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 

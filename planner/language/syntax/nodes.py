@@ -2,9 +2,8 @@
 body.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
-the text of the file (`Source`), end exclusive. An expression does not know its file: the `Attribute` or `Block` that
-holds it does (`source`).
-"""
+the text of the file (`Source`), end exclusive. An expression does not contain its file, which is in the `Attribute` or
+`Block` around it (`source`)."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 class SyntaxNode:
     """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache.
 
-    `compiled` is the evaluator's: unset until an expression is first evaluated, and never pickled."""
+    `compiled` belongs to the evaluator: it is unset until an expression is first evaluated, and never pickled."""
 
     __slots__ = ("start", "end", "compiled")
     start: int

@@ -24,14 +24,14 @@ from planner.language.syntax.tables import Row, Tables, load_tables, run
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
 _CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
-"""words that are names where only a name is possible"""
+"""keywords that are names if only a name is possible"""
 
 _tables: Tables | None = None
 
 
 def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
-    """A configuration file, or the tokens of one. Reading continues after a mistake, so several are reported; whole
-    parts are in the body."""
+    """A configuration file, or the tokens of one. Reading continues after a mistake, so several are reported; the body
+    contains the complete parts."""
     body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
         body = NativeBody({}, [], source, 0, 0)
@@ -39,13 +39,13 @@ def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[Fil
 
 
 def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """One expression from an offset to the end of the text, newlines allowed anywhere. None when it has a mistake."""
+    """One expression from an offset to the end of the text, newlines allowed anywhere. None if it has a mistake."""
     expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
 
 def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """A template without quotes around it, as in a template file or a JSON string. None when it has a mistake."""
+    """A template without quotes around it, as in a template file or a JSON string. None if it has a mistake."""
     expression, diagnostics = _parse(source, "template", start, lexer.BARE)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
@@ -72,7 +72,7 @@ def _parse(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """A parse makes many objects and no garbage: collections during it are in vain."""
+    """Inside, there is no garbage collection, because a parse makes many objects and no garbage."""
     paused = gc.isenabled()
     gc.disable()
     try:

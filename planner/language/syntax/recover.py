@@ -1,10 +1,7 @@
-"""Recovery of the parser from a mistake: find its place, report, and get back in step.
-
-The stack of the tables identifies the place: productions that are complete but for the token that follows are reduced
-first, so the symbol on top names the last thing read, and the nearest open bracket below it the thing that contains
-it. Then the rest of each open bracket is skipped, from the inside out, and the rest of the line; whatever was whole
-stays in the tree.
-"""
+"""Recovery of the parser from a mistake: find its place, report it, and resume. The stack of the tables identifies the
+place: productions that only lack the following token are reduced first, so the symbol on top names the last part read,
+and the nearest open bracket below it the part around it. Then the rest of each open bracket is skipped, from the inside
+out, and the rest of the line; complete parts stay in the tree."""
 
 from __future__ import annotations
 
@@ -99,11 +96,11 @@ class ParseRecovery:
         self.last = (-1, -1)
         self.told_semicolon = False
         self.is_lost = False  # whether a mistake may be the cause of others behind it
-        self.breaks: list[tuple[int, int]] = []  # where strings run on behind the end of their line
+        self.breaks: list[tuple[int, int]] = []  # where strings continue behind the end of their line
 
     def at(self, index: int) -> int:
-        """Deal with the token at an index, which the state on top does not accept. Gives the index of the token to go
-        on with, or -1 to give up."""
+        """Handle the token at an index, which the state on top does not accept. Returns the index of the token at which
+        to continue, or -1 to stop."""
         token = self.tokens[index]
         parts = simple_tokens(token)
         if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside
@@ -113,7 +110,7 @@ class ParseRecovery:
         if self._symbol() == "NAME" and token[0] == "QUOTE_OPEN" and "header" in self.states[-2]:
             self._push("header", self.builder.header([self._pop()]))
         here = (index, len(self.states))
-        if self.last == here:  # no progress: cannot happen unless this module is wrong
+        if self.last == here:  # no progress: only possible after a defect in this module
             return index + 1 if index + 1 < len(self.tokens) else -1
         self.last = here
         place = self._place()
@@ -130,7 +127,7 @@ class ParseRecovery:
         return self.states[position][SYMBOL] if position >= 0 else ""
 
     def _reduce(self) -> None:
-        """Reduce all that is complete whatever may follow it."""
+        """Reduce all productions that are complete for any following token."""
         while True:
             row = self.states[-1]
             counts: dict[int, int] = {}
@@ -202,7 +199,7 @@ class ParseRecovery:
             kind = "NAME"
         elif kind == "QUOTE_OPEN" and place == "interpolation_end" and not self._in_quotes():
             kind = "STRING"  # no template can end here
-        if place == "header" and kind == "QUOTE_OPEN":  # find what is wrong in the label
+        if place == "header" and kind == "QUOTE_OPEN":  # find the mistake in the label
             while self.tokens[index + 1][0] == "TEXT":
                 index += 1
             token = self.tokens[index + 1]
@@ -216,7 +213,7 @@ class ParseRecovery:
         if self.silent or token[2] == self.reported:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
-            self.silent = True  # what follows may be within a string or not
+            self.silent = True  # the rest may or may not be inside a string
         if kind == "INVALID":  # wrong in any place
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
@@ -241,8 +238,8 @@ class ParseRecovery:
         self.builder.report(entry.code, entry.summary, detail, start, end)
 
     def _broken_strings(self, index: int) -> None:
-        """Report a string that runs on behind the end of its line, at every line that it, or one made of what follows,
-        goes on to."""
+        """Report a string that continues behind the end of its line, at every line to which it, or a string resulting
+        from it, continues."""
         token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
         if token is None:
             return
@@ -258,7 +255,7 @@ class ParseRecovery:
                 if splat.kind == "attr":  # OpenTofu points at the star then
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
-        if subject == "closing":  # OpenTofu points where it goes on
+        if subject == "closing":  # OpenTofu points at the continuation
             index, is_closed = self._skip(index, "LBRACKET")
             return _extent(self.tokens[index - 1 if is_closed else index])
         if subject == "next":
@@ -285,7 +282,7 @@ class ParseRecovery:
 
     def _resume(self, place: str, index: int) -> int:
         kind = self.tokens[index][0]
-        if place == "conditional":  # go on with the condition as the value
+        if place == "conditional":  # continue with the condition as the value
             del self.states[-2:], self.values[-2:]
             return index
         if kind == "QUOTED_NEWLINE":
@@ -317,7 +314,7 @@ class ParseRecovery:
         return -1
 
     def _closes(self, index: int) -> bool:
-        """Whether a brace behind an argument is meant to close the block: what follows is not indented more than it."""
+        """Whether a brace behind an argument probably closes the block: the following text is not indented more."""
         symbol, position = self._opening()
         if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
             return False
@@ -333,7 +330,7 @@ class ParseRecovery:
         del self.states[position:], self.values[position - 1 :]
 
     def _end_string(self, index: int) -> int:
-        """A string broken off by the end of its line: drop it and what surrounds it on that line. The lexer has gone
+        """A string broken off by the end of its line: drop it and the parts around it on that line. The lexer has gone
         back to the object or body around it."""
         while True:
             symbol, position = self._opening()
@@ -352,7 +349,7 @@ class ParseRecovery:
         return self._end_item("", index + 1) if "items" in self.states[0] else -1
 
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
-        """Go on in the template behind the sequence that holds the mistake."""
+        """Continue in the template behind the sequence with the mistake."""
         opening = self.values[position - 1]
         closing = self.tokens[index]  # messages about the sequence end there
         index = self._after(index, "TEMPLATE_CLOSE")
@@ -371,12 +368,12 @@ class ParseRecovery:
         return any(row[SYMBOL] == symbol for row in self.states[position:])
 
     def _end_item(self, place: str, index: int) -> int:
-        """Complete what is left of the item of a body, and go to the end of its line."""
+        """Complete the readable part of the item of a body, and go to the end of its line."""
         symbols = [row[SYMBOL] for row in self.states]
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
-            self.silent = self.silent or place != "line_end"  # OpenTofu goes on behind some brace further down
+            self.silent = self.silent or place != "line_end"  # OpenTofu continues behind a later brace
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
@@ -399,12 +396,12 @@ class ParseRecovery:
         return index
 
     def _unknown_attribute(self, name: str, at: int) -> Attribute:
-        """An argument whose value holds the mistake."""
+        """An argument whose value contains the mistake."""
         value = _unknown(at + len(name))
         return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
 
     def _end_line_block(self, base: int, index: int) -> int:
-        """A block on one line that does not hold one argument: skip to its brace."""
+        """A block on one line that does not contain exactly one argument: skip to its brace."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
         if [row[SYMBOL] for row in self.states[base + 1 : base + 3]] == ["NAME", "EQUAL"]:
@@ -439,7 +436,7 @@ class ParseRecovery:
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 
     def _line_end(self, index: int) -> int:
-        """The index of the token that ends the line, brackets opened on the way and all that is in them skipped."""
+        """The index of the token that ends the line; brackets opened on the way are skipped with their content."""
         expected: list[str] = []
         while True:
             kind = self.tokens[index][0]

@@ -21,7 +21,7 @@ _BINARY = frozenset(("=", "!=", "<", "<=", ">", ">=", "++", "+", "-", "*", "/", 
 
 @define
 class _Piece:
-    """A token or comment: its kind, text, and what stood before it: line breaks, and blanks on its own line."""
+    """A token or comment: its kind, text, and the line breaks and blanks before it."""
 
     kind: str
     text: str
@@ -73,8 +73,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 
 @define
 class _State:
-    """The state at the beginning of a line: whether it is in a statement, and in one without a final full stop; how
-    many brackets are open there; whether it is the first."""
+    """The state at the beginning of a line: whether it is in a statement, and in one without a final full stop; the
+    number of open brackets; whether it is the first line."""
 
     is_inside: bool = False
     is_directive: bool = False
@@ -82,7 +82,7 @@ class _State:
     is_begun: bool = False
 
     def follow(self, line: list[_Piece]) -> None:
-        """Go over a line."""
+        """Update the state after a line."""
         code = [piece for piece in line if not piece.is_comment]
         for number, piece in enumerate(code):
             if not self.is_inside:
@@ -94,7 +94,7 @@ class _State:
 
 
 def _is_annotated(code: list[_Piece]) -> bool:
-    """Whether a line ends with `@name("...")`, and nothing of its rule."""
+    """Whether a line ends with `@name("...")`, without any part of its rule."""
     return len(code) > 4 and code[-5].text == "@" and code[-1].text == ")"
 
 
@@ -125,7 +125,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
-    """How many brackets around the line are open, without those that it begins by closing."""
+    """The number of open brackets around the line, without those that it closes at its beginning."""
     for piece in line:
         if piece.text not in (")", "]", "}"):
             break
@@ -134,8 +134,8 @@ def _outdented(line: list[_Piece], depth: int) -> int:
 
 
 def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
-    """A line that is too long, broken behind `:-` and between literals, or between what a case wants; what cannot be
-    broken stays."""
+    """A line that is too long, broken behind `:-` and between literals, or between the expected rows of a case;
+    unbreakable parts stay."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:
@@ -155,7 +155,7 @@ def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
 
 
 def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
-    """Literals, each with the comma behind it."""
+    """The literals, each with the following comma."""
     depth, part = 0, []
     for piece in body:
         depth += (piece.text in "([{") - (piece.text in ")]}")

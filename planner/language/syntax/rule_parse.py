@@ -1,8 +1,7 @@
 """Rule text to typed syntax.
 
 Lark compiles `grammar/datalog.lark` once (tables.py). Reading a file is one regular expression of the grammar's own
-terminals and the loop of tables.py; it goes on behind a mistake, so that several are reported at a time.
-"""
+terminals and the loop of tables.py; reading continues after a mistake, so that several are reported at a time."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ Token = tuple[str, str, int, int]  # terminal, text, start, end
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All tokens of a rule file, comments (terminal COMMENT) among them, without blanks and what cannot be read."""
+    """All tokens of a rule file, including comments (terminal COMMENT), without blanks and unreadable text."""
     terminals = tables().terminals
     results: list[Token] = []
     for match in _lexer().finditer(text):
@@ -52,7 +51,7 @@ def tokens_of(text: str) -> list[Token]:
     return results
 
 
-_MOST_PROBLEMS = 25  # in one file; more would only be echoes
+_MOST_PROBLEMS = 25  # in one file; more would only be consequences of these
 
 
 @cache
@@ -71,11 +70,11 @@ class _RuleReader:
         self.source = source
         self.diagnostics: list[Diagnostic] = []
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token behind it -> text, start, end
-        self.unread: list[int] = []  # the positions of characters that begin no token
+        self.unread: list[int] = []  # the positions of characters that cannot begin a token
         self.found: list[Statement] = []
-        self.done = 0  # where the last whole statement ends, or reading was taken up again
+        self.done = 0  # where the last complete statement ends, or reading resumed
         self.tokens = self._scan()
-        self.begun = self.failed = 0  # the tokens that the unfinished statement began with, and that does not fit
+        self.begun = self.failed = 0  # the first token of the unfinished statement, and the wrong one
 
     # -------- tokens
 
@@ -152,7 +151,7 @@ class _RuleReader:
         return self.found
 
     def add(self, statement: Statement) -> None:
-        """A statement is whole."""
+        """Add a complete statement."""
         self.found.append(statement)
         self.done = statement.end
 
@@ -165,7 +164,7 @@ class _RuleReader:
         return -1
 
     def _mistake(self, number: int, states: list[Row], values: list[Any]) -> int:
-        """Report a token that does not fit, and go on with the next statement."""
+        """Report a wrong token, and continue with the next statement."""
         self.begun, self.failed = bisect_left(self.tokens, self.done, key=lambda token: token[2]), number
         begin, failed = self.tokens[self.begun][2], self.tokens[number][2]
         # A character that could not be read in the same statement is the cause.

@@ -24,7 +24,7 @@ class ProductionReader(Protocol):
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
 
     def add(self, statement: syntax.Statement) -> None:
-        """A statement of the file is whole."""
+        """Add a complete statement of the file."""
 
 
 def _as_name(value: Any) -> Any:
@@ -284,7 +284,7 @@ _DEEPEST = 50  # later stages walk expressions recursively
 
 
 def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """The call, or something small in its place."""
+    """The call, or a small term instead of it."""
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."

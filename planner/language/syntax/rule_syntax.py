@@ -37,7 +37,7 @@ class RuleNode:
 
 
 class RulePart(RuleNode):
-    """Base of terms and literals. `fields` are what they are made with, in this order, before `start` and `end`."""
+    """Base of terms and literals. `fields` are the constructor's arguments, in order, before `start` and `end`."""
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
@@ -92,7 +92,8 @@ class Wildcard(RulePart):
 
 
 class Constant(RulePart):
-    """A string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python value."""
+    """A constant: a string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python
+    value."""
 
     __slots__ = ("value",)
     fields = ("value",)
@@ -114,8 +115,8 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
 class RuleCall(RulePart):
-    """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`).
-    `depth` is how deep calls nest in it."""
+    """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`). `depth` is
+    the nesting depth of calls in it."""
 
     __slots__ = ("arguments", "depth", "function")
     fields = ("function", "arguments")
@@ -240,8 +241,8 @@ class Aggregate(RulePart):
 
 
 class Builtin(RulePart):
-    """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) have to have values and give the
-    rows of the others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
+    """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) must have values and determine the
+    others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
     fields = ("relation", "inputs", "outputs", "negated")
@@ -270,7 +271,8 @@ MEMBER = "in"
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules are written with these and linked without."""
+    """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules may be written with them, but linked rules have
+    none."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)
@@ -399,7 +401,7 @@ class CaseSyntax(Statement):
 
 
 class GivenSyntax(Statement):
-    """`.given "plan.json"`: the content of a file or directory is given in a case."""
+    """`.given "plan.json"`: the facts of a file or directory are given in a case."""
 
     __slots__ = ("path",)
 
@@ -417,7 +419,7 @@ class Want(Statement):
 
 
 class RuleFile:
-    """One parsed file: its statements in order. `is_whole`: it was made with whole names, such as `acme.tags.kept`."""
+    """One parsed file: its statements in order. `is_whole`: its names are complete, such as `acme.tags.kept`."""
 
     __slots__ = ("is_whole", "source", "statements")
 

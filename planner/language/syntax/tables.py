@@ -1,7 +1,5 @@
-"""LALR(1) tables of a grammar, built by Lark, kept in the user's cache, and linked to the actions that build nodes.
-
-Our loop runs them: it is several times faster than Lark's own, and stops at a mistake with its stack whole.
-"""
+"""LALR(1) tables of a grammar, built by Lark, stored in the user's cache, and linked to the actions that build nodes.
+planner's own loop runs them: it is several times faster than Lark's, and keeps its stack at a mistake."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ Row: TypeAlias = dict[str, Any]
 
 SYMBOL = "$symbol"  # a row names under this key the symbol that leads to its state
 END = "$END"
-_SAME = "same"  # the action that passes on its first child
+_SAME = "same"  # the action that returns its first child
 
 
 class Terminals(NamedTuple):
@@ -32,8 +30,9 @@ class Terminals(NamedTuple):
 
 
 class PlainTables(NamedTuple):
-    """Tables as they are kept. `starts`: start symbol to state; `rules`: left side, size, action's name; `symbols`: of
-    each state; `states`: symbol to next state, or ~rule. `terminals` is None for a grammar that only declares them."""
+    """Tables in the form in which they are stored. `starts`: start symbol to state; `rules`: left side, size, action's
+    name; `symbols`: of each state; `states`: symbol to next state, or ~rule. `terminals` is None for a grammar that
+    only declares them."""
 
     starts: dict[str, int]
     rules: list[tuple[str, int, str]]
@@ -140,7 +139,7 @@ def _no_lexer() -> Any:
     from lark.lexer import Lexer
 
     class NoLexer(Lexer):
-        """Only the tables are wanted."""
+        """A replacement for Lark's lexer, because only the tables are needed."""
 
         __future_interface__ = 2
 
@@ -166,12 +165,11 @@ def run(
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
     """Parse tokens, which begin with their kind, and return the result of the last production: shift, or reduce with
-    the production's action. None when nothing could be read.
+    the production's action. None if nothing could be read.
 
-    `mistake` receives the number of a token that does not fit, the stack of states and that of values; it changes them
-    so that reading can continue, and returns the number of the next token to read, or -1. `instead` maps some kinds to
-    another kind to try where the first does not fit.
-    """
+    `mistake` receives the number of a wrong token, the stack of states and that of values; it changes them so that
+    reading can continue, and returns the number of the next token to read, or -1. `instead` maps some kinds to another
+    kind to try if the first is not accepted."""
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

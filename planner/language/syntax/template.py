@@ -1,9 +1,8 @@
-"""From the flat parts of a quoted template, heredoc or template file to one expression: strip markers, the indentation
-of `<<-` heredocs, and the nesting of directives.
+"""Converts the flat parts of a quoted template, heredoc or template file to one expression: strip markers, the
+indentation of `<<-` heredocs, and the nesting of directives.
 
-The order is OpenTofu's, and shows: strip markers first, on the text token next to them (in a heredoc a token is at
-most one line), then the indentation of lines, then consecutive texts become one.
-"""
+The order is that of OpenTofu, and affects results: strip markers first, on the text token next to them (in a heredoc a
+token is at most one line), then the indentation of lines, then consecutive texts become one."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ _Flat: TypeAlias = "_Text | Sequence"
 def assemble(
     parts: list[Part], start: int, end: int, inside: int, closing: tuple[int, int], complain: Complain, style: str
 ) -> Expression:
-    """The expression that parts make. start and end enclose the quotes or markers; `inside` follows the opening one and
+    """The expression for these parts. start and end enclose the quotes or markers; `inside` follows the opening one and
     `closing` is the span of the closing one; style is "quoted", "heredoc", "flush" or "bare"."""
     flat = _strip(parts, complain, style == "quoted")
     if style == "flush":
@@ -81,7 +80,7 @@ def _strip(parts: list[Part], complain: Complain, quoted: bool) -> list[_Flat]:
 
 
 def _unindent(flat: list[_Flat]) -> None:
-    """Remove the least indentation of all lines from each of them; lines of space alone do not count."""
+    """Remove the least indentation of all lines from each of them; lines that only contain space are ignored."""
     least: int | None = None
     starts: list[_Text] = []
     at_start = True
@@ -141,7 +140,7 @@ class _Open:
 
 
 def _nest(flat: list[_Flat], inside: int, closing: tuple[int, int], complain: Complain) -> list[Expression]:
-    """Put the parts between directives into them. A directive that is closed wrongly is left out, with a complaint."""
+    """Put the parts between directives into them. A wrongly closed directive is left out, with a complaint."""
     stack = [_Open(None)]
     for part in flat:
         top = stack[-1]

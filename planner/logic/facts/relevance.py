@@ -20,7 +20,7 @@ from planner.logic.model.plan import ResourceChange
 
 Path = tuple[tuple[str, Any], ...]
 BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
-"""the schema of a declared resource; None when it is not known"""
+"""the schema of a declared resource; None if it is not known"""
 
 
 class Site(NamedTuple):

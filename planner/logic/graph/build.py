@@ -82,7 +82,7 @@ _SMALL = 5000
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
-    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure when a file
+    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure if a file
     is broken."""
     return _graph_program(own)
 

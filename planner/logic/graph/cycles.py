@@ -318,7 +318,7 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
-    """A cycle with the fewest vertices, beginning at its first name; empty when there is none."""
+    """A cycle with the fewest vertices, beginning at its first name; empty if there is none."""
     best: list[str] = []
     for start in sorted(edges):
         path = _way_back(edges, start, len(best) - 1 if best else len(edges))

@@ -103,7 +103,7 @@ def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
-    """The vertices of a shortest chain of edges, without the end; empty when there is none."""
+    """The vertices of a shortest chain of edges, without the end; empty if there is none."""
     before: dict[str, str] = {}
     waiting = deque([start])
     while waiting:

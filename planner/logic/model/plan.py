@@ -53,7 +53,7 @@ class ResourceChange:
     facts: tuple[tuple[str, ...], ...] = ()
     """the decision's facts: (predicate, columns...), kept for `why`"""
     before_identity: Value = None
-    """the identity of the object for its provider; None when there is none"""
+    """the identity of the object for its provider; None if there is none"""
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
     """the decisions that depend on the provider alone: object, replacement, values or import"""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
-    """The rules of fleets together with users' files. Raises Failure when a file is broken."""
+    """The rules of fleets together with users' files. Raises Failure if a file is broken."""
     return check_fleet_rules(own)[0]
 
 
@@ -180,7 +180,7 @@ def _declares(program: str, name: str) -> bool:
 
 @cache
 def product_program(name: str) -> RuleProgram:
-    """A program of the product alone. Raises Failure when a file is broken."""
+    """A program of the product alone. Raises Failure if a file is broken."""
     loaded, diagnostics = load(name)
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])

@@ -1,4 +1,4 @@
-"""The data of a page to explore, format 1.1: what the page's script reads, and programs may.
+"""The data of a page to explore, format 1.1: it is read by the page's script and by other programs.
 
     {"format_version": "1.1", "title", "summary": [text...], "about": [[word, text]...],
      "noun": "node", "unit" or "component", "asks": command,
@@ -38,12 +38,12 @@ from planner.logic.datalog.engine.native import levels
 
 FORMAT_VERSION = "1.1"
 MOST_EDGES = 20_000
-"""edges of a view from which on those that others imply are left out"""
+"""number of edges of a view above which implied edges are left out"""
 CLIPPED = 200
-"""characters of a line of a file that are shown"""
+"""most characters of a line of a file that are shown"""
 
 MOST_TEXT = 300_000
-"""characters of all texts from which on they are compressed"""
+"""number of characters above which the texts are compressed"""
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -52,7 +52,7 @@ Place = tuple[str, str]
 
 @frozen
 class Reason:
-    """Why an edge is there. `text` may name the nodes."""
+    """The reason for an edge. `text` may name the nodes."""
 
     rule: str
     text: str
@@ -73,7 +73,7 @@ class Arrow:
 @frozen
 class PageNode:
     """A node. `box` is a module, or another group that can be folded; `about` its object (an address); `facts` are
-    words and texts shown with it."""
+    pairs of words and texts to show."""
 
     name: str
     kind: str
@@ -87,7 +87,7 @@ class PageNode:
 
 @frozen
 class PageView:
-    """A graph to look at. `boxes`: the parent of each box but the whole, and its name there."""
+    """A graph to explore. `boxes`: the parent of each box except the outermost, and its name in the parent."""
 
     name: str
     title: str
@@ -96,7 +96,7 @@ class PageView:
     """read once"""
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
-    """without the edges that others imply, because there are more than MOST_EDGES with them"""
+    """without implied edges, because there are more than MOST_EDGES edges"""
 
 
 @frozen
@@ -107,7 +107,7 @@ class PageChange:
     action: str
     reason: str
     groups: tuple[str, ...]
-    """causes, which changes have in common"""
+    """causes, which changes may share"""
     lines: tuple[str, ...] = ()
     text: str = ""
     """the change, as in the text of a plan"""
@@ -115,8 +115,8 @@ class PageChange:
 
 @frozen
 class Page:
-    """Everything that a page shows. `about`: words and texts for its header; `actions`: each with its colour, its sign
-    and its name for people; `verdicts` as (kind, code, address, message)."""
+    """The complete content of a page. `about`: words and texts for its header; `actions`: each with its colour, its
+    sign and its name for people; `verdicts` as (kind, code, address, message)."""
 
     title: str
     summary: tuple[str, ...]
@@ -129,7 +129,7 @@ class Page:
     about: tuple[tuple[str, str], ...] = ()
     noun: str = "node"
     asks: str = ""
-    """the command that proves an edge, up to the names of its ends"""
+    """the beginning of the command that proves an edge, without the names of its ends"""
     hide: Callable[[str], str] = str
     """removes sensitive values from lines of files"""
 
@@ -158,7 +158,7 @@ def page_json(page: Page) -> dict[str, Any]:
 
 
 def _pack(texts: dict[str, str]) -> dict[str, str] | str:
-    """Texts as they are; very many of them as the base64 text of their JSON, compressed with zlib."""
+    """The texts; a very large number is returned as the base64 text of their JSON, compressed with zlib."""
     if sum(map(len, texts.values())) <= MOST_TEXT:
         return texts
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
@@ -229,7 +229,7 @@ class _View:
         return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
 
     def _ground(self, arrow: Arrow, reason: Reason) -> int:
-        """The reasons of many edges differ in names only, so those are taken out."""
+        """The number of a reason without names, because the reasons of many edges differ only in names."""
         text = reason.text
         one, other = self.items[self.number[arrow.dependent]], self.items[self.number[arrow.dependency]]
         names = [(one.name, "\1"), (other.name, "\2"), (one.about, "\3"), (other.about, "\4")]
@@ -265,7 +265,8 @@ class _View:
         return made
 
     def _lifted(self, parents: list[int]) -> list[set[tuple[int, int]]]:
-        """Of each box, the edges between the things in it: of two nodes, those of the lowest box that both are in."""
+        """For each box, the edges between its members: an edge of two nodes belongs to the lowest box that contains
+        both."""
         ways = [self._way(box, parents) for box in range(len(parents))]
         lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
         edges = self.edges
@@ -305,22 +306,22 @@ def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
     return tuple(place for place in map(place_of, sources) if place is not None)
 
 
-# Boxes in boxes: where a module has very many nodes, those of a type are together, and of very many of a type those
-# whose names are near each other.
+# Divides modules with very many nodes into boxes: first by type, then, for very many nodes of a type, into ranges of
+# names.
 
 Boxes = Mapping[str, tuple[str, str]]
 """the parent and the label of each box"""
 
 MOST_TOGETHER = 60
-"""nodes and boxes in a box, from which on they are divided"""
+"""number of nodes and boxes in a box above which they are divided"""
 
 
 PARTS = 30
-"""boxes that very many nodes of a type are divided into, at most"""
+"""most boxes into which nodes of a type are divided"""
 
 
 def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes in their boxes, of which none has very many, and these boxes."""
+    """The nodes with their boxes, none of which has too many members, and all boxes."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)
@@ -347,7 +348,7 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
 
 
 def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
-    """The parts of members that are too many for one box, with their beginnings; none of fewer."""
+    """The parts of too many members for one box, with their starts; empty if they fit into one."""
     count = len(members)
     if count > MOST_TOGETHER:
         size = -(-count // min(PARTS, isqrt(count) + 1))
@@ -356,7 +357,7 @@ def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
-    """Put boxes that are too many for one into boxes in it, in the order of their names."""
+    """Divide the inner boxes of a box into further boxes if there are too many, in the order of names."""
     for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
@@ -365,7 +366,7 @@ def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, 
 
 
 def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
-    """Put nodes that are too many for a box into boxes in it, in the order of their names."""
+    """Divide the nodes of a box into inner boxes if there are too many, in the order of names."""
     for begin, part in _parts(members):
         first, last = (_TYPE.sub("", item.label.partition(" (")[0], 1).lstrip(".") for item in (part[0], part[-1]))
         name = f"{box}, {begin + 1} to {begin + len(part)}"
@@ -379,15 +380,15 @@ _NUMBER = re.compile(r"(\d+)")
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key by which r2 comes before r10."""
+    """A sort key that puts r2 before r10."""
     return [(int(part), "") if n % 2 else (0, part) for n, part in enumerate(_NUMBER.split(name))]
 
 
-# Where the boxes of a page are drawn: in columns, what waits to the right of what it waits for.
+# The layout of a page's boxes: in columns, with each item to the right of its dependencies.
 #
-# A layered drawing after Sugiyama, Tagawa and Toda (1981): levels by the longest path, what is in a cycle on one;
-# within a level, items are ordered by the mean place of their neighbours, a few times back and forth, so that few edges
-# cross. Levels that are too tall are broken into several columns. Sizes are the page's affair.
+# A layered drawing after Sugiyama, Tagawa and Toda (1981): levels by the longest path, with cycles on one level; within
+# a level, items are ordered by the mean place of their neighbours, in a few passes in both directions, so that few
+# edges cross. Levels that are too tall are divided into several columns. The page determines sizes.
 #
 # Measured on dags of two references for each resource within a window of 200: 3,000 items 0.04 s, 20,000 0.24 s. The
 # package fast-sugiyama took more than 25 s for 3,000 as it comes; ranked from below without transpositions 0.07 s and
@@ -396,16 +397,17 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 SWEEPS = 6
 LOWEST = 24
-"""items that a column always may have"""
+"""items that every column may have"""
 HUB = 64
-"""the number of neighbours from which on an item attracts no others: everything waits for a provider"""
+"""the number of neighbours above which an item does not attract others, such as a provider for which all objects
+wait"""
 
 
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to
-    one that it waits for, which is further left."""
+    """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to a
+    dependency, which is further left."""
     pairs = sorted({edge for edge in edges if edge[0] != edge[1]})
-    known: dict[int, int] = dict(levels(pairs, {}))  # of what is in one cycle the same; folded modules may be
+    known: dict[int, int] = dict(levels(pairs, {}))  # the same for all items of a cycle; folded modules may form cycles
     level = [known.get(item, 0) for item in range(count)]
     left: list[list[int]] = [[] for _ in range(count)]
     right: list[list[int]] = [[] for _ in range(count)]
@@ -429,7 +431,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
-    """Order a column by the mean place of neighbours; who has none stays."""
+    """Order a column by the mean place of neighbours; items without neighbours stay."""
 
     def mean(item: int) -> float:
         those = neighbours[item]
@@ -440,14 +442,14 @@ def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list
 
 
 def _number(column: list[int], place: list[float]) -> None:
-    """Places count from the middle: columns are drawn so."""
+    """Number the places of a column from its middle, because columns are centred."""
     middle = (len(column) - 1) / 2
     for number, item in enumerate(column):
         place[item] = number - middle
 
 
 def _broken_levels(by_level: list[list[int]], count: int) -> list[list[int]]:
-    """The levels with those that are too tall in several columns."""
+    """The levels as columns; those that are too tall become several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []
     for column in by_level:

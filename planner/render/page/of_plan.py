@@ -115,7 +115,7 @@ def _about(explored: Explored) -> Iterator[tuple[str, str]]:
 
 
 def _sign(action: str) -> str:
-    """The sign of an action; that of create-before-destroy is its own."""
+    """The sign of an action; create-before-destroy has its own."""
     return "/".join(step.sign for step in step_words(action))
 
 
@@ -128,7 +128,7 @@ def _name(action: str) -> str:
 
 
 def colour(action: str) -> str:
-    """The name of the colour that an action has."""
+    """The name of the colour for an action."""
     return "none" if action == NO_OP else verb_of(action)
 
 
@@ -188,13 +188,13 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
 
 
 def _short(name: str, module: str, view: str) -> str:
-    """The name without the module that the node is drawn in, and without what most names of a plan graph end with."""
+    """The name without the module in which the node is drawn, and without the usual suffix of names in a plan graph."""
     inside = name.removeprefix(f"{module}.") if module else name
     return inside.removesuffix(" (expand)") if view == "plan" else inside
 
 
 def _boxes(modules: set[str]) -> Mapping[str, tuple[str, str]]:
-    """The parent of each module, and what it is called there. An instance of a repeated module is in the module."""
+    """The parent of each module, and its name there. Instances of a repeated module are inside the module."""
     result: dict[str, tuple[str, str]] = {}
     waiting = sorted(modules - {""})
     while waiting:

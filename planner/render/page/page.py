@@ -1,5 +1,5 @@
-"""The page as one HTML file. It requests nothing from elsewhere, and its policy forbids it to: whatever a name contains
-is text."""
+"""The page as one HTML file. It requests nothing from other servers, and its content policy prevents requests; names
+are shown as plain text."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _about(pair: list[str]) -> str:
 
 
 def json_in_html(document: Any) -> str:
-    """JSON for use in a script element: no character in it means anything to HTML."""
+    """JSON for a script element, without characters that have a meaning in HTML."""
     return dumps(document, escape_html=True).decode("utf-8").strip()
 
 
@@ -72,13 +72,13 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-# Texts of a page without sensitive values: what a plan shows of an attribute that a provider computed may repeat one,
-# and a page goes from hand to hand.
+# Texts of a page without sensitive values: an attribute that a provider computes may repeat one, and pages are passed
+# on.
 
 
 MASK = "(sensitive value)"
 SHORTEST = 4
-"""characters; shorter texts are parts of too many words"""
+"""characters; shorter texts occur in too many words"""
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:
@@ -103,7 +103,7 @@ def _values(plan: Plan) -> Iterator[Value]:
 
 
 def _secrets(value: Value, is_secret: bool) -> Iterator[str]:
-    """The texts in a value that are marked, or in something that is."""
+    """The texts in a value that are marked, or that are inside marked parts."""
     if isinstance(value, Marked):
         yield from _secrets(value.value, is_secret or bool(value.marks & {SENSITIVE, EPHEMERAL}))
     elif isinstance(value, str):

@@ -45,9 +45,9 @@ _AROUND = 60
 def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Each place that changes: `path`, `action`, `before` and `after` as the configuration language writes them (""
-    where there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces`: something around it
-    forces replacement."""
+    """Each place that changes: `path`, `action`, `before` and `after` as the configuration language writes them ("" if
+    there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces`: an outer part forces
+    replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
         return
@@ -153,7 +153,7 @@ def _text(value: Any) -> str:
 
 
 def shortened(before: str, after: str, most: int = LONGEST) -> tuple[str, str]:
-    """Two values; of long ones the part around the first difference."""
+    """Two values; long ones are shortened to the part around the first difference."""
     if max(len(before), len(after)) <= most:
         return before, after
     start = common_start(before, after) if before and after else 0
@@ -169,8 +169,8 @@ def _around(text: str, start: int, most: int) -> str:
 # The words about drift that all forms of the review share.
 
 RESTORED, KEPT, CHANGED, OPEN = "restored", "kept", "changed", "unknown"
-"""what an apply makes of a drifted attribute: the value of the last apply, the drifted value, another one, or one that
-is known only afterwards"""
+"""the value of a drifted attribute after an apply: that of the last apply, the drifted value, another one, or an
+unknown one"""
 FATES = {
     RESTORED: "an apply restores it",
     KEPT: "an apply keeps it",
@@ -185,7 +185,7 @@ def without_label(text: str) -> str:
 
 
 def remark(change: Mapping[str, Any]) -> str:
-    """`was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, as far as the provider has that."""
+    """`was changed outside (last modified 2026-11-28T10:00:00Z by alice)`, if the provider has this data."""
     drift = change["drift"]
     if change["action"] == "delete":
         fate = {RESTORED: "an apply creates it again", KEPT: "an apply forgets it"}.get(drift["outcome"], "")

@@ -1,4 +1,4 @@
-"""The decisions of a review: destroyed objects, verdicts of policies, and what is undecided."""
+"""The decisions of a review: destroyed objects, verdicts of policies, and undecided parts."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Destroyed objects, and replaced ones by the order of the steps, by the list that has their types."""
+    """Decisions about destroyed objects, and about replaced ones by the order of the steps, for each list of types."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -101,7 +101,7 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The question about the destroyed objects of which no rule knows whether they hold data."""
+    """The question about destroyed objects for which no rule determines whether they hold data."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -126,8 +126,8 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
-    """Which policies were checked, and how; with a remark where an object that holds data, or may, is destroyed and
-    the policy about that is not among them."""
+    """Which policies were checked, and how; with a remark if an object that may hold data is destroyed and the policy
+    about that was not checked."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)
@@ -144,7 +144,7 @@ def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = 
 
 
 def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
-    """A verdict as the document has it."""
+    """A verdict in the form of the document."""
     place, rule = {}, finding.rule_span
     if finding.span is not None:
         place = place_of_line(finding.span.filename, finding.span.start_position.line, subject.links)
@@ -163,8 +163,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict, each value that it depends on with the changed objects that its expression names: they are changed
-    before the verdict is decided."""
+    """A verdict in which each value has the changed objects that its expression names: they are changed before the
+    verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
@@ -184,8 +184,8 @@ def _names(expression: str, change: Mapping[str, Any]) -> bool:
 
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
-    """The unknown values that a verdict depends on: with the expression of each, and whether it is known before its
-    object is changed, as that of an expression is, or only after that, as one that the provider returns."""
+    """The unknown values on which a verdict depends, each with its expression. The value of an expression becomes known
+    before its object is changed, a value from the provider only afterwards."""
     for *_, address, path in finding.waits_for:
         expression = subject.written(address, path)
         is_declared = subject.declared(address) is not None

@@ -1,8 +1,7 @@
-"""The review document of a plan: what needs a decision, the root causes with what each sets off, and the changes,
-attribute by attribute. Nothing in it shows a sensitive value. Its JSON Schema is `planner schema review`.
+"""The review document of a plan: the required decisions, the root causes with their effects, and the changes, attribute
+by attribute. It contains no sensitive values. Its JSON Schema is `planner schema review`.
 
-All forms of the report are made of it: Markdown (markdown.py), the page (page.py) and JSON.
-"""
+All forms of the report are made from it: Markdown (markdown.py), the page (page.py) and JSON."""
 
 from __future__ import annotations
 
@@ -50,13 +49,13 @@ FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
 _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _NO_CALL = "no-call"
-"""kind of a cause: the call of a module is not there any more"""
+"""kind of a cause: the call of a module was removed"""
 _FEW_ATTRIBUTES = 400
-"""attributes of one object in the document"""
+"""most attributes of one object in the document"""
 _LONGEST_LINE = 200
-"""characters of a line of a file"""
+"""most characters of a line of a file"""
 _LONGEST_DETAIL = 4_000
-"""characters of the detail of a diagnostic"""
+"""most characters of the detail of a diagnostic"""
 
 
 def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: Re
 
 
 def bare_document(title: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The document without a plan: of one that failed, or of a verdict alone."""
+    """A document without a plan, for a failed plan or for a verdict alone."""
     if subject.result is not None:
         title = _result_title(subject.result)
     return {
@@ -218,15 +217,15 @@ def _effects(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
-    """Whether an object that is destroyed holds data: holds, none, or unknown, with the list that has its type; "" of
-    another."""
+    """Whether a destroyed object holds data: holds, none, or unknown, with the list that has its type; "" for other
+    objects."""
     if name.startswith(OUTPUT) or not does(action, "destroys"):
         return "", ""
     return subject.data.get(name) or subject.data.get(name.partition(" (")[0], ("unknown", ""))
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """An edited attribute whose value is not known has the sides of its change."""
+    """The cause; for an edited attribute with an unknown value, with both sides of its change."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -260,13 +259,13 @@ def _removed_blocks(
 
 
 def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
-    """The kind and the former place of a module call that is not there any more."""
+    """The kind and the former place of a removed module call."""
     names = (name for name, _ in group.changes if name in subject.removed)
     return {"kind": REMOVED_BLOCK, **_former_place(next(names, ""), subject)}
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The line of a removed block at the commit that has it, as a link; the file alone where no commit is known."""
+    """The line of a removed block at the commit that has it, as a link; only the file if no commit is known."""
     block = subject.removed.get(name)
     if block is None:
         return {}
@@ -278,7 +277,7 @@ def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _side(side: str) -> str:
-    """A side of a cause: "" where there is nothing."""
+    """A side of a cause; "" if there is no value."""
     return "" if side == "nothing" else side
 
 
@@ -364,15 +363,15 @@ def _numbers(name: str, causes: Causes) -> list[int]:
     return list(dict.fromkeys(number for number in numbers if number is not None))
 
 
-# Edits whose values are unknown because of another cause: that cause is linked to them, and does not share their
-# changes.
+# Edits whose values are unknown because of another cause. That cause refers to the edits, and their changes are not
+# repeated for it.
 
 
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values are unknown because of it: of an object that it changes, too,
-    an argument was edited to an expression of another object."""
+    """A cause with the numbers of the edits whose values are unknown because of it: in an object that it also changes,
+    an argument was edited to refer to another object."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -385,8 +384,8 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, each change with its edits alone where nothing else changes it: a cause that makes their values
-    unknown does not change the object by itself."""
+    """The causes, in which a change has only its edits if nothing else changes the object: a cause that only makes
+    their values unknown does not change the object by itself."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

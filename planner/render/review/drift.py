@@ -25,12 +25,12 @@ _TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|d
 _AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
 REPORT = " There is nothing to approve: it is a report."
 _AROUND = ("system_data", "metadata", "properties")
-"""objects and blocks within an object that have these, too"""
+"""objects and blocks inside an object that may contain drift"""
 
 
 def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a refresh-only plan, with what the plan of the configuration (None: it could not be made) would
-    make of each drifted object."""
+    """The document of a refresh-only plan, with the effect of a plan of the configuration (None: it could not be made)
+    on each drifted object."""
     document, hide = plan_review(drifted, evolve(subject, kind="drift")), hiding(drifted.plan)
     text = PlanText(drifted.plan, SchemaLookup(drifted.loaded.schemas).resource_schema, Terminal(colour=False))
     changes = {hide(change_name(change)): change for change in drifted.plan.drift if change.action != NO_OP}
@@ -62,7 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome of the object and of its attributes: what of the last apply differs after the next one."""
+    """Add the outcome for the object and its attributes: how the values after the next apply differ from those of the
+    last one."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -96,7 +97,7 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The objects that differ, by what an apply makes of them."""
+    """Decisions about drifted objects, by the effect of an apply."""
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (

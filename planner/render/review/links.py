@@ -1,4 +1,4 @@
-"""Links from a report to lines of files: a template, taken from the variables of code hosts where none is named."""
+"""Links from a report to lines of files: a template, by default taken from the variables of code hosts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NAMES = ("file", "line", "revision")
 
 @frozen
 class Links:
-    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory that files are seen from,
-    relative to the repository, "" where there is none. `page`: the address of the page of the report, "" for none."""
+    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory to which file paths are
+    relative, within the repository, "" if there is none. `page`: the address of the page of the report, "" for none."""
 
     template: str = ""
     revision: str = ""
@@ -27,8 +27,7 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at another revision if one is named; "" for none: files outside the repository have
-        none."""
+        """The address of a line, at another revision if one is named; "" for files outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
@@ -39,8 +38,8 @@ class Links:
         return address
 
     def of(self, place: Mapping[str, Any]) -> str:
-        """The address of a place in a document, "" for none: a removed block has one where a commit is known that has
-        it."""
+        """The address of a place in a document, "" if there is none: a removed block has one if a commit with it is
+        known."""
         if not place.get("file") or (place.get("kind") == REMOVED_BLOCK and not place.get("commit")):
             return ""
         return self.to(place["file"], place.get("line") or 0, place.get("commit") or "")
@@ -72,7 +71,7 @@ class CodeHost:
 
 
 def code_host(environ: Mapping[str, str]) -> CodeHost:
-    """The code host whose runner this is: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
+    """The code host of this runner: GitHub, GitLab, Bitbucket or Azure Pipelines; empty elsewhere."""
 
     def get(name: str) -> str:
         return environ.get(name, "")

@@ -1,5 +1,5 @@
-"""Literal text in Markdown: whatever a name or a value contains, it is shown and means nothing to a renderer or to a
-code host. No markup, tag, link, mention or reference comes of it."""
+"""Literal text in Markdown: any content of a name or value is shown without a meaning for renderers and code hosts, so
+that it cannot become markup, a tag, a link, a mention or a reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST_CODE = 300
 LONGEST_TEXT = 1_000
 """characters"""
 _GAP = "\u200b"
-"""shown as nothing: separates what hosts would join to a mention, a reference or a link, even within escapes"""
+"""an invisible character: prevents mentions, references and links, which hosts recognize even within escapes"""
 _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-)", re.I)
 
 
@@ -29,7 +29,7 @@ def prose(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def line(text: str) -> str:
-    """Text at the beginning of a line, where it would begin a list or underline a title."""
+    """Text at the beginning of a line, where it could begin a list or underline a title."""
     return _GAP + prose(text)
 
 
@@ -40,11 +40,11 @@ def tag_text(text: str, most: int = LONGEST_CODE) -> str:
 
 
 def address(text: str) -> str:
-    """The address of a link, which ends where it ends."""
+    """The address of a link, escaped so that it cannot end early."""
     return re.sub(r"[\s()<>\[\]\\\"'`|]", lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def plain(text: str, most: int) -> str:
-    """The text on one line, with the signs of line breaks, and without characters that steer."""
+    """The text on one line, with symbols for line breaks and without control characters."""
     short = text if len(text) <= most else f"{text[:most]}..."
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(short.replace("\n", " \u23ce ").split()))

@@ -1,5 +1,5 @@
-"""A review document as Markdown, for a comment on a pull request: the decisions first, then the causes with what each
-sets off, then the changes, folded. Never longer than a comment may be: what is left out is counted."""
+"""A review document as Markdown, for a comment on a pull request: the decisions first, then the causes with their
+effects, then the changes, folded. It is never longer than a comment may be: omitted parts are counted."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from planner.render.review.verdicts import (
 MOST = 65_000
 """characters: GitHub takes 65,536"""
 _RESERVED = 400
-"""characters for the numbers of what is left out"""
+"""characters reserved for the numbers of omitted parts"""
 _MOST_READERS = 4
 _MOST_ROWS = 60
-"""attributes in the table of a change"""
+"""most attributes in the table of a change"""
 _LONGEST_VALUE = 160
 _MOST_VALUES = 3
-"""different values of alike objects"""
+"""different values of similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
-"""lines that are shown or left out together: the number of things that they are about, and their text"""
+"""lines that are shown or left out together: the number of described items, and the text"""
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -54,7 +54,7 @@ _VERBS = {
 
 _BREAK = "  \n"
 _MOST_LINES = 12
-"""lines of the detail of a problem"""
+"""most lines of the detail of a problem"""
 SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 
@@ -116,7 +116,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that there is room for, and the number of things in the others."""
+    """The first pieces that fit, and the number of items in the others."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -144,7 +144,7 @@ def where_lines(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def decisions(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines about what needs a decision. A few verdicts of a kind are lines of their own."""
+    """The lines about required decisions. If there are only a few verdicts of a kind, each has its own line."""
     inline = inline_findings(document)
     for one in document["decisions"]:
         number = len(one["objects"])
@@ -289,7 +289,7 @@ def _hops(document: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _telling(cause: Mapping[str, Any]) -> Sequence[str]:
-    """The hops of a cause; none where they only name its changes again."""
+    """The hops of a cause; empty if they only repeat its changes."""
     again = tuple(f"-> {one.text} " for one in alike(change["address"] for change in cause["changes"]))
     hops: Sequence[str] = cause["hops"]
     return (
@@ -308,7 +308,7 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, numbered ones together, and ` and 3 more`."""
+    """The first units, with numbered ones combined, and ` and 3 more`."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])
@@ -324,8 +324,8 @@ def _line(text: str) -> str:
 
 
 def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    """The changes, alike ones together: their addresses differ in keys alone, and the same attributes change for the
-    same causes."""
+    """The changes in groups of similar ones: their addresses differ only in keys, and the same attributes change for
+    the same causes."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
         drift = remark(one) if "drift" in one else ""
@@ -423,7 +423,7 @@ def _body(group: Sequence[Mapping[str, Any]], above: Container[str]) -> str:
 
 
 def _fate(items: Sequence[Mapping[str, Any]]) -> str:
-    """The value of a drifted attribute after an apply, and what that is."""
+    """The value of a drifted attribute after an apply, with its description."""
     outcome = items[0].get("outcome", "")
     if outcome == OPEN or "expected" not in items[0]:
         return FATES.get(outcome, "")
@@ -431,12 +431,12 @@ def _fate(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _after(item: Mapping[str, Any]) -> str:
-    """The value of an attribute after the change; of an unknown one with the expression that gives it."""
+    """The value of an attribute after the change; for an unknown value, its expression."""
     return f"{item['expression']} {UNKNOWN}" if item.get("expression") else str(item["after"])
 
 
 def _values(values: Sequence[str]) -> str:
-    """The different values of alike objects."""
+    """The different values of similar objects."""
     different = list(dict.fromkeys(values))
     shown = ", ".join(code(value, in_table=True) if value else "(none)" for value in different[:_MOST_VALUES])
     left = len(different) - _MOST_VALUES

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | None = None) -> dict[str, Any]:
-    """The document of a plan. `chains`: its causes, where they are known."""
+    """The document of a plan. `chains`: its causes, if known."""
     plan = made.plan
     if chains is None:
         chains = Chains() if plan.errored else causes(made)
@@ -83,7 +83,7 @@ def failed_review(subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _expression(decl: ResourceDecl | None, path: str) -> str:
-    """The expression that gives a part of an object, on one line; "" where it is not written as such."""
+    """The expression for a part of an object, on one line; "" if there is no single expression for it."""
     name, *steps = path.partition("[")[0].split(".")
     given = decl.body.just_attributes()[0].get(name) if decl is not None else None
     if given is None or given.is_json:
@@ -114,13 +114,13 @@ def _block(address: str) -> str:
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a review that a plan file keeps."""
+    """The parts of a review that a plan file stores."""
     return {name: document[name] for name in RECORDED}
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
     """The review of a plan from what its file has, with what the subject adds: the result of an apply, problems, links.
-    None where that is nothing, or damaged."""
+    None if it is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""A review document as one HTML file, with everything in it. It requests nothing, runs nothing, and whatever a name or
-a value contains is text."""
+"""A review document as one HTML file, with everything in it. It requests nothing and runs nothing; names and values are
+shown as plain text."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _code(text: Any) -> str:
 
 
 def _label(one: Mapping[str, Any], name: str) -> str:
-    """A member of a cause, an output or a change, with the unit that it is in before it."""
+    """A member of a cause, an output or a change, with its unit in front."""
     return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
 
 
@@ -158,7 +158,7 @@ def _policies(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wait(one: Mapping[str, Any]) -> str:
-    """An unknown value that a verdict depends on."""
+    """An unknown value on which a verdict depends."""
     path = _code(f"{one['address']}.{one['path']}")
     value = f" = {_code(one['expression'])}" if one["expression"] else ""
     when = {"before": ", before its object is changed", "after": ", after its object is changed"}.get(one["known"], "")

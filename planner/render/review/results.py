@@ -29,7 +29,7 @@ _MOST = 300
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""the words of titles for actions, where they are others than those of the list of changes"""
+"""the words for actions in titles, if they differ from those in the list of changes"""
 
 
 def with_results(
@@ -38,8 +38,8 @@ def with_results(
     outcomes: Mapping[str, Outcome],
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
-    """The review of a plan, each change with what an apply made of it. After a failure, the decisions are about that.
-    `outcomes`: by the names of changes; where there are none, all changes were done, or none was begun."""
+    """The review of a plan, each change with its outcome in an apply. After a failure, the decisions describe the
+    failure. `outcomes`: by the names of changes; empty if all changes were done, or none was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
     for one in review["changes"]:
@@ -75,14 +75,14 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Errors as the results of changes have them, which need not be shown twice."""
+    """The texts of errors in the results of changes, which need not be shown twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
-    """The review with the values of outputs that were not known in the plan. `outputs`: as they are now."""
+    """The review with the values of outputs that were unknown in the plan. `outputs`: the present values."""
     now = {}
     for one in outputs:
         before, after = map(hide, sides(output_diff(one)))
@@ -118,7 +118,7 @@ def _is_destroyed(change: Mapping[str, Any]) -> bool:
 
 
 def result_text(change: Mapping[str, Any]) -> str:
-    """`not updated: not reached`; "" where the plan's own word is right."""
+    """`not updated: not reached`; "" if the plan's own word applies."""
     outcome = change["result"]["outcome"] if "result" in change else DONE
     done = words_for(change["verb"]).done
     if outcome == TAINTED:
@@ -135,6 +135,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of what causes set off: of a failed apply that was planned."""
+    """The title of the effects of causes; after a failed apply, it calls them planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned to set off" if is_failed else "sets off"

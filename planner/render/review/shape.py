@@ -1,5 +1,5 @@
-"""Reviews in files that other machines wrote: checked against the shape that they should have, and rebuilt from what is
-known of it. Links are left out: each report has its own."""
+"""Reviews in files that other machines wrote: checked against the expected shape, and rebuilt from its known parts.
+Links are left out, because each report has its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.render.review.attributes import FATES
 
 @frozen
 class Maybe:
-    """A key that need not be there, or may be null."""
+    """A key that may be missing or null."""
 
     shape: Any
 
@@ -88,7 +88,7 @@ RECORDED = {
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
-    """The value with nothing but what the shape has. Raises ValueError."""
+    """The parts of the value that belong to the shape. Raises ValueError."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value

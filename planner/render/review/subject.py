@@ -18,25 +18,26 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class ReviewSubject:
     """The parts of a report besides the plan: `kind` is plan, apply or policy; `about` names the workspace, the state,
-    the revision and the file of the plan, as far as they are known."""
+    the revision and the file of the plan, as far as known."""
 
     kind: str = "plan"
     about: Mapping[str, Any] = field(factory=dict)
     links: Links = field(factory=Links)
     findings: Sequence[Finding] = ()
     judged: Sequence[str] = ()
-    """lines about the objects that policies looked at"""
+    """lines about the objects that policies checked"""
     checked: Sequence[str] | None = None
-    """the codes of the policies that were checked; None where that is not known"""
+    """the codes of the policies that were checked; None if that is not known"""
     data: Mapping[str, tuple[str, str]] = field(factory=dict)
-    """whether objects hold data (holds, none), and the list with the type, by address; of others no rule knows it"""
+    """whether objects hold data (holds, none), and the list with the type, by address; for other objects it is
+    unknown"""
     removed: Mapping[str, RemovedBlock] = field(factory=dict)
     """the former places of blocks that are no longer declared, by the addresses of their objects"""
     diagnostics: Sequence[Diagnostic] = ()
     declared: Callable[[str], Span | None] = field(default=lambda address: None)
     """the declaration of an object, by its address"""
     written: Callable[[str, str], str] = field(default=lambda address, path: "")
-    """the expression of an attribute, by the address of the object and its path; "" where it is not written"""
+    """the expression of an attribute, by the address of the object and its path; "" if it is not set"""
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None

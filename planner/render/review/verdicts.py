@@ -1,4 +1,4 @@
-"""Verdicts of policies as Markdown, and the lists of names and the places that all parts of a report share."""
+"""Verdicts of policies as Markdown, and the formatting of names and places for all parts of a report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from planner.render.review.literal import address, code, prose
 
 MOST_NAMED = 4
 _MOST_INLINE = 4
-"""verdicts of a kind that are among the decisions"""
+"""most verdicts of a kind that are listed among the decisions"""
 
 
 def name_list(names: Iterable[str]) -> str:
-    """The names, alike ones together, the first few."""
+    """The first few names, with similar ones combined."""
     counts = {one.text: one.number for one in alike(names)}
     items = [AlikeNames(one.text, counts.get(one.text, one.number)) for one in numbered(counts)]
     shown = [code(item.text) + (f" ({item.number:,})" if item.number > 2 else "") for item in items[:MOST_NAMED]]
@@ -24,7 +24,7 @@ def name_list(names: Iterable[str]) -> str:
 
 
 def place_link(one: Mapping[str, Any], before: str = " ") -> str:
-    """The file and line, as a link where there is one; "" for none."""
+    """The file and line, as a link if possible; "" if there is none."""
     if not one.get("file"):
         return ""
     place = code(f"{one['file']}:{one['line']}")
@@ -52,7 +52,7 @@ def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[
 
 
 def _alike(document: Mapping[str, Any]) -> Iterable[list[Mapping[str, Any]]]:
-    """The findings, those with the same message about several objects together."""
+    """The findings, grouped if several objects have the same message."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in document["policies"]["findings"]:
         groups.setdefault((one["kind"], one["code"], one["message"], one["reason"]), []).append(one)
@@ -70,7 +70,7 @@ def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
-    """The policy, the objects, the message, and for an open one the values that it depends on."""
+    """The policy, the objects, the message, and for an undecided finding the values on which it depends."""
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
@@ -85,7 +85,7 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
-    """The unknown values that verdicts depend on, when they are known, and what a denial means then."""
+    """The unknown values on which verdicts depend, when they become known, and the consequence of a later denial."""
     named = list(
         dict.fromkeys(
             code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")

@@ -3,6 +3,6 @@
 import os
 
 FOLDER = os.path.join(".planner", "batch")
-"""of the records of runs, below the root of a fleet"""
+"""the directory with records of runs, below the root of a fleet"""
 OF_UNIT = frozenset(("rules", "policies", "policy.toml", "waivers.toml", "policy.lock", "packs"))
 """files below .planner that belong to a unit's configuration"""

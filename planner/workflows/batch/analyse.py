@@ -42,12 +42,12 @@ ENVIRONMENT = "TF_"
 
 @frozen(eq=False)
 class Analysis:
-    """`edges[a]`: the units that a waits for; `before[a]`: those that are run before it, of the selected ones;
-    `selected[a]`: why a is in, as (selector, way)."""
+    """`edges[a]`: the units for which a waits; `before[a]`: the selected units that run before a; `selected[a]`: the
+    reasons for the selection of a, as (selector, way)."""
 
     fleet: Fleet
     derived: Database | None
-    """None where it was not derived now, but is known from before"""
+    """the facts of this derivation; None if the analysis comes from the cache"""
     edges: dict[str, tuple[str, ...]]
     before: dict[str, tuple[str, ...]]
     waves: dict[str, int]
@@ -66,11 +66,11 @@ class Analysis:
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
     """deployment -> states of its components that others read: (state, component)"""
     share: Share | None = None
-    """the share of this job in the selected units, where there are several"""
+    """this job's share of the selected units, if several jobs divide them"""
 
     @property
     def planned(self) -> Collection[str]:
-        """The selected units that are run here."""
+        """The selected units that this job runs."""
         return self.selected if self.share is None else self.share.units | self.share.beside
 
     @property
@@ -86,7 +86,7 @@ def to_plain(analysis: Analysis) -> dict[str, Any]:
 
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
-    """An analysis that was kept, of the same fleet."""
+    """The cached analysis of the same fleet."""
     edges, before, waves, selected, state_of, reads_from, offered, parts = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
@@ -106,7 +106,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
 
 
 def environment() -> tuple[tuple[str, str], ...]:
-    """The environment that decides what units do, wherever they run."""
+    """The environment variables that affect units wherever they run."""
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
@@ -139,8 +139,8 @@ def analyse(
     want: Iterable[str] = (),
     known: Mapping[str, str] = {},
 ) -> Analysis:
-    """Derive the order of a fleet and the selection. Raises Failure for a selection that makes no sense and for broken
-    rules. `known`: the states of units that earlier commands knew."""
+    """Derive the order of a fleet and the selection. Raises Failure for an invalid selection and for broken rules.
+    `known`: the states of units from earlier commands."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
     if command == "destroy":

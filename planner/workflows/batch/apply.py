@@ -1,10 +1,8 @@
 """Apply and destroy over a fleet: at once, or wave by wave with approval.
 
-At once: each unit is planned and applied as soon as everything before it is done, so nothing is ever planned on
-unknown inputs. By waves: first everything is planned, unknown inputs and all; then, wave by wave, units that were
-incomplete are planned again on the values that are known by now, the plans are shown, and approved ones are applied
-exactly as shown.
-"""
+At once: each unit is planned and applied as soon as everything before it is done, so no unit is planned with unknown
+inputs. By waves: first everything is planned, also with unknown inputs; then, wave by wave, incomplete units are
+planned again with the values known by then, the plans are shown, and approved plans are applied exactly as shown."""
 
 from __future__ import annotations
 
@@ -33,12 +31,12 @@ def converge(command: str, options: BatchOptions, listener: BatchListener, appro
 
 
 def carry_on(run: Run, command: str, approve: Approve | None) -> None:
-    """Bring everything of a run to an end that has none yet."""
+    """Complete all units of a run that are not finished yet."""
     if approve is None:
         if run.gate.policies is None:
             run.apply(run.order, command)
             return
-        approve = _approved  # the policies judge all plans together before one of them is applied
+        approve = _approved  # the policies check all plans together before any plan is applied
     kept = dict(run.done)
     left = [unit for unit in run.order if unit not in kept]
     run.plan(left, "plan" if command == "apply" else command, "plan" if command == "apply" else "destroy")
@@ -62,7 +60,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
-    # on what has been applied by now nothing is pending any more; what was not applied keeps its dependents waiting
+    # nothing waits any longer for applied units; dependents of units that were not applied keep waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
     if again and not run.gate.judge(command):
         run.gate.hold()
@@ -82,7 +80,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 
 
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan the deferred parts of these units, which may be possible by now."""
+    """Plan the deferred parts of these units, whose inputs may be known by now."""
     before = {unit: run.done[unit].result for unit in units}
     wave(run, command, units, f"{title}, what was deferred", approve)
     for unit, earlier_result in before.items():
@@ -97,14 +95,14 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit has no plan that counts: it was skipped, or something that it waits for was not known."""
+    """Whether a unit has no valid plan: it was skipped, or an input was unknown."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """A unit of which something is deferred, though nothing is left that could be applied, has failed."""
+    """Mark units as failed that still have deferred parts although nothing is left to apply."""
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
@@ -119,8 +117,8 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a complete plan does not count any more: something that it comes after was not done, or an output that it
-    was made with turned out differently."""
+    """Whether a complete plan is outdated: a unit before it was not applied, or an output that it used has another
+    value now."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False
@@ -129,7 +127,7 @@ def is_overtaken(run: Run, unit: str) -> bool:
 
 
 def may_apply(run: Run, command: str, done: FinishedUnit) -> bool:
-    """Whether a plan may be applied now: it is complete, and all that it comes after is done."""
+    """Whether a plan may be applied now: it is complete, and all units before it are done."""
     return may_be_applied(done) and _decided(run, command, done).appliable
 
 
@@ -139,7 +137,7 @@ def asks(run: Run, command: str, done: FinishedUnit) -> bool:
 
 
 def may_be_applied(done: FinishedUnit) -> bool:
-    """Whether a plan has changes that wait for no other unit."""
+    """Whether a plan has changes that do not wait for another unit."""
     if done.outcome == "incomplete":
         return done.result is not None and done.result.is_partial and not done.because
     return done.outcome == "changes"

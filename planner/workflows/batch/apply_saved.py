@@ -1,9 +1,8 @@
 """Applying a saved plan of a fleet: exactly as approved, or not at all.
 
-First everything is compared with the inputs of the plan; one difference rejects the whole, before anything is changed.
-Then the units are applied in their order. One whose plan was incomplete is planned again on the state by then: if the
-result is the approved plan, with unknown values filled in, it is applied; else it needs approval.
-"""
+First everything is compared with the inputs of the plan; a single difference rejects the plan before anything is
+changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the current state:
+if the result is the approved plan with its unknown values filled in, it is applied; otherwise it needs approval."""
 
 from __future__ import annotations
 
@@ -37,11 +36,11 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 Moved = tuple[str, str, str, str]
-"""(unit, what, name, in words): something that is not as it was when the plan was made"""
+"""(unit, kind, name, description) of a difference from the time of the plan"""
 
 
 def save(run: Run) -> None:
-    """Write the manifest of a plan that has just been made, with a part for each unit. Raises Failure."""
+    """Write the manifest of a new plan, with a part for each unit. Raises Failure."""
     options, analysis = run.batch.options, run.analysis
     base = saved_plan.base_of(analysis.fleet.root)
     part = run.part()
@@ -84,8 +83,8 @@ def save(run: Run) -> None:
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
     """The options of a unit that may have to be planned again, with paths relative to the base, and whether it can be
-    planned with them again. An incomplete plan is made again in any case. Raises Failure where something of such a unit
-    may not be in a manifest: files elsewhere, and values of one that is encrypted."""
+    planned with them again. An incomplete plan is always made again. Raises Failure if the manifest must not contain
+    what such a unit needs: files outside of the base, or values of an encrypted unit."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -163,8 +162,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
 
 
 def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Approval:
-    """The approval of the plans, where one is demanded: signatures are about the manifest, which has their digests.
-    Raises Failure."""
+    """The approval of the plans, if it is required: the signatures cover the manifest, which contains the digests of
+    the plans. Raises Failure."""
     required = requirements(options.operation.signatures, os.environ)
     if not required:
         return ()
@@ -174,7 +173,7 @@ def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Ap
 
 
 def _narrowed(analysis: Analysis, manifest: SavedManifest) -> Analysis:
-    """The analysis with the units of the saved plan alone."""
+    """The analysis, with only the units of the saved plan."""
     units = {unit: reasons for unit, reasons in analysis.selected.items() if unit in manifest.units}
     before = {unit: tuple(other for other in analysis.before.get(unit, ()) if other in units) for unit in units}
     return evolve(analysis, selected=units, before=before)
@@ -190,8 +189,7 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """The run, with the plans copied into its record: whatever happens to the directory, what was looked at is
-    applied."""
+    """The run, with the plans copied into its record: the checked plans are applied even if the directory changes."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),
@@ -209,7 +207,7 @@ def _begin(
         if path:
             _copy(path, plans[unit])
         done[unit] = saved.done(path)
-    _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)  # now it can be gone on with without the folder
+    _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)  # so that a resumed run needs no folder
     run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key), policies=policies)
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
@@ -219,8 +217,8 @@ def _begin(
 
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
-    """The policies that judge the saved plans together; none for plans with secret contents, which were judged when
-    they were made. Raises Failure where that was without these policies."""
+    """The policies that check the saved plans together; None for plans with secret contents, which were checked when
+    they were made. Raises Failure if these policies were not among those."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):
@@ -237,7 +235,7 @@ def _copy(path: str, data: bytes) -> None:
 
 
 def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
-    """Mark units applied by earlier runs of the plan as done; their readers get their outputs."""
+    """Mark units that earlier runs of the plan applied as done, and pass their outputs to their readers."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
@@ -310,7 +308,7 @@ def _finished_units(run: Run, units: Iterable[str]) -> list[FinishedUnit]:
 
 
 def _settle(run: Run, begun: list[str]) -> None:
-    """Complete units that had finished when they were interrupted; their readers get their outputs."""
+    """Complete interrupted units whose work had finished, and pass their outputs to their readers."""
     settled = [unit for unit in begun if run.done[unit].outcome == "unchanged"]
     requests = [evolve(state_request(run.batch, unit), is_read=True) for unit in settled]
     for unit, now in zip(settled, run.batch.run_all(requests), strict=True):
@@ -322,7 +320,7 @@ def _settle(run: Run, begun: list[str]) -> None:
 
 
 def _judged(done: FinishedUnit, is_begun: bool) -> dict[str, bool]:
-    """Whether what was planned again needs an approval of its own, and is left alone without one."""
+    """Whether a unit that was planned again needs its own approval."""
     facts = FactBuilder()
     facts.add("saved_plan", done.unit, "incomplete")
     if is_begun:

@@ -1,4 +1,4 @@
-"""Whether a plan equals the approved one. That was incomplete: where it had an unknown value, any fits."""
+"""Compares a plan with the approved one. An unknown value in the approved plan matches any value."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.world.state.model import State
 
 
 def differences(path: str, made: MadePlan[Start]) -> Differences:
-    """(address, action or value) of the changes in a plan that the approved one, in a file, did not announce. Announced
-    changes that are no longer needed do not count. Raises Failure when the file cannot be read."""
+    """The changes in a plan, as (address, action or value), that the approved plan in a file does not contain. Approved
+    changes that are no longer needed are not differences. Raises Failure if the file cannot be read."""
     approved, _, problems = read_plan(path, made.loaded.encryption.plan)
     if approved is None:
         raise Failure(problems)
@@ -24,8 +24,8 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
-    """Whether a complete plan, in a file, was applied to the state that is stored: that has all that was announced, and
-    of everything that was to change something can be seen to have changed. Raises Failure."""
+    """Whether the complete plan in a file was applied to the stored state: the state has all planned values, and every
+    planned change is visible in it. Raises Failure."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)
@@ -37,7 +37,7 @@ def is_applied(path: str, stored: Stored[Any]) -> bool:
 
 
 def _objects(state: State) -> dict[tuple[str, str], Any]:
-    """The attributes of all objects by address and key of what is set aside."""
+    """The attributes of all objects, by address and deposed key."""
     return {
         (resource.address + format_key(instance.key), deposed): record.attributes
         for resource, instance in state.instances()

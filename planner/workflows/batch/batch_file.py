@@ -1,4 +1,4 @@
-"""`planner.batch.hcl`: the units of a fleet, written down in the syntax of the configuration language.
+"""`planner.batch.hcl`: the units of a fleet, in the syntax of the configuration language.
 
     locals { regions = ["eu", "us"] }
     unit "app" {
@@ -78,7 +78,7 @@ class _Group:
 
 @frozen
 class _Draft:
-    """A unit whose references to others are still to be looked up: variable -> expression."""
+    """A unit whose references to other units are not resolved yet: variable -> expression."""
 
     unit: Unit
     scope: FleetScope
@@ -252,7 +252,7 @@ class _BatchFileReader:
             self.found |= self._deployments(draft, stack, block.header_span)
 
     def _deployments(self, draft: _Draft, stack: StackFolder | None, span: Span) -> dict[str, _Draft]:
-        """A unit for each deployment of the stack that a block is about; the unit itself where it is about none."""
+        """A unit for each deployment if the block describes a stack; otherwise the unit itself."""
         if stack is None:
             return {draft.unit.name: draft}
         if draft.inputs:
@@ -326,7 +326,7 @@ class _BatchFileReader:
     # ------------------------------------------------------------ references
 
     def _finished(self, draft: _Draft, drafts: Mapping[str, _Draft]) -> Unit:
-        """A unit whose references are those of units that there are."""
+        """The unit, with its references resolved to existing units."""
         unit, scope = draft.unit, draft.scope
         folder = os.path.join(self.root, unit.folder)
         for file in draft.around.files.values():
@@ -370,7 +370,7 @@ class _BatchFileReader:
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
-        """The units that a reference means; one that is wrong is reported."""
+        """The units that a reference means; a wrong reference is reported."""
         name = mention.name
         if name in self.repeated:
             keys = self.repeated[name]
@@ -436,5 +436,5 @@ class _BatchFileReader:
 
 
 def _is_written(attribute: Attribute) -> bool:
-    """Whether an object is written out, or else computed."""
+    """Whether an object is written out, rather than computed."""
     return pairs(piece(attribute)) is not None

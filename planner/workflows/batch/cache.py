@@ -1,9 +1,8 @@
-"""Results of earlier runs: surveys and clean plans, each with all inputs that it was made from.
+"""Results of earlier runs: surveys and clean plans, each with all its inputs.
 
-A result is valid as long as the request is the same (variables, environment, planned parts of the upstream, versions
-of planner and its rules) and everything that its making looked at is unchanged: configuration, modules, variable
-files, states, the outputs of upstream units, lock files, directories of providers, rule files. See files_read.py.
-"""
+A result is valid as long as the request is the same (variables, environment, planned parts of the upstream, versions of
+planner and its rules) and everything that was read to make it is unchanged: configuration, modules, variable files,
+states, the outputs of upstream units, lock files, directories of providers, rule files. See files_read.py."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses
 
 
 class Cache:
-    """The cache of one fleet. `is_used`: whether anything from before counts."""
+    """The cache of one fleet. `is_used`: whether earlier entries are used."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
@@ -52,7 +51,7 @@ class Cache:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing is known yet."""
+        """Whether the cache is empty."""
         return not self.kept.entries[SURVEYS]
 
     def _entry(self, table: str, unit: str) -> dict[str, Any] | None:
@@ -64,7 +63,7 @@ class Cache:
             self._same, self._held = {}, {}
 
     def _holds(self, reads: list[int]) -> bool:
-        """Whether everything that was looked at is as it was."""
+        """Whether everything that was read is unchanged."""
         same, files, comparison = self._same, self.kept.files, self.comparison
         for number in reads:
             known = same.get(number)
@@ -95,7 +94,7 @@ class Cache:
     # ---------------------------------------------------------------- surveys
 
     def survey_text(self, request: Request) -> str | None:
-        """The survey of a unit as text, if nothing that it looked at has changed."""
+        """The survey of a unit as text, if everything that it read is unchanged."""
         known = self._entry(SURVEYS, request.unit)
         if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
@@ -103,7 +102,7 @@ class Cache:
         return text
 
     def keep_survey(self, request: Request, survey: Survey) -> str:
-        """Keep a new survey, if it is known what it looked at; its text."""
+        """Store a new survey if all files that it read are known; returns its text."""
         data = to_json(survey)
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
@@ -112,7 +111,7 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """The state files of all units but `others` that commands have known, whether or not they still exist."""
+        """The state files from earlier commands of all units except `others`, whether or not they still exist."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}
@@ -120,7 +119,7 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The derivations from the surveys of a whole fleet for a command, if `key` shows that they are the same."""
+        """The derivations from the surveys of a whole fleet for a command, if their `key` is the same."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -135,11 +134,11 @@ class Cache:
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
         if request.is_read and not known["is_read"]:
-            return None  # its outputs were not needed then
+            return None  # its outputs were not needed before
         return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
-        """Files may have changed by now."""
+        """Check all files again on the next use."""
         self.comparison = ReadComparison()
         self._same, self._held = {}, {}
 
@@ -152,8 +151,8 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A kept result as a record, when it is to be brief without its changes; None when its facts, its text or its
-        plan are gone."""
+        """A cached result as a record, without its changes if `is_brief`; None if its facts, its text or its plan are
+        gone."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])
@@ -174,9 +173,9 @@ class Cache:
         return _result(data)
 
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
-        """Keep a plan without errors, if it is known what it was made from."""
+        """Store a plan without errors if all its inputs are known."""
         self._held.pop(request.unit, None)
-        is_lost = bool(result.changed) and not result.planned_file  # who reads it could not be given its values
+        is_lost = bool(result.changed) and not result.planned_file  # its values could not be passed to its readers
         if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return
@@ -237,7 +236,7 @@ def survey_of(text: str) -> Survey:
 
 
 def _result(data: dict[str, Any]) -> UnitResult:
-    """Faster than cattrs: there are thousands, and what they hold is plain."""
+    """Faster than cattrs: there are thousands of results, with plain values."""
     return UnitResult(
         data["unit"],
         data["result"],

@@ -3,9 +3,8 @@
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results
 
-A known result has "reads": the numbers of the files and directories that it was made from, in the order of "files"
-(see files_read.py for their entries). A line counts only if it names the whole that it was written after.
-"""
+A known result has "reads": the numbers of its input files and directories in the order of "files" (see files_read.py
+for their entries). A line is used only if it names the whole to which it was appended."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""the part of all that is known up to which what is new is written behind it, instead of everything anew"""
+"""up to this share of all entries, new entries are appended instead of rewriting the file"""
 MOST_MORE = 0.25
-"""how large what was written behind may become, as a part of everything"""
+"""the greatest share of appended entries in the whole"""
 _FORMAT = "8"
 """changes with the format of the entries"""
 
@@ -40,13 +39,13 @@ class CacheFiles:
         self.files: list[list[Any]] = []
         self.changed: set[Key] = set()
         self._name = ""
-        self._size, self._lines = 0, b""  # of the whole; behind it
+        self._size, self._lines = 0, b""  # the size of the whole; the appended lines
         self._load()
 
     def _load(self) -> None:
         try:
             self._read()
-        except (KeyError, TypeError, AttributeError, ValueError):  # of another shape than today's
+        except (KeyError, TypeError, AttributeError, ValueError):  # not of the present format
             self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
 
     def _read(self) -> None:
@@ -74,21 +73,21 @@ class CacheFiles:
             self.entries[table].pop(unit, None)
 
     def put(self, table: str, unit: str, known: Known, reads: list[list[Any]]) -> None:
-        """Know something of a unit from now on."""
+        """Add an entry of a unit."""
         known["reads"] = list(range(len(self.files), len(self.files) + len(reads)))
         self.files += reads
         self.entries[table][unit] = known
         self.changed.add((table, unit))
 
     def drop(self, table: str, unit: str) -> None:
-        """Know it no more."""
+        """Remove an entry of a unit."""
         if self.entries[table].pop(unit, None) is not None:
             self.changed.add((table, unit))
 
     # ---------------------------------------------------------------- writing
 
     def save(self) -> bool:
-        """Write what is new; whether the numbers of files are others now."""
+        """Write new entries; returns whether the numbers of files have changed."""
         if not self.changed:
             return False
         is_little = self._is_little()
@@ -123,8 +122,8 @@ class CacheFiles:
         FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
-        """The inputs of these results, without repetitions; their numbers are set anew. For unchanged files the latest
-        look counts: it knows best when they changed, or that the clock was too coarse."""
+        """The inputs of these results, without repetitions and with new numbers. For unchanged files the latest check
+        is used: it has the most reliable time of change."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():
@@ -143,13 +142,13 @@ class CacheFiles:
 
 
 def entry_names(root: str) -> tuple[str, str]:
-    """The names of the fleet's entries in a directory, by these rules: the whole, and later additions."""
+    """The names of the fleet's cache entries in a directory, for the present rules: the whole, and later additions."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 
 
 def is_known(root: str) -> bool:
-    """Whether anything is kept of a fleet."""
+    """Whether there is a cache of a fleet."""
     return FLEETS.has(entry_names(root)[0])
 
 

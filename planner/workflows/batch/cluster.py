@@ -1,5 +1,5 @@
-"""A Dask cluster as a place where units run. Its workers live longer than a batch, and serve others as well: messages
-of one batch to them must be forgotten when the next one comes."""
+"""A Dask cluster as a place where units run. Its workers outlive a batch and also serve others: a message of one batch
+must not affect the next one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONGEST_AWAY = 30.0
 
 
 def open_cluster(address: str) -> Workplace:
-    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they see the files that are
-    here. Raises Failure."""
+    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they have access to the files of
+    this machine. Raises Failure."""
     return _Cluster(_client(address))
 
 
 def open_carrier(address: str) -> Parcels:
-    """A carrier to the same workers, which need no common files. Raises Failure."""
+    """A carrier to the same workers, without shared files. Raises Failure."""
     return Parcels(_client(address))
 
 
@@ -62,7 +62,7 @@ class _Cluster(Workplace):
 
     @property
     def size(self) -> int:
-        """How many units can be in work at a time: one in each process."""
+        """How many units can run at a time: one in each process."""
         return len(self.client.scheduler_info()["workers"])
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -74,7 +74,7 @@ class _Cluster(Workplace):
         return here
 
     def _finish(self, here: Future[Any], there: Any) -> None:
-        """Take over what became of a piece of work, once."""
+        """Take over the outcome of a piece of work, once."""
         with self._lock:
             if self._pending.pop(here, None) is None:
                 return
@@ -89,7 +89,7 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
 
     def _watch(self) -> None:
-        """Treat work as lost that has no reports any more, because its scheduler is gone."""
+        """Treat work as lost if its scheduler is gone."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL
@@ -121,7 +121,7 @@ class Parcels:
 
     @property
     def size(self) -> int:
-        """How many units can be in work at a time."""
+        """How many units can run at a time."""
         return self._cluster.size
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
@@ -139,14 +139,14 @@ class Parcels:
 _turn = threading.RLock()
 _words = threading.Lock()
 _stopped: set[str] = set()
-"""batches that begin nothing more"""
+"""batches that must not begin any more work"""
 _current = ""
 _is_told = False
-"""whether a batch requested the process to stop, and not a signal"""
+"""whether a batch, rather than a signal, requested the process to stop"""
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do a batch's work; one piece at a time in a process, because a stop request applies to the whole process."""
+    """Do a batch's work, one piece at a time in a process: a stop request applies to the whole process."""
     global _current, _is_told
     with _turn:
         with _words:
@@ -164,7 +164,7 @@ def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _stop(batch: str) -> None:
-    """The batch begins nothing more; what it has in work comes to its end early."""
+    """Stop a batch: it begins no more work, and running work ends early."""
     global _is_told
     with _words:
         _stopped.add(batch)

@@ -1,5 +1,5 @@
-"""The plan of a deployment in a file: an archive with a plan file for each component with changes. It is used for
-comparison: before the apply the deployment is planned again, and has to have the same plan."""
+"""The plan of a deployment in a file: an archive with a plan file for each component with changes. It serves for
+comparison: before the apply the deployment is planned again, and must have the same plan."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """(address, how) of the changes in a plan that the one in a file did not announce. Raises Failure when it cannot be
-    read."""
+    """The changes in a plan, as (address, action), that the plan in a file does not contain. Raises Failure if it
+    cannot be read."""
     approved = _read(path, now.deployment, seal)
     items: list[tuple[str, str]] = []
     for step in now.steps:

@@ -60,7 +60,7 @@ SECRET = "sensitive.outputs"
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:
-    """Do it. Raises Failure, and the Unmet of `check`."""
+    """Do the requested work. Raises Failure, and the Unmet of `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
     diagnostics = Diagnostics()
@@ -117,7 +117,7 @@ def _around(request: Request) -> ServiceStandIns:
 
 
 def _coming(request: Request) -> dict[tuple[str, str], dict[str, Value]]:
-    """The outputs that deployments before this one are going to have. Raises Failure."""
+    """The planned outputs of the deployments before this one. Raises Failure."""
     result = {}
     for one in request.upstream:
         if not one.seen or not one.deployment:
@@ -159,7 +159,7 @@ def _plan(
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))
         if session.stack.deployments.stores:
-            result = evolve(result, asks_plugins=True)  # what is in the environment is on no record
+            result = evolve(result, asks_plugins=True)  # values in the environment are not recorded
         seal = session.encryption.plan
         if request.json_file:
             table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
@@ -181,7 +181,7 @@ def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnosti
 
 
 def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics: Iterable[Diagnostic]) -> UnitResult:
-    """A plan without errors in short."""
+    """A summary of a plan without errors."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
     written: list[float] = []
@@ -219,8 +219,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics:
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """The result with the planned outputs of the deployment and of its components, for their readers; and with the
-    unknown values that it depends on."""
+    """The result with the planned outputs of the deployment and of its components for their readers, and with the
+    unknown values on which it depends."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:
@@ -265,7 +265,7 @@ def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short:
 
 
 def _of_component(step: InstanceStep, runner: Runner) -> dict[str, Value] | None:
-    """The outputs that a component is going to have; None where they stay as they are."""
+    """The planned outputs of a component; None if they do not change."""
     if step.what == "defer":
         return (
             dict.fromkeys(runner.asked[str(step.name)].config.root.outputs, UNKNOWN) if not step.name.is_wild else None
@@ -326,7 +326,7 @@ def _applied(
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
-    """Plan and apply, round after round; with an approved plan one round, if the new plan is the same."""
+    """Plan and apply in rounds; with an approved plan only one round, if the new plan is the same."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []

@@ -1,4 +1,5 @@
-"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, else every directory that is one."""
+"""Finding the root modules of a fleet: the units of a `planner.batch.hcl`, otherwise every directory that is a root
+module."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and the words that name something else: units. Directories and patterns of directories
-    are units if they have configuration, and are searched for others; without any it is the working directory. A
-    fleet's file there decides; `file` names another. `memory` returns the known data about the directories of a fleet,
-    by its root."""
+    """The fleet of a command, and those words that name units instead of directories. Directories and patterns of
+    directories are units if they have configuration, and are searched for more units; the default is the working
+    directory. A fleet's file in a directory takes precedence; `file` names another one. `memory` returns the cached
+    data about the directories of a fleet, by its root."""
     words = list(words)
     if file:
         if not os.path.isfile(file):
@@ -46,7 +47,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         table: dict[str, StackFolder] = {}
         paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=table)}
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in table.items()}
-        if folders and is_module(folder):  # it was named, so it is a unit, whatever its blocks are
+        if folders and is_module(folder):  # a named directory is a unit, whatever its blocks are
             paths.add(folder)
         if (
             not (paths or any(one.deployments for one in table.values()))
@@ -126,7 +127,7 @@ def _is_pattern(word: str) -> bool:
 
 
 def _below(fleet: Fleet, words: list[str]) -> tuple[Fleet, list[str]]:
-    """For a described fleet: a directory among the words selects the units in it and below."""
+    """For a fleet with a fleet's file: a directory among the words selects the units in and below it."""
     others: list[str] = []
     for word in words:
         if word in fleet.units or not os.path.isdir(word):

@@ -1,7 +1,6 @@
-"""Earlier runs of a saved plan: one that was killed, or failed in parts, is continued by applying the plan again.
-
-A record has the units that were begun and finished, and the serial of each state then. Where there is no record (on
-another machine), a state itself shows that a complete plan was applied; partly applied plans show nowhere else.
+"""Earlier runs of a saved plan: a run that was killed or failed in part is continued by applying the plan again. A
+record contains the units that were begun and finished, with the serial of each state at that time. Without a record (on
+another machine), a state shows whether a complete plan was applied; a partly applied plan is only visible in a record.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """`applied`: the units that are done, with the outputs of their states; `how` that is known: by the record or the
-    state. `begun`: the units that were being applied and did not finish."""
+    """`applied`: the finished units, with the outputs of their states; `how`: known from the record or from the state.
+    `begun`: the units that were being applied and did not finish."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -32,7 +31,7 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """The content of the records: how the states of units were left, and which units were begun and not finished."""
+    """The content of the records: the last known states of units, and the units that were begun but not finished."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]
@@ -68,13 +67,13 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """A look at the state and its outputs; that of a complete plan shows whether it was applied."""
+    """A request for the state and its outputs; for a complete plan, it also reports whether the plan was applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
 
 
 def state_request(batch: Batch, unit: str) -> Request:
-    """A look at the state of a unit."""
+    """A request for the state of a unit."""
     request: Request = survey_request(batch.fleet, batch.fleet.units[unit], batch.environment)
     return evolve(request, command="state")
 
@@ -88,7 +87,7 @@ def _recorded_history(root: str, saved_plan: str) -> _RunHistory:
             if record.asked().get("saved_plan_sum") != saved_plan:
                 continue
         except Failure:
-            continue  # it was cut off at its very beginning
+            continue  # the run was interrupted at its beginning
         for event in record.events():
             if event["event"] == "started" and event.get("command") == "apply_plan":
                 begun.add(event["unit"])

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import BrokenExecutor, Executor
 
 busy = threading.Lock()
-"""held while a unit is in work in this process"""
+"""held while a unit runs in this process"""
 
 
 class Workplace(Executor):
@@ -14,11 +14,11 @@ class Workplace(Executor):
 
     @property
     def size(self) -> int:
-        """The number of units that run at a time, where the place decides it; else 0."""
+        """The number of units that run at a time if the place determines it; otherwise 0."""
         return 0
 
     def stop(self) -> None:
-        """Request running work to begin nothing more and finish, as far as it can be notified."""
+        """Request that running work begin nothing more and finish, as far as it can be notified."""
 
     def end(self) -> None:
         """End running work at once, without waiting for it."""

@@ -18,24 +18,25 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""so many units are planned in this process when no more than these seem to need it"""
+"""the most units that are planned in this process rather than in new ones"""
 
 
 @frozen
 class Ships:
-    """The transport of units to machines that share no files with this one: the fleet's `root`, the needs of their
-    bundles (shipping.py), and the `store` of these ("": every worker sees the files of this machine)."""
+    """The transport of units to machines without shared files: the fleet's `root`, the first content of bundles
+    (shipping.py), and the `store` for bundles ("": every worker has access to the files of this machine)."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
     store: str = ""
     known: dict[str, Bundle] = field(factory=dict)
-    """the bundles that were enough, by unit"""
+    """the complete bundles of earlier work, by unit"""
 
 
 def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" is processes, but what `is_small` begins in this process. Raises Failure."""
+    `command:WORDS`; "" means processes, except that with `is_small` the first units run in this process. Raises
+    Failure."""
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
@@ -76,7 +77,7 @@ def _shipping(carrier: Carrier, ships: Ships) -> Workplace:
 
 
 class Inline(Workplace):
-    """Does everything at once, in this process."""
+    """Runs all work immediately, in this process."""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -117,7 +118,7 @@ class Few(Workplace):
 
 
 def warm_up(text: str) -> None:
-    """Let the server of processes load its modules while this process is still preparing the work."""
+    """Start loading modules in the server of processes while this process prepares the work."""
     if text in ("", "processes"):
         from planner.workflows.batch.processes import start_server
 
@@ -125,6 +126,6 @@ def warm_up(text: str) -> None:
 
 
 def work(request: Any) -> Any:
-    """`run_unit` in whatever process it is: while it runs, the process is not ended from outside."""
+    """Calls `run_unit` in the present process, which is not ended from outside while it runs."""
     with busy:
         return run_unit(request)

@@ -13,8 +13,8 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts before anything is planned, each with its place. `before`: the states of units that earlier commands
-    knew."""
+    """The facts before anything is planned, each with its place. `before`: the states of units from earlier
+    commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:
@@ -97,7 +97,7 @@ def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
-    """Which states that others read are those of components of deployments."""
+    """Adds which of the states that units read belong to components of deployments."""
     from planner.workflows.stacks.decisions import declaration
     from planner.workflows.stacks.states import decoded
 
@@ -122,7 +122,7 @@ def has_objects(path: str) -> bool:
     except OSError:
         return False
     if b'"encryption_version"' in data and b'"encrypted_data"' in data:
-        return True  # as far as it is known
+        return True  # assumed if unknown
     state, _ = read_state(data, path)
     return state is not None and any(resource.mode == "managed" for resource in state.resources.values())
 

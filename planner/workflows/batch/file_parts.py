@@ -1,4 +1,4 @@
-"""The blocks of a fleet's file and of those that it includes, and the permitted content of each."""
+"""The blocks of a fleet's file and of the files that it includes, and the permitted content of each block."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ GROUP = BodySchema(
 REMOVED = BodySchema({"action": True})
 _NOTHING = BodySchema()
 MOST = 1000
-"""files that one may include"""
+"""most files that a file may include"""
 
 
 @frozen
 class BatchFileParts:
-    """The content of the files. `text` is the whole text, `also` the files besides the first."""
+    """The content of the files. `text` is the combined text, `also` the files other than the first."""
 
     text: str
     blocks: list[Block]
@@ -66,7 +66,7 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of what it includes; None when the first one cannot be read."""
+    """The parts of a file and of the files that it includes; None if the first file cannot be read."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -103,7 +103,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
 
 
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:
-    """The files that a pattern means, as seen from the file that includes them. They have to be below the root."""
+    """The files that a pattern matches, relative to the file that includes them. They must be below the root."""
     folder, real = os.path.dirname(file), os.path.realpath(root)
     result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
     files = [name for name in result if os.path.isfile(name)]
@@ -132,7 +132,7 @@ def has_mark(path: str) -> bool:
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write files, by their paths as seen from the root; what is in the way is reported."""
+    """Write files, by their paths relative to the root; an existing file without the mark is reported."""
     before = _generated_files(root)
     if not wanted and not before:
         return
@@ -170,7 +170,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     except OSError:
         pass
     if os.path.islink(path):
-        os.unlink(path)  # the target of the link belongs to others
+        os.unlink(path)  # the target of the link must stay unchanged
     replace_file(path, data)
 
 
@@ -183,7 +183,7 @@ def _generated_files(root: str) -> set[str]:
     return {p for p in paths if isinstance(p, str) and not os.path.isabs(p) and ".." not in p.split("/")}
 
 
-# Stacks that a fleet's file names: a `unit` block about one represents each of its deployments.
+# Stacks that a fleet's file names: a `unit` block for a stack represents each of its deployments.
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
@@ -201,7 +201,7 @@ def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> 
 
 
 def refuse_values(name: str, span: Span, problems: Problems) -> None:
-    """Report that a block gives a stack what it cannot take."""
+    """Report that a block sets values that a stack does not accept."""
     detail = (
         f"{name} is a stack: its deployments get their inputs by its own files, from locals, stores and "
         "upstream_input. Leave variables, var_files, inputs and workspace out."
@@ -210,7 +210,7 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
-    """Report that a group sets values for units that take none."""
+    """Report that a group sets values for units that do not accept any."""
     detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
@@ -218,7 +218,7 @@ def warn_of_group(name: str, span: Span, problems: Problems) -> None:
 # The owner of a generated file: its first line ends with the mark of its writer.
 
 MOST_OF_MARK = 4096
-"""bytes of a first line that are looked at"""
+"""most bytes of a first line that are read"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:

@@ -28,7 +28,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """A file to generate in a unit's directory. `comment` is what begins the line with the mark."""
+    """A file to generate in a unit's directory. `comment` begins the line with the mark."""
 
     name: str
     text: str
@@ -39,7 +39,7 @@ class GeneratedFile:
 
 @define
 class UnitRecipe:
-    """The settings of one block, or of several together."""
+    """The settings of one block, or of several combined."""
 
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)
@@ -60,7 +60,7 @@ class UnitRecipe:
         )
 
     def recipe(self, home: str) -> Recipe | None:
-        """None when there is nothing around."""
+        """The recipe; None if it is empty."""
         recipe = Recipe(
             tuple(self.hooks.values()),
             tuple(self.retries),
@@ -74,7 +74,7 @@ class UnitRecipe:
 
 
 class AroundReader:
-    """Reads these parts of a block, in a scope."""
+    """Reads the recipe's parts of a block, in a scope."""
 
     def __init__(self, scope: FleetScope, problems: Problems) -> None:
         self.scope, self.problems = scope, problems

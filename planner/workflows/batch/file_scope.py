@@ -98,7 +98,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """A value that is known; None when there is none (reported)."""
+        """The value of an expression; None if it is unknown or wrong (reported)."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:
@@ -164,8 +164,8 @@ class FleetScope(Scope):
         return for_each_items(value, expr, problems) or {}
 
     def filled(self, expr: Expr) -> str:
-        """The text of an expression that is evaluated elsewhere, with the values of `local` and `each` in their places.
-        Raises Failure, and ValueError for a value that has no text."""
+        """The text of an expression that is evaluated elsewhere, with `local` and `each` replaced by their values.
+        Raises Failure, and ValueError for a value that cannot be written as text."""
         text, at = "", expr.span.start
         for node in variables(expr.node):
             root = node.root if isinstance(node, Traversal) else node.name
@@ -199,12 +199,13 @@ class FleetScope(Scope):
         return tuple((root, expression_text(unmark_deep(values)[0])) for root, values in sorted(used.items()))
 
 
-# Which units expressions of a fleet's file name: `unit.NAME`, `unit["NAME"]`, of a repeated one `unit.NAME[KEY]`.
+# The units that expressions of a fleet's file name: `unit.NAME`, `unit["NAME"]`, or `unit.NAME[KEY]` for a repeated
+# block.
 
 
 @frozen
 class Mention:
-    """A unit that is named: `name` as written, `key` of a repeated one (None: all of them), the output, if any."""
+    """A named unit: `name` as written, `key` for a repeated block (None: all its units), and the output, if any."""
 
     name: str
     key: str | None
@@ -220,7 +221,7 @@ def check_patterns(
     repeated: Container[str],
     problems: Problems,
 ) -> None:
-    """Report what a group names and no unit is called: an error, unless it is a pattern, which may come to nothing."""
+    """Report names of a group that match no unit: an error, except for a pattern, which may match nothing."""
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in names):
             continue
@@ -237,7 +238,7 @@ def _word(step: Step) -> str:
 
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
-    """The units that an expression names, and what names no unit though it begins with `unit`."""
+    """The units that an expression names, and the places of references that begin with `unit` but name no unit."""
     items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()

@@ -1,15 +1,14 @@
 """The files read during a piece of work: every file that it opens and every directory that it lists, according to
-Python's audit events, with their content; and whether all of it is still the same.
+Python's audit events, with their content; and whether all of them are unchanged.
 
-An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, but for those that come and go with
-every run), names (all of them; `own names`: those of the directory where the run is), outputs (of a state with another
-writer: only its outputs count) or missing. `size` is mixed with the number of the file (inode), since a link may be
-set to a file of the same time and size. The time is that of the last change of the file or of its metadata (ctime), in
-nanoseconds: no program can set it, and a file that is moved to the place of another one has a new one. A file with the
-same time and size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too
-coarse; any other counts as unchanged if its digest is. The time of a missing file is that of the nearest existing
-directory above it, which replaces the size: as long as nothing is added to it, nothing has to be looked for.
-"""
+An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, without those that change with every
+run), names (all names; `own names`: those of the directory of the run), outputs (of a state with another writer: only
+its outputs are compared) or missing. `size` is combined with the number of the file (inode), since a link may be
+changed to a file of the same time and size. The time is that of the last change of the file or of its metadata (ctime),
+in nanoseconds: no program can set it, and a file that replaces another has a new time. A file with the same time and
+size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too coarse; any
+other file counts as unchanged if its digest is. The time of a missing file is that of the nearest existing directory
+above it, whose path replaces the size: as long as that directory is unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -34,9 +33,9 @@ Entry = list[Any]
 A_FOLDER = "a folder"
 """the digest of a folder that was opened like a file"""
 RACY = 20_000_000
-"""nanoseconds: the clock of file systems is coarser than it looks"""
+"""nanoseconds: file systems record times less exactly than in nanoseconds"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
-"""where runs are recorded: nothing that counts"""
+"""the directory with records of runs, which is not compared"""
 _ASKS = (LOOKED, LISTED)
 """the files that functions of a configuration read"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
@@ -50,22 +49,22 @@ _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 _MIX, _MOST = 0x9E3779B97F4A7C15, 1 << 62
 
 Looked = dict[str, tuple[str, int, int, str]]
-"""path -> kind, time, size, and for a folder the digest of its names, when it was looked at first"""
+"""path -> kind, time, size, and for a folder the digest of its names, at the first read"""
 
 
 class _Own(threading.local):
-    """Whether the recorder itself looks at something, in this thread."""
+    """Whether the recorder itself reads something, in this thread."""
 
     looks = False
 
 
 class FileRecorder:
-    """Collects what is opened and listed while it is on; one at a time in a process."""
+    """Collects the files opened and directories listed while it is active; only one in a process at a time."""
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of a configuration has read something that is not compared"""
+        """whether a function of a configuration has read a file that is not compared"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -105,24 +104,24 @@ class FileRecorder:
         self.look(path, _KINDS.get(event, "file"))
 
     def look(self, path: str, kind: str = "file") -> None:
-        """Note that something is looked at now."""
+        """Note that a path is read now."""
         paths = self.paths
         assert paths is not None
         self._known.add(path)
         path = self._full(path)
         key = path
         if kind == "names":
-            key = os.path.join(path, ".")  # beside what else is known of the folder
+            key = os.path.join(path, ".")  # a separate entry from others about the folder
             kind = "own names" if path == self._home else kind
         if key not in paths and self._counts(path):
-            self._own.looks = True  # what is listed here is no look of theirs; other threads may look meanwhile
+            self._own.looks = True  # listing here must not be recorded; other threads may still record
             try:
                 paths |= looked_at(key, kind)
             finally:
                 self._own.looks = False
 
     def _full(self, path: str) -> str:
-        """The absolute name: the shortest one by its spelling, where that is the same file."""
+        """The absolute path, in its shortest spelling if that is the same file."""
         full = os.path.join(self._home, path)
         short = os.path.normpath(full)
         if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
@@ -130,24 +129,24 @@ class FileRecorder:
         return full
 
     def _counts(self, path: str) -> bool:
-        """Whether something is compared at all."""
+        """Whether a path is compared."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
         return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
-        """Whether something is in a directory that this process made for a moment, and not around the unit."""
+        """Whether a path is in a temporary directory of this process that does not contain the unit."""
         result = self._passing.match(path) if self._passing is not None else None
         return result is not None and not f"{self._home}/".startswith(f"{result[0].rstrip('/')}/")
 
     def begin_again(self) -> None:
-        """Forget the files looked at so far."""
+        """Forget the files recorded so far."""
         assert self.paths is not None
         self.paths.clear()
         self._known.clear()
 
     def look_again(self, folder: str) -> None:
-        """Look again below a directory that this process has changed after it was looked at."""
+        """Read again below a directory that this process has changed since it was recorded."""
         paths = self.paths
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
@@ -155,12 +154,12 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def has_seen(self, path: str, looked: Looked) -> bool:
-        """Whether a file that was read is among what was looked at; those of the system and of this program are not."""
+        """Whether a file is among the recorded ones; files of the system and of this program are not."""
         return self._full(path) in looked
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:
-        """Record the files looked at from here on, in the present working directory."""
+        """Record the files read from here on, in the present working directory."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
@@ -173,13 +172,13 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """Directories of our own, for sockets of plugins and for plans: each run has others."""
+    """Temporary directories of planner for sockets of plugins and for plans, which differ in each run."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether a directory is listed for nothing that counts: Python looks for a module of its own, or files that a
-    killed process has left next to a state are looked for."""
+    """Whether listing a directory is irrelevant: Python searches for one of its modules, or planner searches for files
+    that a killed process has left next to a state."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -194,7 +193,7 @@ RECORDER = FileRecorder()
 
 
 def _stat(path: str) -> tuple[int, int]:
-    """Time, and size with the number of the file; (-1, -1) for what is not there."""
+    """The time, and the size combined with the number of the file; (-1, -1) for a missing file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -203,7 +202,7 @@ def _stat(path: str) -> tuple[int, int]:
 
 
 def looked_at(path: str, kind: str) -> Looked:
-    """A file or directory as it is now, before it is read."""
+    """The present entry of a file or directory, before it is read."""
     return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
 
 
@@ -211,8 +210,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The files looked at, with their present content; None when something changed meanwhile. `foreign_states`: files
-    of which only the outputs count."""
+    """The recorded files, with their present content; None if one changed meanwhile. `foreign_states`: state files of
+    which only the outputs are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
@@ -237,16 +236,16 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
         if kind in _FOLDERS:
             if content != names:
                 return None
-            changed, size = after  # files that come and go, like locks, may have been here meanwhile
+            changed, size = after  # temporary files such as locks may have existed here meanwhile
         if changed > now - RACY:
-            changed = 0  # never the time of anything: the content is compared
+            changed = 0  # no file has this time, so the content is compared
         listed.append([path, kind, changed, size, content])
     return listed
 
 
 _LARGE = 1 << 20
 _CONTENTS: dict[tuple[str, int, int], str] = {}
-"""digests of large files by path, time and size: programs of plugins, which many units look at"""
+"""digests of large files by path, time and size: programs of plugins, which many units use"""
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
@@ -260,7 +259,7 @@ def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
 
 
 def _is_behind_link(path: str) -> bool:
-    """Whether what is missing may come without a change of the directory above it, since a link leads elsewhere."""
+    """Whether a missing file may appear without a change of the directory above it, because of a link."""
     return os.path.realpath(path) != path
 
 
@@ -272,7 +271,7 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """An entry whose time was ambiguous, with its time, if by now it is not and nothing has changed."""
+    """An entry whose time was ambiguous, with its time if that is unambiguous by now and nothing has changed."""
     path, kind, changed, size, content = entry
     if changed or (kind == "missing" and _is_behind_link(path)):
         return entry
@@ -307,12 +306,12 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Names that come and go with every run; states and data directories count where they are read."""
+    """Whether a name changes with every run; states and data directories are compared where they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _is_ours(name: str) -> bool:
-    """Names that the lock of a state makes in the directory where the run is."""
+    """Whether the lock of a state creates this name in the directory of the run."""
     return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
 
 
@@ -334,14 +333,14 @@ def _short(data: bytes) -> str:
 
 
 class ReadComparison:
-    """Checks whether recorded entries are still valid; looks at each path once."""
+    """Checks whether recorded entries are still valid; reads each path once."""
 
     def __init__(self) -> None:
         self.stats: dict[str, tuple[int, int]] = {}
         self.digests: dict[tuple[str, str], str] = {}
 
     def is_same(self, path: str, kind: str, changed: int, size: Any, content: str) -> bool:
-        """Whether what was looked at is as it was."""
+        """Whether an entry is unchanged."""
         looked = size if kind == "missing" else path
         now = self.stats.get(looked)
         if now is None:

@@ -1,4 +1,4 @@
-"""Policies about the plans of a fleet together. Those of the fleet's directory and of the organisation judge every
+"""Policies about all plans of a fleet together. Those of the fleet's directory and of the organisation check every
 plan, apply and destroy: denied plans are neither saved nor applied."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_PACKS = (
 
 @frozen(eq=False)
 class FleetPolicies:
-    """Policies about all plans together. `contents`: the relations about plans that they need."""
+    """Policies about all plans together. `contents`: the relations about plans that the policies read."""
 
     modal: Modal
     program: RuleProgram
@@ -50,7 +50,7 @@ def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:
-    """Those that always judge, and those that `words` name, with the user's `rules`. Raises Failure."""
+    """The policies that always apply, and those that `words` name, with the user's `rules`. Raises Failure."""
     theirs = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     known = dict(rules)
     ours = {**known, **dict(policy_files((*own(fleet.root, FLEET), *words), _OF_PACKS))}
@@ -63,7 +63,7 @@ def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[s
 
 
 def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactBase:
-    """The facts of a fleet together with what its plans contain, and what became of them."""
+    """The facts of a fleet with the content and the outcome of its plans."""
     builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
         builder.add("status", unit, end.outcome)

@@ -1,4 +1,4 @@
-"""The gate of a fleet: plans that the policies about all of them together deny are neither saved nor applied."""
+"""The gate of a fleet: plans that the policies about all plans deny are neither saved nor applied."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Judges the plans of a run. `done`: its units, of which `order` are reported; `end` ends one; `arguments`: the
-    denials that the command line accepts. `diagnostics`: findings about other units, and remarks on the policies;
-    `is_closed`: something is denied."""
+    """Checks the plans of a run. `done`: its units, of which those in `order` are reported; `end` ends a unit;
+    `arguments`: the denials that the command line accepts. `diagnostics`: findings about other units, and remarks on
+    the policies; `is_closed`: a plan is denied."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Gate:
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:
-        """Judge all plans together, and mark the denied units; whether the plans pass."""
+        """Check all plans together and mark the denied units; returns whether the plans pass."""
         if self.policies is None:
             return True
         for unit, done in self.done.items():
@@ -85,7 +85,7 @@ class Gate:
             self.done[unit] = done
 
     def hold(self) -> None:
-        """End all units that are not done: nothing is applied of what is denied as a whole."""
+        """End all units that are not done: if the plans together are denied, none is applied."""
         denied = next((unit for unit in self.order if self._outcome(unit) == "denied"), "")
         for unit in self.order:
             if self._outcome(unit) not in (*BAD, *_DONE):

@@ -1,5 +1,5 @@
-"""Programs that belong around units, such as hooks: each in a group of processes of its own, which ends as a whole when
-it takes too long or this process ends. An interrupt reaches it once, through us."""
+"""Programs that run before and after units, such as hooks: each in its own process group, which is ended as a whole
+after the time limit or with this process. planner passes an interrupt on to it, once."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.records import frozen
 
 GRACE = 2.0
-"""seconds that what takes too long gets to come to its end"""
+"""seconds for a program to end after its time limit"""
 MOST = 1 << 20
-"""bytes of what a program prints that are kept, the last ones"""
+"""how many of the last bytes of a program's output are kept"""
 LEAST = 6
-"""the least length of a secret that is masked: shorter ones occur everywhere"""
+"""the least length of a masked secret: shorter texts occur everywhere"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 @frozen
 class Ran:
-    """The exit status of a program and its output; `is_late` when it failed because it took too long."""
+    """The exit status of a program and its output; `is_late`: it exceeded its time limit."""
 
     code: int
     output: bytes
@@ -51,7 +51,7 @@ def run_program(
     def interrupt() -> None:
         _tell(process, signal.SIGINT)
 
-    was_stopping = STOP.requested  # what runs after an interrupt, such as hooks on errors, may come to its end
+    was_stopping = STOP.requested  # programs that start after an interrupt, such as hooks on errors, may finish
     _RUNNING.add(process)
     if not was_stopping:
         STOP.listen(interrupt)
@@ -68,7 +68,7 @@ def run_program(
 
 
 def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[bytes, bool]:
-    """The end of what it prints, and whether it took too long."""
+    """The end of the output, and whether the time limit was exceeded."""
     kept = bytearray()
     reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
     reader.start()
@@ -76,7 +76,7 @@ def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[by
     if is_late:
         _tell(process, signal.SIGTERM)
         _has_ended(process, reader, GRACE)
-        _tell(process, signal.SIGKILL)  # and what it began, which may still be there when it is not
+        _tell(process, signal.SIGKILL)  # also its child processes, which may outlive it
         _has_ended(process, reader, GRACE)
     return bytes(kept[-MOST:]), is_late
 
@@ -91,7 +91,7 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
-    """Whether the process has ended and its output is complete, waiting so long for it."""
+    """Whether the process ends and its output is complete within so many seconds."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)
     try:
@@ -108,13 +108,13 @@ def _tell(process: subprocess.Popen[bytes], number: int) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """Kill what still runs: this process ends without waiting for it."""
+    """Kill all running programs: this process ends without waiting for them."""
     for process in list(_RUNNING):
         _tell(process, signal.SIGKILL)
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text with `(hidden)` where it has a secret."""
+    """The text with each secret replaced by `(hidden)`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= LEAST:
             text = text.replace(secret, "(hidden)")

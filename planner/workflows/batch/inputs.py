@@ -1,5 +1,5 @@
-"""The inputs of a unit from other units: the values of its variables that the fleet sets, and the states that it reads
-and that are about to be written."""
+"""The inputs of a unit from other units: the values of its variables that the fleet sets, and the planned states that
+it reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:
-    """The states that units before this one are going to write. Raises Failure."""
+    """The states that units before this one will write. Raises Failure."""
     result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
@@ -44,7 +44,7 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet gives, with marks where they depend on what is not known of other units.
+    """The values of variables that the fleet sets, with marks where they depend on unknown outputs of other units.
     Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
@@ -76,8 +76,8 @@ def outputs(request: Request, unit: str) -> Any:
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, from its state, or the planned ones. Sensitive ones come without their mark:
-    the variables themselves declare whether they are sensitive. Raises Failure."""
+    """The root outputs of another unit, from its state, or the planned ones. Sensitive outputs have no mark here: the
+    variables declare whether they are sensitive. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
     if upstream.seen:
@@ -97,8 +97,8 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. One that is encrypted is read as the data source `terraform_remote_state` of the
-    unit's name would be, or else as this unit's own."""
+    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` data
+    source with the unit's name, or otherwise with those for this unit's state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:
@@ -114,7 +114,7 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state in its file, or in the service that `init` has set up for the unit."""
+    """The state from its file, or from the service that `init` has set up for the unit."""
     if os.path.isabs(upstream.state):
         return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)

@@ -1,7 +1,6 @@
 """Joining the results of one command's jobs (-shard): one report of all units, and one saved plan.
 
-Whether the parts make a whole is derived by rules/batch/shards.dl.
-"""
+rules/batch/shards.dl derives whether the parts are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from planner.workflows.batch.shard_results import PartRead, read_part
 from planner.workflows.batch.unit_decisions import Earlier, decide
 
 SHOWN = 20
-"""shards that are named when more are missing"""
+"""most missing shards that are named"""
 
 
 @frozen(eq=False)
@@ -48,8 +47,8 @@ class Joined:
 
 
 def join(names: Sequence[str], out: str = "") -> Joined:
-    """One whole of parts, saved in the directory `out` if that is given and nothing failed. Raises Failure, with all
-    that keeps the parts from being one whole."""
+    """The joined parts, saved in the directory `out` if it is given and nothing failed. Raises Failure with all reasons
+    why the parts cannot be joined."""
     parts, problems = [], []
     for name in names:
         try:
@@ -128,7 +127,7 @@ def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """These digests as far as a report has them, which has no values."""
+    """These digests from a report, which contains no values."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -210,7 +209,7 @@ def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> d
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """Skip units that a job could not know to be blocked: a unit that they only come after has failed."""
+    """Skip units that are blocked by a failed unit of another shard, which their job could not know."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return

@@ -3,10 +3,9 @@
     {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
                                               "backend": {"type", "settings"} | null}}}
 
-So a unit whose directory or block was removed is still known by its state: it is reported as orphaned, or, where the
-fleet's file has a `removed` block, destroyed or forgotten. Such a unit is destroyed without configuration, in a
-separate directory.
-"""
+So the state of a unit is still known after its directory or block was removed: the unit is reported as orphaned, or
+destroyed or forgotten if the fleet's file has a `removed` block. Such a unit is destroyed without configuration, in a
+separate directory."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """A unit's state: as `planner.world.state.backend` names it, with what else is needed to find it again. `after`:
-    the units that it waited for."""
+    """A unit's state: by its name in `planner.world.state.backend`, with the other data needed to find it again.
+    `after`: the units that it waited for."""
 
     state: str
     workspace: str = ""
@@ -72,7 +71,7 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Note the fleet's units. `applied` are those that this run applied, `ended` those that it destroyed."""
+    """Store the fleet's units. `applied` are the units that this run applied, `ended` those that it destroyed."""
     before = known_units(fleet.root)
     if before is None:
         return  # the user may be able to repair it
@@ -116,4 +115,4 @@ def _write(root: str, entries: Mapping[str, UnitStateEntry]) -> None:
             file.write(dumps({"format_version": FORMAT, "units": units}, indent=True, escape_html=False))
         os.replace(beside, path)
     except OSError:
-        return  # what was known stays known
+        return  # the earlier manifest stays

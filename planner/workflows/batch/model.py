@@ -1,5 +1,5 @@
-"""The records of batch runs: a unit, a fleet, requests to workers and their results. All frozen; requests and results
-hold plain data only, so that they can go to another process, to another machine, and into files."""
+"""The records of batch runs: a unit, a fleet, requests to workers and their results. All are frozen; requests and
+results contain only plain data, so that they can be sent to other processes and machines, and written to files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FileLocation:
 
     @classmethod
     def below(cls, folder: str, span: Span) -> FileLocation:
-        """A place in a file below a directory, which is seen from another one."""
+        """A place in a file, with the path relative to another directory."""
         return cls.of(span, os.path.normpath(os.path.join(folder, span.filename)))
 
     def to_json(self) -> dict[str, Any]:
@@ -79,8 +79,8 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module that is run on its own. `folder` is as seen from the fleet's root, `working` where it is run, if
-    that is somewhere else; `variables` are expressions of constants as text."""
+    """A root module that runs on its own. `folder` is relative to the fleet's root, `working` is the directory where
+    the unit runs, if that is another one; `variables` are expressions of constants as text."""
 
     name: str
     folder: str
@@ -101,24 +101,24 @@ class Unit:
     files: tuple[str, ...] = ()
     """files about the unit, in addition to its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
-    """commands that an `exclude` block leaves the unit out of, and whether what it waits for is left out, too"""
+    """commands from which an `exclude` block excludes the unit, and whether its dependencies are excluded too"""
     called: tuple[str, ...] = ()
     """a unit of a repeated block: the block's name and the key"""
     offers: tuple[Input, ...] = ()
-    """inputs of its groups, which are for units that declare such a variable"""
+    """inputs of its groups, which apply if the unit declares the variable"""
     names: tuple[tuple[str, str], ...] = ()
     """the values of `each` and `local` in its inputs, as encoded objects"""
     stood_on: tuple[str, ...] = ()
-    """of a unit that is removed: those that it waited for"""
+    """the units for which a removed unit waited"""
     is_removed: bool = False
-    """whether it is destroyed by the fleet's file, and has no other description"""
+    """whether the unit exists only in a `removed` block of the fleet's file"""
     is_outside: bool = False
-    """whether it is known only because another unit waits for it"""
+    """whether the unit is included only because another unit waits for it"""
     deployment: str | None = None
-    """the deployment of the stack in the folder; "" where those are not known, None for a root module"""
+    """the deployment of the stack in the folder; "" if the deployments are unknown, None for a root module"""
 
     def directory(self, root: str) -> str:
-        """The directory where it is run, in a fleet with this root."""
+        """The directory where the unit runs, in a fleet with this root."""
         return self.working or f"{root}/{self.folder}"
 
 
@@ -134,8 +134,8 @@ class RemovedUnit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root directory, sorted by name. `file` is the fleet's file, if there is one, and `text` its
-    text. `looked` are the directories in which units were looked for, `left` (directory, state file) of those that have
-    a state and are not units."""
+    text. `looked` are the directories that were searched for units; `left` (directory, state file) are those with a
+    state that are not units."""
 
     root: str
     units: dict[str, Unit]
@@ -162,7 +162,7 @@ class RemoteRead:
 @frozen
 class PublishedRead:
     """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or (then `published`) in what its stack publishes.
-    `stack` is the real path of the directory that is read; `output` "" where it is taken as a whole."""
+    `stack` is the real path of the directory that is read; `output` is "" if all outputs are used."""
 
     input: str
     stack: str
@@ -173,7 +173,7 @@ class PublishedRead:
 
 @frozen
 class Published:
-    """A published output that is made from a deployment."""
+    """A published output that uses outputs of a deployment."""
 
     output: str
     place: FileLocation
@@ -183,7 +183,7 @@ class Published:
 class Linked:
     """The links of a deployment to others: `folder` is the real path of its stack, `reads` the outputs of others that
     it and its stack read, `published` the outputs of its stack that are made from it. `before` and `after` surround the
-    name of an instance in the names of the states of its components, `components` are those that it has."""
+    name of an instance in the names of the states of its components, `components` are its components."""
 
     folder: str
     before: str
@@ -205,19 +205,19 @@ class Survey:
     state_place: FileLocation | None = None
     """the backend block, if there is one"""
     outputs: tuple[str, ...] | None = None
-    """the root outputs that are declared; None when the configuration cannot be read"""
+    """the root outputs that are declared; None if the configuration cannot be read"""
     variables: tuple[str, ...] | None = None
-    """the declared root variables; None when the configuration cannot be read"""
+    """the declared root variables; None if the configuration cannot be read"""
     reads: Reads = field(factory=list, eq=False)
     stack: Linked | None = None
-    """of a deployment: how it hangs together with others"""
+    """the links of a deployment to others"""
 
 
 @frozen
 class Upstream:
     """A unit whose outputs another reads: its state as `planner.world.state.backend` names it, and its directory and
-    workspace, which locate it where it is not a file. `seen` names its planned outputs in a plan that is not applied
-    yet ("": its state counts), `planned` is that, encoded."""
+    workspace, which identify a state that is not in a file. `seen` names its planned outputs in a plan that is not
+    applied yet ("": its state is read), `planned` contains them, encoded."""
 
     unit: str
     state: str
@@ -234,8 +234,8 @@ class Upstream:
 
 @frozen
 class Request:
-    """One unit's work. `upstream` are the units whose outputs it takes as inputs, and those whose planned outputs it
-    sees instead of their states; `facts` the relations that are wanted of its plan.
+    """One unit's work. `upstream` are the units whose outputs it uses as inputs, and those whose planned outputs it
+    reads instead of their states; `facts` are the requested relations of its plan.
 
     The fields that are compared, here, in `options`, `upstream` and `recipe`, are the key of a result in the cache: a
     result may be used again for a request that is equal. A field with `eq=False` has no influence on the result."""
@@ -251,42 +251,43 @@ class Request:
     """the state that the unit writes"""
     upstream: tuple[Upstream, ...] = ()
     foreign_states: tuple[str, ...] = field(default=(), eq=False)
-    """states of other units, of which the unit sees the outputs alone"""
+    """states of other units, of which this unit reads only the outputs"""
     environment: tuple[tuple[str, str], ...] = ()
     options: OperationOptions = NO_OPTIONS
-    """those of the command line for the plan of this unit; the worker adds what the unit itself has"""
+    """the options of the command line for the plan of this unit; the worker adds the unit's own"""
     plan_file: str = field(default="", eq=False)
-    """where the plan is kept; for the command `apply_plan` the plan that is applied"""
+    """the file for the plan; for the command `apply_plan`, the plan to apply"""
     facts: tuple[str, ...] = field(default=(), eq=False)
     text: bool = field(default=False, eq=False)
-    """whether the plan is wanted as text"""
+    """whether the plan is requested as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """a plan that replaces tainted objects is not applied: it was not reviewed"""
+    """do not apply a plan that replaces tainted objects, which was not reviewed"""
     is_read: bool = field(default=False, eq=False)
-    """whether other units read the outputs, so that it is wanted what they are going to be"""
+    """whether other units read the outputs, so that their planned values are needed"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
     """the values of names in `inputs`, as encoded objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
-    """values of variables, which the worker finds out and no request has yet"""
+    """values of variables, which only the worker determines"""
     json_file: str = field(default="", eq=False)
     """where plan JSON is written"""
     keeps_incomplete: bool = field(default=False, eq=False)
-    """whether the plan is kept also where it cannot be applied"""
+    """whether an incomplete plan is also stored"""
     approved_file: str = field(default="", eq=False)
-    """a plan that was incomplete when it was approved, which this one is compared with"""
+    """the approved, incomplete plan with which the new one is compared"""
     deployment: str | None = None
-    """as of Unit"""
+    """as in Unit"""
     review: bool = field(default=False, eq=False)
-    """whether the review of the plan is wanted"""
+    """whether the review of the plan is requested"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks: (token, name, file), (upstream, address, path), (varsets, "", path)"""
     fleet_policies: tuple[str, ...] = ()
-    """policies of the fleet's directory (absolute paths); the settings of the unit's own come later, and count"""
+    """policies of the fleet's directory (absolute paths); settings of the unit's own policies come later and take
+    precedence"""
 
 
 IDENTITIES = "identities"
-"""the name of the objects that a unit manages, among the facts of a look at its state"""
+"""the key of the objects that a unit manages, among the facts about its state"""
 
 
 @frozen
@@ -307,54 +308,53 @@ class UnitResult:
     text: str = ""
     plan_file: str = ""
     asks_plugins: bool = False
-    """whether it depends on answers of plugins"""
+    """whether the result depends on answers of plugins"""
     asks_services: bool = False
-    """whether it rests on states that services keep"""
+    """whether the result depends on states that services store"""
     made_at: float = 0.0
-    """when objects were looked at for it, in seconds since 1970"""
+    """when its objects were read, in seconds since 1970"""
     state_at: float = 0.0
-    """when the state was written whose objects were not read again (-refresh=false); 0 where that is unknown or does
-    not matter"""
+    """when the state was written, if its objects were not read again (-refresh=false); 0 if unknown or irrelevant"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
-    """whether the unit is encrypted, so that nothing that may contain its values is stored"""
+    """whether the unit is encrypted, so that its values must not be stored"""
     changed: tuple[str, ...] = ()
-    """the outputs that get another value by the plan, or go (passed_outputs.py)"""
+    """the outputs that the plan changes or removes (passed_outputs.py)"""
     unknown: tuple[tuple[str, str], ...] = ()
-    """(output, path) of what is not known of them"""
+    """(output, path) of their unknown parts"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
-    """(user, unit, output, path): unknown parts of other units' outputs that the plan rests on"""
+    """(user, unit, output, path): unknown parts of other units' outputs on which the plan depends"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """the values of all outputs, encoded, when any changes; in no record"""
+    """the encoded values of all outputs, if any changes; never stored in a record"""
     is_planned_secret: bool = False
-    """whether a changed output is sensitive, so that the values are in no file either"""
+    """whether a changed output is sensitive, so that the values must not be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()
     """(output, digest) of these values, with the user's key"""
     planned_file: str = ""
-    """where the values are, if they may be in a file"""
+    """the file with the values, if they may be written to one"""
     lineage: str = ""
     serial: int = 0
     """those of the state that the plan was made from"""
     differs: tuple[tuple[str, str], ...] = ()
-    """(address, how) of what is not as in the plan that was approved (rules/batch/approved.dl)"""
+    """(address, action) of the differences from the approved plan (rules/batch/approved.dl)"""
     is_partial: bool = False
     """whether parts of the unit are deferred until the rest is applied"""
     approved_by: tuple[str, ...] = ()
     """the rules of a deployment's group that approve its plan"""
     refusals: tuple[str, ...] = ()
-    """why they do not, a sentence for each check that does not hold"""
+    """the reasons against approval, a sentence for each failed check"""
     review: dict[str, Any] = field(factory=dict, eq=False)
-    """the review of the plan, where it was requested, without sensitive values; in no record"""
+    """the requested review of the plan, without sensitive values; never stored in a record"""
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
     """(change, outcome, error) of an apply that failed"""
     stuck: tuple[dict[str, Any], ...] = ()
-    """which instance waits for which, where nothing can be applied and something is deferred"""
+    """which instance waits for which, if parts are deferred and nothing can be applied"""
 
 
 @frozen
 class FinishedUnit:
-    """A unit at the end of a batch: its outcome, because of which other unit, whether the result is from before."""
+    """A unit at the end of a batch: its outcome, the unit that caused it, and whether an earlier result was reused."""
 
     unit: str
     outcome: str
@@ -365,19 +365,19 @@ class FinishedUnit:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """All units because of which it ended so: for an incomplete plan each one that it waits for."""
+        """All units that caused the outcome: for an incomplete plan, each unit for which it waits."""
         awaited = {unit for _, unit, _, _ in self.result.rests_on} if self.result is not None else set[str]()
         return tuple(sorted(awaited)) if self.because in awaited else (self.because,) if self.because else ()
 
     @property
     def seen_at(self) -> float:
-        """When a result from before looked at objects that may have changed since; 0 where that does not matter."""
+        """When a reused result read objects that may have changed since; 0 if irrelevant."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 
 
 MOST_CAUSES = 3
-"""units that are named as causes in one line"""
+"""most units that a line names as causes"""
 
 
 def units_text(names: Sequence[str]) -> str:
@@ -389,7 +389,7 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: the shard `number` (from 1) of `count`, its units, and those that it plans for their
+    """The work of a job: the shard `number` (from 1) of `count`, its units, and those that it only plans for their
     values."""
 
     number: int
@@ -400,8 +400,8 @@ class Share:
 
 @frozen(eq=False)
 class ShardSummary:
-    """The data of a shard for joining: `total` units were distributed, `fleet` is a digest of them and their files,
-    `beside` the results of those that were planned for their values."""
+    """The data of a shard for joining: `total` units were distributed, `fleet` is a digest of these units and their
+    files, `beside` are the results of units that were only planned for their values."""
 
     number: int
     count: int
@@ -412,7 +412,7 @@ class ShardSummary:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. Values in it that are not records are plain already."""
+    """A record of this module as plain data. Its other values are already plain data."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):
@@ -443,12 +443,12 @@ def _converter() -> Converter:
     converter.register_structure_hook(Limits, lambda data, _: Limits.from_json(data))
     converter.register_structure_hook_func(
         lambda kind: kind is OperationOptions, lambda data, _: _options_from_json(data)
-    )  # its types are not all imported
+    )  # some of its types are not imported
     return converter
 
 
 def _options_to_json(options: OperationOptions) -> dict[str, Any]:
-    """The options that differ from their defaults. Raises TypeError for one that is not plain data."""
+    """The options that differ from their defaults. Raises TypeError for a value that is not plain data."""
     given = {}
     for one in fields(OperationOptions):
         value, default = getattr(options, one.name), getattr(NO_OPTIONS, one.name)
@@ -475,7 +475,7 @@ def _tupled(value: Any) -> Any:
     return tuple(map(_tupled, value)) if isinstance(value, list) else value
 
 
-# Diagnostics as plain data: their form on the way from a worker to the report.
+# Diagnostics as plain data: the form in which a worker sends them.
 
 
 def diagnostics_json(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:

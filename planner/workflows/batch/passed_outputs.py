@@ -1,5 +1,5 @@
 """The outputs that planned and applied units pass to their readers: encoded values, in the memory of the process that
-runs a batch, and in the record of the run where they are not secret. Digests with the user's key identify the former
+runs a batch, and in the record of the run unless they are secret. Digests with the user's key identify the former
 values."""
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from planner.world.state.model import State
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)
-"""the key where the user has none: digests mean nothing in another process then"""
+"""the key if the user has none: then digests are valid only in this process"""
 
 
 class Handed:
-    """The values by unit. `done` is what became of the units so far; `key` that of the digests, where it is not the
+    """The values by unit. `done` has the outcomes of units so far; `key` is the key of the digests, if not the
     user's."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
@@ -39,7 +39,8 @@ class Handed:
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: UnitResult, path: str) -> UnitResult:
-        """A result without its values, which are here now, and in the file if that may be ("": it may not)."""
+        """A result without its values, which are stored here, and in the file if that is permitted ("": not
+        permitted)."""
         if not result.planned and not result.changed:
             return result
         values = result.planned
@@ -58,13 +59,13 @@ class Handed:
         return tuple((name, _digest(value, key)) for name, value in sorted(values.items()))
 
     def seen(self, unit: str) -> str:
-        """A name for what the unit's outputs are going to be: others have another name."""
+        """A name for the planned outputs of a unit; other values have another name."""
         result = self.done[unit].result
         assert result is not None
         return blake2b(orjson.dumps([result.changed, result.digests]), digest_size=16).hexdigest()
 
     def completed(self, request: Request) -> Request:
-        """The request with the values of the outputs that its unit sees. Raises Failure."""
+        """The request with the values of the outputs that its unit reads. Raises Failure."""
         if not any(one.seen for one in request.upstream):
             return request
         upstream = tuple(evolve(one, planned=self._of(one.unit)) if one.seen else one for one in request.upstream)
@@ -114,7 +115,7 @@ def can_be_read(result: UnitResult) -> bool:
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs that were known by a plan and have other values since it was applied."""
+    """The outputs whose values are not those of the applied plan."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)
@@ -124,9 +125,8 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 # The planned outputs of a unit, as plain data for their readers; and the unknown parts of them that the plan of a
 # reader depends on.
 #
-# Values travel as planner.answers.documents.encoding writes them, in memory; in a file only where that may be
-# (record.py). An unknown part carries a mark with its place, which goes with whatever is made of it, as `sensitive`
-# does.
+# Values travel as planner.answers.documents.encoding writes them, in memory; in a file only if that is permitted
+# (record.py). An unknown part has a mark with its place, which passes to every value made from it, as `sensitive` does.
 
 
 NEW = ""
@@ -155,7 +155,7 @@ class Gives:
 
 
 def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
-    """The planned root outputs; those `declared` that a plan leaves for a later one are not known."""
+    """The planned root outputs; a `declared` output that the plan defers is unknown."""
     before = plan.previous_state.outputs
     changed = set() if plan.previous_state.lineage else {NEW}
     secret = False
@@ -186,8 +186,8 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The short form of a finished plan, with its outputs: its own (`declared`), for their readers, and the planned
-    ones that it saw, in `inputs` and in states."""
+    """The short form of a finished plan, with its outputs: its own (`declared`) for their readers, and the planned ones
+    that it used, in `inputs` and in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -208,7 +208,7 @@ def with_outputs(
 
 
 def _only_read(plan: Plan) -> frozenset[str]:
-    """The data sources that are read later only because the state that they read is to be written first."""
+    """The data sources that are read later only because their state must be written first."""
     return frozenset(
         c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
     )
@@ -216,7 +216,7 @@ def _only_read(plan: Plan) -> frozenset[str]:
 
 # decided in Python: whether a plan consists only of postponed reads -- it concerns one plan, before units are compared
 def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
-    """Whether a plan has nothing but such reads."""
+    """Whether a plan consists only of such reads."""
     if not reads or any(output.action != "no-op" for output in plan.outputs):
         return False
     return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
@@ -228,7 +228,7 @@ def state_outputs(state: State) -> dict[str, Any]:
 
 
 def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
-    """The outputs from encoded values, with a mark on each unknown part. Raises Failure for values that are none."""
+    """The outputs from encoded values, with a mark on each unknown part. Raises Failure for invalid data."""
     try:
         return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:
@@ -237,7 +237,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The outputs of a unit without the other entries of a deployment, whose names no output can have."""
+    """The outputs of a unit, without the other entries of a deployment, whose names are impossible for outputs."""
     return {name: value for name, value in values.items() if "." not in name}
 
 
@@ -252,8 +252,8 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
-    """The parts of a plan that are made from unknown outputs of other units, as (address, mark). That a data source
-    reads one of the `states` later does not count by itself."""
+    """The parts of a plan that depend on unknown outputs of other units, as (address, mark). A data source that reads
+    one of the `states` later is not such a part by itself."""
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan, Planned, Start
 
 Check = Callable[[], None]
-"""is called when all is read and before anything is changed; raises Unmet to keep it from that"""
+"""called after everything is read and before anything is changed; raises Unmet to prevent the change"""
 
 
 def log() -> tuple[Any, Any]:
@@ -88,7 +88,7 @@ def plan_unit(request: Request, options: OperationOptions, check: Check) -> Unit
 
 
 def _is_kept(request: Request, result: UnitResult) -> bool:
-    """Whether a plan file is written: for a complete plan, and for an incomplete one that is going to be shown."""
+    """Whether a plan file is written: for a complete plan, and for an incomplete plan that will be shown."""
     if result.rests_on:
         return request.keeps_incomplete
     return result.result == "changes"
@@ -125,7 +125,7 @@ def _judged_by_policies(made: MadePlan[Start]) -> tuple[MadePlan[Start], list[Di
 
 
 def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagnostic]) -> UnitResult:
-    """A finished plan in short."""
+    """A summary of a finished plan."""
     plan = made.plan
     left = deferred_rows(plan)
     short = UnitResult(
@@ -150,20 +150,19 @@ def of_plan(request: Request, made: MadePlan[Start], diagnostics: Iterable[Diagn
 
 
 def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The blocks that a plan leaves for a later one, as changes have them: (address, "defer", reason)."""
+    """The blocks that a plan defers, in the form of changes: (address, "defer", reason)."""
     return tuple((b, "defer", deferral_cause(argument) or f"unknown {argument}") for b, argument, _ in plan.deferred)
 
 
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
-    """The problem of a unit of which something is deferred, though nothing else is left that could be applied."""
+    """The problem of a unit that still has deferred parts although nothing is left to apply."""
     lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
     detail = f"Nothing is left in {unit} that could be applied, and these are still deferred:{lines}"
     return error("batch.no_progress", "Unit does not converge", detail)
 
 
 def written_at(request: Request, store: Store) -> float:
-    """When the state was written that a plan without looking at objects depends on; 0 where that is not known, as of
-    states in services."""
+    """When the state of a plan without refresh was written; 0 if unknown, as for states in services."""
     if request.options.refresh:
         return 0.0
     try:
@@ -179,7 +178,7 @@ def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]
 
 
 def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
-    """The result with the planned outputs: its own, for their readers, and those that it saw."""
+    """The result with the planned outputs: its own for their readers, and those that it read."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     outputs = made.loaded.config.root.outputs
@@ -197,7 +196,7 @@ def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
     """The changes of objects in a plan or, if it only compares them with the state, those made outside."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
-    # Data that are merely no longer read are not worth reporting.
+    # Data sources that are only no longer read are not reported.
     return tuple(
         (c.address, c.action, c.reason)
         for c in plan.changes
@@ -262,7 +261,7 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
 
 
 def applied_as(result: UnitResult, planned: UnitResult) -> UnitResult:
-    """The result of an apply with the changes of its plan, each in the review with its outcome."""
+    """The result of an apply with the changes of its plan, with the outcome of each in the review."""
     review = planned.review
     if review:
         from planner.engine.apply.outcomes import Outcome

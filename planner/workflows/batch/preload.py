@@ -18,11 +18,11 @@ from planner.operations import apply, graphs, load, plan, policies, state_access
 
 for program in (graph_program(), product_program("decisions"), product_program("moves")):
     _ = program.functions
-gc.freeze()  # what stays for ever is never looked through for garbage, and its pages stay shared
+gc.freeze()  # permanent objects are excluded from garbage collection, so their memory pages stay shared
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """Report nothing from a process that cannot begin because its parent has ended meanwhile."""
+    """Suppress the error of a process that cannot begin because its parent has ended meanwhile."""
     if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
         sys.__excepthook__(kind, problem, trace)
 

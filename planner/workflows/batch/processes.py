@@ -1,12 +1,9 @@
-"""Processes of this machine that run units, each with a pipe of its own: one that dies loses its own work, and nothing
-else.
+"""Processes of this machine that run units, each with a pipe of its own: a process that dies loses only its own work.
 
-They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this
-process is copied, and each begins with everything imported. The server lives as long as this process, so it may have
-been started with another environment: each process takes that of its pool. They end when this process does. In this
-process each has a thread, which passes the work to it, waits for the result, and starts another process when one has
-ended.
-"""
+They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this process
+is copied, and each begins with everything imported. The server lives as long as this process and may have been started
+with another environment: each process uses that of its pool. The processes end with this process. Each has a thread
+here, which passes the work to it, waits for the result, and starts another process when one has ended."""
 
 from __future__ import annotations
 
@@ -30,13 +27,13 @@ from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
-"""seconds that a unit in work has to come to its end after this process is gone"""
+"""seconds for a running unit to finish after this process is gone"""
 FAREWELL = 0.5
-"""seconds that a result has to get out of a process that is to end"""
+"""seconds for a result to leave a process that will end"""
 GOODBYE = 2.0
-"""seconds that what runs below a process that is ended at once may take to end"""
+"""seconds for the children of a process to end if it is ended at once"""
 MOST_MEMORY = 1 << 30
-"""bytes that a process may have had before a fresh one takes its place"""
+"""peak memory in bytes after which a new process replaces another"""
 _STOP, _AT_ONCE = b"s", b"!"
 """commands to processes: start nothing more, exit"""
 _EARS = 1024
@@ -48,8 +45,8 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool with a maximum number of processes. They listen at two pipes besides their own: one requests them to begin
-    nothing more, the other one to end."""
+    """A pool with a maximum number of processes. Two further pipes carry commands to all processes: one to begin
+    nothing more, the other to end."""
 
     def __init__(self, workers: int) -> None:
         start_server()
@@ -96,7 +93,7 @@ class Processes(Workplace):
     # ---------------------------------------------------------------- the threads
 
     def _attend(self) -> None:
-        """One process after the other does what is to be done, one piece at a time."""
+        """Passes work to a process, one piece at a time, and replaces a process that ended."""
         slot = _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
         while (task := self._tasks.get()) is not None:
             future, what = task
@@ -112,7 +109,7 @@ class Processes(Workplace):
 
 
 class _Slot:
-    """A process, begun when there is something to do for it."""
+    """A process that is started when it has work."""
 
     def __init__(self, context: Any, common: tuple[Any, Any, dict[str, str]]) -> None:
         self.context, self.common = context, common
@@ -120,10 +117,10 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """Whether the work gave a result, and that or the exception. Raises Died when the process is gone before."""
+        """Whether the work succeeded, with its result or the exception. Raises Died if the process is gone before."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
-                self._exit_status()  # while it had nothing to do
+                self._exit_status()  # it ended while idle
             is_new = self.process is None
             if is_new:
                 self._begin()
@@ -138,7 +135,7 @@ class _Slot:
             code = self._exit_status()
             if is_new or code != 0:
                 raise Died(f"the process ended with {code} before it answered")
-            # it had become too large, and ended before it was used
+            # it ended while idle, because it had become too large
 
     def close(self) -> None:
         if self.process is not None:
@@ -152,7 +149,7 @@ class _Slot:
         theirs.close()
 
     def _exit_status(self) -> int | None:
-        """The exit status of a process that has ended, or does when nothing more comes."""
+        """The exit status of a process that has ended, or ends when its pipe is closed."""
         process, self.process = self.process, None
         self.pipe.close()
         process.join()
@@ -164,10 +161,11 @@ _BEGINNING = threading.Lock()
 
 
 def start_server() -> None:
-    """Start the server of processes, if it does not run: deaf to interrupts, which are for the processes themselves."""
+    """Start the server of processes if it does not run. It ignores interrupts, which the processes handle
+    themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
-    resource_tracker.ensure_running()  # it blocks and unblocks for itself
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # what is started now has it blocked, too
+    resource_tracker.ensure_running()  # it blocks and unblocks signals itself
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # new processes inherit it
     try:
         forkserver.ensure_running()
     finally:
@@ -178,7 +176,7 @@ def start_server() -> None:
 
 
 def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
-    """Do what comes through the pipe, until it is closed or this process has become too large."""
+    """Do the work that arrives through the pipe, until the pipe is closed or this process has become too large."""
     os.environ.clear()
     os.environ.update(environment)
     _begin(stop, end)
@@ -195,7 +193,7 @@ def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
             pipe.send(answer)
         except OSError:
             break
-        except Exception as problem:  # an answer that cannot be sent
+        except Exception as problem:  # the answer cannot be sent
             pipe.send((False, RuntimeError(f"{type(problem).__name__}: {problem}")))
     leave(0)
 
@@ -224,7 +222,7 @@ def _pass_by(number: int, frame: FrameType | None) -> None:
 
 
 def _listen(pipe: Any) -> None:
-    """Follow the requests of the parent process; its end is handled by `_end_with_parent`."""
+    """Carry out the requests of the parent process; `_end_with_parent` handles its end."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()
@@ -233,8 +231,8 @@ def _listen(pipe: Any) -> None:
 
 
 def _hear(pipe: int) -> None:
-    """An interrupt lets the unit in work come to an end, and nothing begins after it; a second one ends at once. After
-    SIGTERM an idle process ends, another one after its unit."""
+    """After an interrupt the running unit finishes and nothing more begins; a second interrupt ends at once. After
+    SIGTERM an idle process ends immediately, a busy one after its unit."""
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):
@@ -250,7 +248,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End at once, with plugins and commands that still run; they get a moment for it."""
+    """End at once, with running plugins and commands, which have a moment to end."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()
@@ -258,7 +256,7 @@ def _leave() -> None:
 
 
 def _go() -> None:
-    """End when nothing is in work."""
+    """End as soon as no unit runs."""
     if busy.acquire(blocking=False):
         os._exit(143)
     with busy:

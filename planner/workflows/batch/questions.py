@@ -42,7 +42,7 @@ OUTCOMES = ("earlier", "result", "changed_output", "unknown_output", "waits_for_
 
 
 def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
-    """The fleet with what is selected. Raises Failure when something is wrong with it."""
+    """The fleet with its selected units. Raises Failure if the fleet has errors."""
     batch = Batch(options, "plan")
     analysis = batch.analysis(want)
     batch.cache.save()
@@ -53,7 +53,7 @@ def analysed(options: BatchOptions, want: tuple[str, ...] = ()) -> Analysis:
 
 
 def refusals(fleet: Fleet) -> list[Diagnostic]:
-    """Warnings about units that cannot be run, for commands that only look at the fleet."""
+    """Warnings about units that cannot run, for commands that only read the fleet."""
     diagnostics = []
     for unit in fleet.units.values():
         for said in unit.recipe.refusals if unit.recipe is not None else ():
@@ -147,8 +147,8 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 
 
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
-    """The proofs that parts of a unit's plan are not known before other units are applied, one for each part, or,
-    negated, that nothing of it waits for the units before it, one for each of these: {"format_version", "goal",
+    """The proofs that parts of a unit's plan are unknown until other units are applied, one for each part; or, negated,
+    that the plan does not wait for the units before it, one for each of these units: {"format_version", "goal",
     "holds", "proofs": [in the proof format...]}. The units that it depends on are planned. Raises Failure."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
@@ -166,7 +166,7 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan, with those of all that it waits for (`pending`); the units that it
+    """The proof of the outcome of a unit's plan, with the proofs of what it waits for (`pending`); the units that it
     depends on are planned. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
@@ -178,8 +178,7 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The proofs of relations of a unit, which is planned with all that it depends on; and whether it comes after
-    another one."""
+    """The proofs of relations of a unit, which is planned with all its dependencies; and whether it has any."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -249,7 +248,7 @@ def query(
 
 
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
-    """A warning, or what else is to be made, about units without a plan, so that nothing is known of their plans."""
+    """A warning (or the result of `make`) about units without a plan, of which nothing is known."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
@@ -261,7 +260,7 @@ def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Dia
     return [make("batch.missing_plans", "Units without a plan", detail)]
 
 
-# Sources of a fleet's edges: their kinds, the rules that make them, and the lines behind them.
+# Sources of a fleet's edges: their kinds, the rules that derive them, and the lines of files that cause them.
 
 
 Edge = tuple[str, str]
@@ -269,7 +268,7 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """The source of an edge: `layers`: reference, order; `makers` the rules; `places` the lines behind it."""
+    """The source of an edge: `layers`: reference, order; `makers`: the rules; `places`: the lines that cause it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
@@ -277,7 +276,7 @@ class UnitEdgeSource:
 
 
 def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
-    """The ground of each edge; none of an analysis from before."""
+    """The source of each edge; empty for a cached analysis."""
     if analysis.derived is None:
         return {}
     program, facts = batch_program(analysis.own), analysis.derived.facts
@@ -334,7 +333,7 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
     return verdict, [*problems, *failed_units(report, error)]
 
 
-# The objects that the units of a fleet manage, for searches that look for those that none of them has.
+# The objects that the units of a fleet manage, for searches for objects that no unit manages.
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
@@ -366,6 +365,6 @@ def _is_at(directory: str, other: str) -> bool:
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
-    """Why the state of a unit is not known, which makes every answer about it wrong."""
+    """The reasons why the state of a unit is unknown, which makes every answer about the unit wrong."""
     errors = [d for d in result.diagnostics if d["severity"] == "error"]
     return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

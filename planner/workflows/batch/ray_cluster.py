@@ -1,6 +1,6 @@
-"""A Ray cluster as a carrier of bundles, through Ray Client. Each unit in work has an actor: a process with one
-processor, which can receive a stop request while it works. Actors are this batch's and end with it; Ray starts none
-again."""
+"""A Ray cluster as a carrier of bundles, through Ray Client. Each running unit has an actor: a process with one
+processor, which can receive a stop request while it works. Actors belong to this batch and end with it; Ray does not
+restart them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 10.0
 
 
 LONGEST_SAID = 1000
-"""characters of Ray's message when it cannot be reached"""
+"""most characters of Ray's message if it cannot be reached"""
 
 
 class Lost(BrokenExecutor):
@@ -37,7 +37,7 @@ class Worker:
         return work(parcel)
 
     def stop(self) -> None:
-        """Request running work to begin nothing more."""
+        """Request that running work begin nothing more."""
         STOP.request()
 
 
@@ -64,7 +64,7 @@ def open_ray(address: str) -> RayCarrier:
 
 
 def _look(address: str) -> None:
-    """Check that the address responds, because Ray itself tries for half a minute. Raises Failure where it does not."""
+    """Check that the address responds, because Ray itself tries for half a minute. Raises Failure if it does not."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=LONGEST).close()
@@ -75,7 +75,7 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep our signal handlers: Ray takes SIGTERM for itself, which requests a batch to stop."""
+    """Restore planner's signal handlers: Ray replaces that of SIGTERM, which requests a batch to stop."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -91,7 +91,7 @@ class RayCarrier:
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
-        """how many units can be in work at a time: one for each processor"""
+        """how many units can run at a time: one for each processor"""
         self._ray, self._context = ray, context
         settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._kind = ray.remote(**settings)(Worker)
@@ -118,11 +118,11 @@ class RayCarrier:
     # ---------------------------------------------------------------- in the thread
 
     def _soon(self, work: Callable[..., None], *arguments: Any) -> None:
-        with suppress(RuntimeError):  # nothing comes after the end
+        with suppress(RuntimeError):  # the loop has ended
             self._thread.submit(work, *arguments)
 
     def _next(self) -> None:
-        """Begin what there is room for."""
+        """Begin as many units as there are free actors."""
         while self._waiting and len(self._busy) < self.size and not self._is_over:
             parcel, future = self._waiting.popleft()
             try:
@@ -155,12 +155,12 @@ class RayCarrier:
 
     def _stop(self) -> None:
         for actor in self._busy.values():
-            with suppress(Exception):  # what is gone does not go on
+            with suppress(Exception):  # a lost actor cannot continue
                 actor.stop.remote()
 
     def _end(self) -> None:
         for actor in (*self._idle, *self._busy.values()):
-            with suppress(Exception):  # it may be gone, and so may the cluster
+            with suppress(Exception):  # the actor or the cluster may be lost
                 self._ray.kill(actor)
         with suppress(Exception):
             self._context.disconnect()

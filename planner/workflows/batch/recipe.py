@@ -1,5 +1,5 @@
-"""Recipes for a unit's work: programs before and after, tries, limits, an environment of its own. Plain data that goes
-to a worker with the request; recipe_run.py applies it."""
+"""Recipes for a unit's work: programs that run before and after it, retries, limits, and its environment. Plain data
+that is sent to a worker with the request; recipe_run.py applies it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Hook:
 
 @frozen
 class Retry:
-    """An error that one of the patterns (regular expressions) matches is worth another try: `times` in all, `pause`
+    """An error that one of the patterns (regular expressions) matches causes another try: `times` in all, `pause`
     seconds apart."""
 
     patterns: tuple[str, ...]
@@ -45,8 +45,8 @@ class Role:
 
 @frozen
 class RecipeSource:
-    """The source of a unit's configuration, when that is a Terragrunt file: `answers` are the answers from outside
-    during the reading, `units` (directory, unit) whose outputs it may use."""
+    """The source of a unit's configuration, when that is a Terragrunt file: `answers` are results of external lookups
+    while it was read, `units` (directory, unit) those whose outputs it may use."""
 
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)
@@ -54,19 +54,19 @@ class RecipeSource:
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """directories of stacks that include all of their units: (directory, ((name, directory of a unit)...))"""
     base: str = ""
-    """the working folder as a whole, which the unit is run in or below"""
+    """the complete working folder; the unit runs in or below it"""
     private: tuple[str, ...] = ()
-    """lookups with secret results: they are repeated on another machine"""
+    """lookups with secret results, which another machine repeats"""
     expected: dict[str, str] = field(factory=dict, repr=False)
-    """digests of answers that must be the same there (session.py)"""
+    """digests of results that must be the same on the other machine (session.py)"""
 
 
 @frozen
 class Recipe:
-    """`environment` for all that is run for the unit; `auth` a program that prints more of it; `seconds` that one
-    command may take (0: no limit); `arguments` as -var and -var-file of a command line; `refusals` (in the shape of
-    `validate -json`) why it cannot be run; `keeps`: it is not destroyed; `lock_file`: the unit's own, which is kept up
-    to date with that of its working directory."""
+    """`environment`: variables for all programs of the unit; `auth`: a program that prints more variables; `seconds`:
+    the time limit of one command (0: none); `arguments`: -var and -var-file options; `refusals`: the reasons why the
+    unit cannot run (in the shape of `validate -json`); `keeps`: the unit must not be destroyed; `lock_file`: the unit's
+    own, which is kept up to date with that of its working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()

@@ -1,4 +1,4 @@
-"""A unit's work with its recipe: an environment of its own, hooks, tries, a time limit.
+"""A unit's work with its recipe: its environment, hooks, retries, a time limit.
 
 The decisions (whether there is another try, whether anything may be destroyed) are derived by rules/batch/recipe.dl.
 """
@@ -39,7 +39,7 @@ def command_of(request: Request) -> str:
 
 
 def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
-    """-var and -var-file of the recipe that are for this command."""
+    """The -var and -var-file options of the recipe for this command."""
     recipe, command = request.recipe, command_of(request)
     assert recipe is not None
     items = []
@@ -51,7 +51,7 @@ def fitting_arguments(request: Request) -> tuple[tuple[str, str], ...]:
 
 
 def looked_at(request: Request) -> Request:
-    """The request for a look at the configuration, without outputs of others. Raises Failure."""
+    """The request for reading the configuration, without outputs of other units. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.source is None or recipe.refusals:
@@ -137,7 +137,7 @@ def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict
 
 
 def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
-    """The work, with a stop request when it takes too long."""
+    """The work, with a stop request at the time limit."""
     if not recipe.seconds:
         return run(request)
     is_over = threading.Event()
@@ -200,7 +200,7 @@ def _matches(hook: Hook, text: str) -> bool:
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
-    """Run a hook; what went wrong. Of what it prints `secrets` are not kept."""
+    """Run a hook and return its problems. `secrets` are removed from its output."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"
@@ -238,7 +238,7 @@ def _as_role(unit: str, recipe: Recipe, wanted: Mapping[str, str]) -> dict[str, 
 
 @contextmanager
 def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator[frozenset[str]]:
-    """The environment with these variables, for as long as the unit is in work; gives which values are secrets."""
+    """The environment with these variables while the unit runs; yields the values that are secret."""
     before = {name: os.environ.get(name) for name in wanted}
     try:
         os.environ.update(wanted)
@@ -252,8 +252,8 @@ def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator
 
 
 def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
-    """The variables that the recipe's program prints, as a JSON object of texts. Nothing of it is written down or
-    shown. Raises Failure."""
+    """The variables that the recipe's program prints, as a JSON object of texts. They are neither stored nor shown.
+    Raises Failure."""
     if not recipe.auth:
         return {}
     program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300
@@ -284,7 +284,7 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
 
 
 def _keep_lock_file(recipe: Recipe) -> None:
-    """Bring the lock file of a working directory back to the unit."""
+    """Copy the lock file of a working directory to the unit."""
     if not recipe.lock_file:
         return
     try:
@@ -296,14 +296,14 @@ def _keep_lock_file(recipe: Recipe) -> None:
             file.write(data)
         os.replace(beside, recipe.lock_file)
     except OSError:
-        return  # there is none, or the unit's directory is read-only: the working directory's stays
+        return  # no lock file, or the unit's directory is read-only: it stays in the working directory
 
 
-# Roles of AWS that units take on: keys for the time of one unit's work, which only its environment has.
+# Roles of AWS that units assume: temporary keys that exist only in the environment of one unit's work.
 
 
 REGION = "us-east-1"
-"""the service for roles when the environment names no region"""
+"""the region for assuming roles if the environment names none"""
 
 
 def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The record of a run: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      the request, written first
-    events.jsonl  one line for each event, only ever appended before anything depends on it; on disk by then
-                  where anything is changed
+    events.jsonl  one line for each event, appended before anything depends on it; synced to disk by then if
+                  the run makes changes
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
                   read where none is sensitive; for the user alone
     logs/         the output of each unit's run
@@ -36,12 +36,13 @@ FORMAT = "1.0"
 
 
 def safe_name(unit: str) -> str:
-    """A unit's name as the name of a file; different ones stay different."""
+    """A unit's name as a file name; different names stay different."""
     return quote(unit, safe="").replace(".", "%2E") if unit.strip(".") == "" else quote(unit, safe="")
 
 
 def json_path(folder: str, unit: str) -> str:
-    """The path of a unit's plan JSON: a tree of units, as Terragrunt makes it. No name leads out of it."""
+    """The path of a unit's plan JSON: a tree of units, as Terragrunt makes it. No unit's name can lead out of the
+    folder."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 
@@ -60,7 +61,7 @@ def make_folder(root: str) -> None:
 
 
 def make_unversioned(folder: str) -> None:
-    """A directory that no version control shall have. Raises OSError."""
+    """Make a directory that version control ignores. Raises OSError."""
     os.makedirs(folder, exist_ok=True)
     ignore = os.path.join(folder, ".gitignore")
     if not os.path.exists(ignore):
@@ -72,7 +73,7 @@ class Record:
     """A run's directory, open for appending."""
 
     def __init__(self, root: str, name: str, durable: bool = True) -> None:
-        """`durable`: what is noted outlives a failure of the whole machine, too, and not only of this process."""
+        """`durable`: events survive a failure of the machine, not only of this process."""
         self.name, self.durable = name, durable
         self.path = os.path.join(root, FOLDER, name)
         self._file: Any = None
@@ -108,11 +109,13 @@ class Record:
 
     @classmethod
     def last(cls, root: str) -> Record:
-        """The newest run. Raises Failure when there is none."""
+        """The newest run. Raises Failure if there is none."""
         try:
             runs = os.path.join(root, FOLDER)
             names = sorted(n for n in os.listdir(runs) if is_run(n))
-            names = [n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))]  # else it was cut off first
+            names = [
+                n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))
+            ]  # otherwise the run was interrupted at its beginning
         except OSError:
             names = []
         if not names:
@@ -133,12 +136,12 @@ class Record:
     # ---------------------------------------------------------------- events
 
     def add(self, event: str, **more: Any) -> None:
-        """Note an event; `sync` brings it to the disk."""
+        """Append an event; `sync` writes it to disk."""
         line = {"event": event, "at": _second(int(time.time())), **more}
         self._waiting.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def sync(self) -> None:
-        """Everything noted so far is in the file when this returns, and on the disk if it has to be."""
+        """Write all events so far to the file, and to disk if the record is durable."""
         if not self._waiting:
             return
         if self._file is None:
@@ -165,19 +168,19 @@ class Record:
             try:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
-                continue  # the crash of an earlier writer; it was not finished then
+                continue  # truncated by a crash, so the event did not count
             if event.__class__ is dict and _is_event(event):
                 yield event
 
     def finished(self) -> dict[str, FinishedUnit]:
-        """The last results of units that finished; without malformed ones."""
+        """The last results of finished units, without malformed ones."""
         result: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
                 continue
             try:
                 done: FinishedUnit = from_json(FinishedUnit, event["done"])
-            except Exception:  # the exceptions of cattrs for invalid data have no type in common
+            except Exception:  # the exceptions of cattrs for invalid data have no common type
                 result.pop(event["unit"], None)
                 continue
             result[event["unit"]] = done
@@ -194,7 +197,7 @@ class Record:
         return sorted(unit for unit, is_open in open_.items() if is_open)
 
     def last_event(self) -> float:
-        """When the last thing happened, in seconds as of files; 0 when nothing did."""
+        """The time of the last event, in seconds since 1970 as for files; 0 if there is none."""
         try:
             return os.stat(os.path.join(self.path, "events.jsonl")).st_mtime
         except OSError:
@@ -210,7 +213,7 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
-        """Note a unit's end; what its run printed goes to a file of its own."""
+        """Record a unit's end; the output of its run is written to a separate file."""
         result = done.result
         if done.reused:  # the cache has the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
@@ -234,7 +237,7 @@ class Record:
 
 
 class NoRecord:
-    """The record of a run that leaves none."""
+    """A record that stores nothing."""
 
     def add(self, event: str, **more: Any) -> None:
         """Note nothing."""
@@ -251,7 +254,7 @@ _OF_UNITS = ("started", "finished", "died")
 
 
 def _is_event(event: dict[str, Any]) -> bool:
-    """Whether it has a kind and, if it is about a unit, the unit's name."""
+    """Whether the data has a kind and, for an event about a unit, the unit's name."""
     kind, outcome = event.get("event"), event.get("outcome", "")
     return kind.__class__ is str and (
         kind not in _OF_UNITS or (event.get("unit").__class__ is str and outcome.__class__ is str)
@@ -264,7 +267,7 @@ def _second(seconds: int) -> str:
 
 
 def _write(path: str, data: bytes, durable: bool) -> None:
-    """A file as a whole, on disk if it has to be, or not at all."""
+    """Write a complete file, synced to disk if `durable`, or nothing."""
     beside = f"{path}.{os.getpid()}.tmp"
     with open(beside, "wb") as file:
         file.write(data)
@@ -294,8 +297,8 @@ POLL = 0.1
 
 
 class Hold:
-    """The lock of a command on a fleet until `release`, or until its process ends: exclusive when it makes changes,
-    shared when it only looks."""
+    """The lock of a command on a fleet until `release`, or until its process ends: exclusive if the command makes
+    changes, shared if it only reads."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -305,7 +308,7 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Lock the fleet at this root, waiting so long for others; None where no lock can be made (a fleet that may only be
+    """Lock the fleet at this root, waiting so long for others; None if no lock can be made (a fleet that may only be
     read). Raises Failure, which names the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:

@@ -1,4 +1,4 @@
-"""The blocks `removed` of a fleet's file: units that are destroyed though nothing describes them any more."""
+"""The blocks `removed` of a fleet's file: units without any other description that are destroyed or forgotten."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a backend block can be written from the content of a file: it is used afterwards."""
+    """Whether a backend block can be written from the content of a file: the block is used afterwards."""
     schema = schema_of(kind)
     return schema is not None and _fits(schema, settings)
 
@@ -104,7 +104,7 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
-    """A unit whose plan destroys everything in a state: it has nothing but a backend."""
+    """A unit whose plan destroys everything in a state: its only content is a backend."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})

@@ -1,4 +1,4 @@
-"""Removing records of old runs, with the plans and values that they hold."""
+"""Removes records of old runs, with their plans and values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 200
 
 @frozen
 class Cleaned:
-    """Which records were removed, and how many bytes they had; `kept` are records that could still be resumed."""
+    """The removed records and their total size in bytes; `kept` are records that could still be resumed."""
 
     removed: tuple[str, ...]
     size: int
@@ -28,7 +28,7 @@ class Cleaned:
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
     """Remove the records below a fleet's root, but for the newest `keep` and those younger than `age` seconds. The
     record of an interrupted run with changes stays as long as it is the newest. `is_tried`: only list the records.
-    Raises Failure when another batch is running."""
+    Raises Failure if another batch is running."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)
@@ -81,7 +81,7 @@ def _is_over(root: str, name: str) -> bool:
         if record.asked().get("command") in ("plan", "validate"):
             return True
     except Failure:
-        return True  # it was cut off before anything began
+        return True  # it was interrupted before anything began
     return any(event.get("event") == "ended" for event in record.events())
 
 

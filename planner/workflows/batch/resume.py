@@ -24,7 +24,7 @@ from planner.workflows.batch.schedule import BatchListener
 from planner.workflows.batch.session import Batch, BatchOptions
 
 PATIENCE = 90.0
-"""seconds that a resumed run waits for the lock of a state: an orphaned process may still be at its unit's end"""
+"""seconds that a resumed run waits for the lock of a state: an orphaned process may still be finishing its unit"""
 
 
 def resume(
@@ -87,7 +87,7 @@ def resume(
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     policies = batch.standing_policies()
     if policies is not None and command == "plan":
-        done = {}  # records have no contents of plans, which the policies judge
+        done = {}  # records do not contain the content of plans, which policies need
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight), policies=policies)
     report = BatchReport(command, analysis, diagnostics=problems, mode=options.operation.mode)
     if command in ("plan", "validate"):
@@ -98,7 +98,7 @@ def resume(
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
-    """Whether the plan of a unit is as the interrupted run left it: a later one may have written there."""
+    """Whether the plan of a unit is as the interrupted run left it: a later run may have written another."""
     try:
         return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
     except OSError:
@@ -115,6 +115,6 @@ def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:
-    """The path of the saved plan that a run applied: its copy, unless it was interrupted while it made that."""
+    """The path of the saved plan that a run applied: its copy, unless the run was interrupted while copying."""
     has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
     return record.path if has_copy else str(asked["saved_plan"])

@@ -1,4 +1,4 @@
-"""Finding root modules: which directories below one are planned for themselves."""
+"""Finding root modules: the directories below another that are planned on their own."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from planner.workflows.batch.stack_folders import StackFolder, stack_folder
 MARKERS = (".planner-unit",)
 """files that make a directory with configuration a unit, even without a block for it"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
-"""files that make a folder a unit, or several, that planner.workflows.batch.terragrunt reads"""
+"""files read by planner.workflows.batch.terragrunt that make a folder one or several units"""
 STATE = "terraform.tfstate"
 STACK = re.compile(r"\.tf(?:deploy|component|stack)\.(?:hcl|json)$")
-"""the end of the names of files of stacks"""
+"""the suffix of stack files"""
 _ROOT_BLOCK = re.compile(rb"^\s*(terraform|language)\s*\{", re.MULTILINE)
 _ROOT_SETTING = re.compile(rb"\b(backend|cloud|required_[a-z]+)\b|\bencryption\b")
 _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
@@ -41,11 +41,11 @@ class FolderMemory(Protocol):
     """Data of earlier commands about directories."""
 
     def folder(self, path: str) -> Found | None:
-        """The content of a directory; None when it may be different now."""
+        """The content of a directory; None if it may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
-        """`looked`: what was looked at to find that out."""
+        """`looked`: the files and directories read to determine it."""
         ...
 
 
@@ -56,9 +56,9 @@ def root_modules(
     left: list[str] | None = None,
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
-    """The root modules below a directory, by their paths as seen from it, sorted. A pattern other than `**` names
-    directories; those are root modules if they have any configuration. `left` gets the others that have a state,
-    `stacks` the stacks; the sources of their components are not root modules."""
+    """The sorted relative paths of the root modules below a directory. A pattern other than `**` names directories,
+    which are root modules if they have any configuration. `left` receives the other directories with a state, `stacks`
+    the stacks; the sources of their components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)
@@ -76,7 +76,7 @@ def root_modules(
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
             states.append(name)
         waiting += [f"{name}/{inner}" if name else inner for inner in result.below]
-    if left is not None:  # below a stack are states of its deployments: its plans report their remains
+    if left is not None:  # states below a stack belong to its deployments, whose plans report remains
         kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
         left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
     called = {
@@ -100,7 +100,7 @@ def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFold
 
 
 def _look_into(path: str, memory: FolderMemory) -> Found:
-    """The kind of a directory, with the names of those in it that are searched."""
+    """The kind of a directory, with the names of the directories in it to search."""
     looked = looked_at(path, "folder")
     below, names = [], []
     try:
@@ -141,8 +141,8 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
 
 
 def _says_root(name: str, data: bytes) -> bool:
-    """Whether the text has a terraform block with a backend, cloud or required setting: by a quick look, and if that
-    succeeds, by the syntax."""
+    """Whether the text has a terraform block with a backend, cloud or required setting: first by a quick search, then
+    by the syntax."""
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False

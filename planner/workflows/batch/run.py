@@ -59,7 +59,7 @@ class BatchReport:
     mode: str = "normal"
     """the kind of plan: normal, destroy or refresh-only"""
     part: ShardSummary | None = None
-    """the data for joining, where this is one of several jobs"""
+    """the data for joining, if this is one of several jobs"""
 
     @property
     def failed(self) -> bool:
@@ -90,29 +90,29 @@ class Run:
         key: bytes = b"",
         policies: FleetPolicies | None = None,
     ) -> None:
-        """`key`: that of digests of outputs, where it is not the user's."""
+        """`key`: the key for digests of outputs, if not the user's."""
         self.batch, self.analysis, self.record, self.listener = batch, analysis, record, listener
         self.done: dict[str, FinishedUnit] = done or {}
         self.facts = facts or (policies.contents if policies is not None else ())
         self.cut_off = cut_off
         self.approved: dict[str, str] = {}
-        """plan files that were approved, by unit, which plans are compared with now"""
+        """approved plan files by unit, with which new plans are compared"""
         self.reads: dict[str, Reads] = {}
-        """the inputs of plans, where they are saved"""
+        """the inputs of plans, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """the first plans of units that are applied by now"""
+        """the first plans of units that have been applied"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
-        """units that are planned for their values alone"""
+        """units that are planned only for their values"""
         self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
         reported = [unit for unit in self.order if unit not in self.beside]
         self.gate = Gate(policies, analysis, self.done, reported, self.end, batch.options.asked)
 
     def plan(self, units: list[str], command: str = "plan", mode: str = "plan") -> dict[str, FinishedUnit]:
-        """Plan (or validate) units. `mode`: plan, destroy or validate: what is planned for."""
+        """Plan (or validate) units. `mode`: plan, destroy or validate."""
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
@@ -137,14 +137,14 @@ class Run:
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:
-        """A unit is planned or applied once more; what others were planned with is remembered."""
+        """Prepare a unit for another plan or apply; the values with which others were planned are remembered."""
         done = self.done.pop(unit)
         if done.result is not None:
             self.planned.setdefault(unit, done.result)
         return done
 
     def moved(self, unit: str) -> dict[str, list[str]]:
-        """The outputs that a unit was planned with and that turned out differently, by the unit that they belong to."""
+        """The outputs with which a unit was planned and that now have other values, by their unit."""
         table = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
@@ -164,7 +164,7 @@ class Run:
         run = self
 
         class Runs(PassWork):
-            """Gives out what this run knows."""
+            """Provides the data of this run to the schedule."""
 
             def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 requests[unit] = prepare(unit, decision)
@@ -191,7 +191,7 @@ class Run:
         is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
         class Keeper(BatchListener):
-            """Keeps clean plans for the next run, and passes everything on."""
+            """Stores clean plans for the next run, and passes all results on."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])
@@ -298,8 +298,8 @@ class Run:
         options, asked = self.batch.options.operation, self.asked.get(unit, NOTHING)
         return evolve(
             options,
-            mode="refresh-only" if options.mode == "refresh-only" else "normal",  # destroying is a command
-            lock=options.lock and unit not in self.beside,  # the job whose it is has the lock
+            mode="refresh-only" if options.mode == "refresh-only" else "normal",  # `destroy` is a separate command
+            lock=options.lock and unit not in self.beside,  # the job that owns the unit holds the lock
             var_args=asked.variables,
             limits=asked.limits,
             policies=asked.policies,
@@ -335,7 +335,7 @@ class Run:
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:
-        """The data for joining, where this is one of several jobs."""
+        """The data for joining, if this is one of several jobs."""
         if self._known_part is None and self.analysis.share is not None:
             self._known_part = self._part(self.analysis.share)
         return self._known_part
@@ -373,7 +373,7 @@ def begin(
     batch.hold()
     policies = batch.standing_policies() if facts is None else None
     asks = facts is not None or policies is not None or options.text
-    analysis = batch.analysis(asks=asks)  # pages with texts have edge reasons
+    analysis = batch.analysis(asks=asks)  # pages with texts show the reasons for edges
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = BatchReport(
         command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.operation.mode
@@ -391,7 +391,7 @@ def begin(
     except Failure:
         batch.close()
         raise
-    plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values may be secret
+    plain = to_json(evolve(options, asked=evolve(options.asked, variables=())))  # values of variables may be secret
     document = {"command": command, "options": plain, "directory": os.getcwd(), **asked}
     if command not in HARMLESS:
         document["by"] = myself()
@@ -405,8 +405,8 @@ def begin(
 
 
 def make_private(folder: str) -> None:
-    """A directory that is the user's alone: a new one, or one that is empty or was made by an earlier run like this
-    one. Raises Failure."""
+    """Prepare a directory that only the user can read: a new or empty one, or one of an earlier run of this kind.
+    Raises Failure."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.chmod(folder, 0o700)
@@ -416,7 +416,7 @@ def make_private(folder: str) -> None:
 
 
 def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, ...] = ()) -> BatchReport:
-    """Close the record and give the report."""
+    """Close the record and return the report."""
     run.batch.close()
     run.batch.cache.save()
     result = evolve(
@@ -437,7 +437,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
 
 
 def _remember(run: Run, report: BatchReport) -> None:
-    """Note the units and their states, for the time when they are gone."""
+    """Store the units and their states, so that removed units are still known."""
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command
     if command in ("plan", "apply", "destroy"):

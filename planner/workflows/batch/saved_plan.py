@@ -1,5 +1,4 @@
-"""Plans of a fleet that are saved to be applied later: a directory with a plan file for each unit that has changes, and
-a manifest of their inputs.
+"""Saved plans of a fleet: a directory with a plan file for each unit that has changes, and a manifest of their inputs.
 
     manifest.json   {"format", "version", "planner_version", "made", "by", "mode", "refresh", "key", "words",
                      "units": {unit: {"folder", "workspace", "outcome", "before": [unit...], "state", "lineage",
@@ -7,11 +6,11 @@ a manifest of their inputs.
                      "result": {...}}},
                      "shard": null or {"number", "count", "fleet", "beside": {unit: digest}},
                      "sum": SHA-256 of all that}
-    plans/          NAME.tfplan, as `planner plan -out` writes them; also those that are incomplete
+    plans/          NAME.tfplan, as `planner plan -out` writes them; also incomplete ones
 
-Both are for the user alone (0700, 0600), because plans hold values. The manifest is written last. Readers trust
+Only the user can read both (0700, 0600), because plans contain values. The manifest is written last. Readers trust
 nothing in it: names of files follow from names of units, paths stay below the fleet or its repository, sizes are
-bounded. The digests of outputs in it are made with its own key, so that they mean the same on another machine.
+bounded. The digests of outputs are made with the manifest's own key, so that they can be compared on another machine.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 
 @frozen(eq=False)
 class Saved:
-    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" where there is none; `files` by paths
-    relative to the base; `asked` the options of the command line for it, with paths relative to the base."""
+    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" if there is none; `files` by paths relative
+    to the base; `asked` the options of the command line for it, with paths relative to the base."""
 
     unit: str
     folder: str
@@ -77,7 +76,7 @@ class Saved:
     """whether it can be planned again with the same options if its apply is interrupted"""
 
     def done(self, plan_file: str) -> FinishedUnit:
-        """The unit as the run that planned it left it, with its plan in another place."""
+        """The unit with its result from the run that planned it, and its plan at another path."""
         return FinishedUnit(self.unit, self.outcome, self.because, False, evolve(self.result, plan_file=plan_file))
 
 
@@ -94,8 +93,8 @@ class Shard:
 
 @frozen(eq=False)
 class SavedManifest:
-    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the directories that the fleet was looked for
-    in."""
+    """A saved plan. `mode`: normal, destroy or refresh-only; `words`: the directories in which the fleet was
+    searched."""
 
     mode: Mode
     words: tuple[str, ...]
@@ -107,31 +106,31 @@ class SavedManifest:
     by: str = ""
     shard: Shard | None = None
     sum: str = ""
-    """by which runs of it are known"""
+    """the identity of the plan in records of runs"""
     data: bytes = field(default=b"", repr=False)
-    """the manifest as it is in its file"""
+    """the bytes of the manifest file"""
 
 
 def base_of(root: str) -> str:
-    """The base of file paths: the repository that the fleet is in, else its root."""
+    """The base of file paths: the fleet's repository, otherwise its root."""
     return repository_of(root) or os.path.realpath(root)
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of a unit's plan as its readers see it: its state, and its planned outputs. `digests`: of their
-    values."""
+    """A digest of the parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: of
+    their values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
     return sha256(dumps(facts, escape_html=False)).hexdigest()[:32]
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a directory has a saved plan of a fleet, perhaps one that cannot be read."""
+    """Whether a directory has a saved plan of a fleet, possibly an unreadable one."""
     return NAME in _names(path)
 
 
 def is_left_over(path: str) -> bool:
-    """Whether a directory has what is there of a saved plan before its manifest is written, and nothing else."""
+    """Whether a directory contains only the parts of a saved plan that are written before its manifest."""
     names = _names(path)
     return PLANS in names and names <= {PLANS, REPORT}
 
@@ -152,7 +151,7 @@ def plan_path(folder: str, unit: str) -> str:
 
 
 def prepare(folder: str) -> None:
-    """Make the directory, or take what an earlier plan left in it away. Raises Failure."""
+    """Make the directory, or remove an earlier plan from it. Raises Failure."""
     try:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         if names and NAME not in names and REPORT not in names and set(names) != {PLANS}:
@@ -206,8 +205,8 @@ def _plain(saved: Saved) -> dict[str, Any]:
 
 
 def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
-    """The digests of the files that a unit was planned from, by their paths as seen from the base; files elsewhere, and
-    what comes and goes with runs, do not count."""
+    """The digests of the files that a unit was planned from, by their paths relative to the base; files elsewhere, and
+    files that change with every run, are left out."""
     base = base_of(root)
     known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
     table = {}
@@ -219,7 +218,7 @@ def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> 
 
 
 def plan_sum(path: str) -> str:
-    """The SHA-256 of a plan file, "" where there is none."""
+    """The SHA-256 of a plan file, "" if there is none."""
     try:
         return sha256(read_bounded(path)).hexdigest()
     except FileNotFoundError:
@@ -265,7 +264,7 @@ def read(folder: str) -> SavedManifest:
         raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
-    except TypeError:  # it is nested deeper than anything that was ever written
+    except TypeError:  # it is nested too deeply
         is_as_saved = False
     if not is_as_saved:
         raise _unusable(folder, f"{NAME} is not the saved file: its checksum differs")

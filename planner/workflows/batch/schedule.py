@@ -1,8 +1,7 @@
 """Runs units in order: relations determine the next one, rules its outcome (unit_decisions.py).
 
-A unit begins when all that come before it have ended. Among those that may begin, the first by name does. The unit of a
-process that dies may be run again; no other unit is affected.
-"""
+A unit begins when all units before it have ended; of several that may begin, the first by name. The unit of a process
+that dies may be run again; no other unit is affected."""
 
 from __future__ import annotations
 
@@ -29,23 +28,22 @@ class BatchListener:
     """Receives the events of a batch; this one ignores them."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """The batch does a part of what is selected, so many units; other jobs do the rest."""
+        """The batch does so many of the selected units; other jobs do the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """The units that earlier runs of a saved plan have applied, and those that they only began to."""
+        """The units that earlier runs of a saved plan applied, and those that they began but did not finish."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""
 
     def tick(self, slots: int) -> None:
-        """The batch looks around; this happens every now and then, but not while a unit is in work in this process.
-        `slots`: so many units are in work at a time."""
+        """Called repeatedly, but not while a unit runs in this process. `slots`: how many units run at a time."""
 
     def rests(self) -> None:
         """The pass has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
-        """The unit's work begins."""
+        """The work on the unit begins."""
 
     def finish_unit(self, done: FinishedUnit) -> None:
         """The unit has ended."""
@@ -62,7 +60,7 @@ class PassWork:
         raise NotImplementedError
 
     def known(self, request: Request) -> UnitResult | None:
-        """The earlier result that is still valid; None: there is none."""
+        """The earlier result that is still valid; None if there is none."""
         return None
 
     def kept(self, request: Request, result: UnitResult) -> EarlierResult:
@@ -70,17 +68,17 @@ class PassWork:
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def submit(self, executor: Workplace, request: Request) -> Future[Any]:
-        """Begin the work of a request, with the values of other units that it is run with. Raises Failure."""
+        """Begin the work of a request, with its values from other units. Raises Failure."""
         return executor.submit(run_in, request)
 
     def received(self, request: Request, result: Any) -> UnitResult:
-        """A result that has arrived, as it is passed on."""
+        """A result that has arrived, in the form to pass on."""
         passed: UnitResult = result
         return passed
 
 
 class Schedule:
-    """One pass over some units. `before`: what comes before a unit; `reads_from`: whose outputs it reads;
+    """One pass over some units. `before`: the units before each unit; `reads_from`: the units whose outputs it reads;
     `open_executor` makes the executor when one is needed."""
 
     def __init__(
@@ -112,7 +110,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Bring all units to an end; what is in `done` already stays."""
+        """Finish all units; those already in `done` stay as they are."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -172,7 +170,7 @@ class Schedule:
     def _submit(self, unit: str, request: Request) -> None:
         attempt = self.deaths.get(unit, 0) + 1
         self.record.add("started", unit=unit, attempt=attempt, command=request.command)
-        self.record.sync()  # what is in work is known after any crash
+        self.record.sync()  # so that running units are known after a crash
         self.listener.began(unit, attempt)
         self.has_run = True
         try:
@@ -188,7 +186,7 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results before a unit; `result` is its own, which determines the awaited values."""
+        """The results of the units before a unit; its own `result` determines the awaited values."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -260,8 +258,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The units before one that are done with. `read`: those whose outputs it reads; `awaited`: those whose unknown
-    outputs its plan depends on."""
+    """The finished units before a unit. `read`: those whose outputs it reads; `awaited`: those whose unknown outputs
+    its plan depends on."""
     result = {}
     for other in before:
         end = done.get(other)

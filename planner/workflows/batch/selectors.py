@@ -32,7 +32,7 @@ _VERBS = dict.fromkeys(_REACH, 1)
 
 @frozen
 class Selection:
-    """The selection of a command line: selectors are united; the others narrow the result."""
+    """The selection of a command line: the selectors are combined; the other fields narrow the result."""
 
     selectors: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -44,8 +44,8 @@ class Selection:
 def select(
     facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
-    """Add the facts of a selection; whether those about files are among them. Raises Failure for a word that names
-    nothing."""
+    """Add the facts of a selection; returns whether facts about files are among them. Raises Failure for a word that
+    names nothing."""
     return _Selecting(facts, fleet, surveys, program).all(selection)
 
 
@@ -80,7 +80,7 @@ class _Selecting:
     # ------------------------------------------------------------ sets
 
     def _word(self, word: str) -> str:
-        """Add the facts of a word; the name of its set."""
+        """Add the facts of a word; returns the name of its set."""
         if word in self.fleet.units:
             self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word
@@ -208,7 +208,7 @@ def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
-    """The units that match a name or pattern, that of a repeated block among them. Raises Failure when there is
+    """The units that match a name or pattern, including the name of a repeated block. Raises Failure if there is
     none."""
     if pattern in fleet.units:
         return [pattern]
@@ -224,7 +224,7 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     return units
 
 
-# Files that changed since a revision: according to git, and those that it does not track yet.
+# Files that changed since a revision: according to git, and untracked ones.
 
 
 def changed_files(root: str, revision: str) -> list[str]:
@@ -251,16 +251,16 @@ def _git(folder: str, *words: str) -> str:
     return done.stdout.decode("utf-8", "surrogateescape")
 
 
-# How units ended when they were last run, by the records of a fleet.
+# The outcomes of the last runs of units, from the records of a fleet.
 
 
 MOST = 50
-"""runs that are looked into, the newest first"""
+"""most runs that are read, the newest first"""
 _TELLING = ("plan", "apply", "destroy")
 
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
-    """Unit -> outcome, and its run. Validations do not count."""
+    """Unit -> outcome and run; validations are ignored."""
     result: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)

@@ -56,19 +56,19 @@ class BatchOptions:
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """seconds up to which it may be ago that objects were looked at"""
+    """how many seconds ago objects may have been read for a reused result"""
     asked: UnitArguments = NOTHING_ASKED
     """options for single units"""
     out: str = ""
-    """where `batch plan` puts the plans and what they were made from"""
+    """the directory for plans and their inputs (`batch plan`)"""
     json_out: str = ""
-    """where it puts plan JSON"""
+    """the directory for plan JSON"""
     shard: tuple[int, int] = (0, 0)
-    """which part of what is selected is done here, from 1, and of how many; (0, 0): all of it"""
+    """the number of this job, from 1, and the number of jobs that share the selected units; (0, 0): a single job"""
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks, as in Request"""
     is_brief: bool = False
-    """whether numbers will do for units that are not planned again, and no report names their changes"""
+    """whether reused results need only numbers, because no report names their changes"""
 
 
 class Batch:
@@ -94,7 +94,7 @@ class Batch:
         self.policies = organisation("policies", os.environ)
         self.fleet_judges = organisation("batch_policies", os.environ)
         self.fleet_policies = tuple(map(os.path.abspath, own(self.fleet.root)))
-        """those of the fleet's directory, which judge the plan of each unit"""
+        """the policies of the fleet's directory, which check the plan of each unit"""
         judges = os.pathsep.join(organisation("stack_policies", os.environ))
         self.stack_environment = (*self.environment, ("PLANNER_STACK_POLICIES", judges)) if judges else self.environment
         self.peak = 0
@@ -106,8 +106,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together that always judge; None where there are none, or no plans are made.
-        Raises Failure."""
+        """The policies about all plans together that always apply; None if there are none, or no plans are made. Raises
+        Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None
@@ -116,7 +116,7 @@ class Batch:
         return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
-        """Keep other batches off the fleet until `close`, unless both only look at it. Raises Failure."""
+        """Lock the fleet until `close`; batches that only read can share the lock. Raises Failure."""
         if self.options.operation.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
@@ -131,7 +131,7 @@ class Batch:
         return open_executor(self.options.executor, self.workers, is_small, self._ships())
 
     def _ships(self) -> Ships | None:
-        """The transport of units to machines that share no files with this one; None where not requested."""
+        """The transport of units to machines without shared files; None if not requested."""
         text = self.options.executor
         if not ((text.startswith("dask") and self.options.bundles) or text.startswith(("command:", "ray:"))):
             return None
@@ -148,7 +148,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The fleet according to the rules; with `asks`, with their database. Raises Failure."""
+        """The fleet according to the rules; with `asks`, including their database. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -169,7 +169,7 @@ class Batch:
         return self._share_of(result)
 
     def _share_of(self, analysis: Analysis) -> Analysis:
-        """The analysis with what this job does, where several share the work."""
+        """The analysis with the share of this job, if several share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
         from planner.workflows.batch.shard_results import share_analysis
@@ -183,7 +183,7 @@ class Batch:
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
     def _remaining_states(self) -> dict[str, str]:
-        """The states of units that runs knew and the fleet does not have any more."""
+        """The states of units from earlier runs that are no longer in the fleet."""
         known = known_units(self.fleet.root)
         if known is None:
             problem = damaged_manifest()
@@ -201,7 +201,7 @@ class Batch:
         return digest.hexdigest()
 
     def survey(self) -> None:
-        """Survey the configurations, from the cache where nothing has changed."""
+        """Survey the configurations, or use the cache if nothing has changed."""
         if has_errors(self.fleet.diagnostics):
             return
         missing: list[Request] = []
@@ -239,7 +239,7 @@ class Batch:
             raise Failure(error("batch.died", "A process died", detail)) from None
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
-        # Configurations are looked at where they are.
+        # Configurations are surveyed in their own directories.
         executor = self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
@@ -265,7 +265,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without those for root modules alone. Raises Failure where they name a deployment."""
+        """The options without those for root modules alone. Raises Failure if they name a deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
@@ -275,7 +275,7 @@ class Batch:
         return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
-        """Let workers do something about some units that changes nothing."""
+        """Let workers process requests that change nothing."""
         if not requests:
             return []
         executor = self.open_executor(len(requests) <= FEW)
@@ -286,7 +286,7 @@ class Batch:
             self.pool = executor
 
     def close(self) -> None:
-        """Give back the processes that nothing took over, and the fleet."""
+        """Release the processes, unless they were taken over, and the lock of the fleet."""
         self._give_back()
         if self.held is not None:
             self.held.release()
@@ -299,7 +299,7 @@ class Batch:
 
 
 def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
-    """The files of the stacks that a deployment reads published outputs of."""
+    """The files of the stacks whose published outputs a deployment reads."""
     if survey.stack is None:
         return []
     read = {one.stack for one in survey.stack.reads}
@@ -307,6 +307,7 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
-    """Users' rules about the fleet: those of -rules, else of `.planner/batch-rules` at its root. Raises Failure."""
+    """Users' rules about the fleet: those of -rules, otherwise of `.planner/batch-rules` at its root. Raises
+    Failure."""
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

@@ -27,8 +27,7 @@ from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest, files
 
 @frozen(eq=False)
 class PartRead:
-    """A part by the name that it was given: its report (reports/document.py), and the manifest of its plans, if it has
-    any."""
+    """A part, with its name: its report (reports/document.py), and the manifest of its plans, if it has any."""
 
     name: str
     report: dict[str, Any]
@@ -68,7 +67,7 @@ def read_part(name: str, is_whole: bool = False) -> PartRead:
 
 
 def _check_names(report: Mapping[str, Any]) -> None:
-    """Raises ValueError for a report with a unit twice, or with edges that are none."""
+    """Raises ValueError for a report with a unit twice, or with invalid edges."""
     names = [unit["unit"] for unit in report["units"]]
     if len(set(names)) < len(names):
         raise ValueError("it has a unit twice")
@@ -86,7 +85,7 @@ def _has_errors(document: Mapping[str, Any]) -> bool:
 
 
 def _agree(part: PartRead) -> None:
-    """Raises Failure for a directory whose report and manifest are not of one shard."""
+    """Raises Failure for a directory whose report and manifest belong to different shards."""
     if part.manifest is None or part.report["shard"] is None:
         return
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}
@@ -177,9 +176,9 @@ _REPORT = {
 
 # One command whose units are distributed among jobs that share only the configuration (-shard=3/20).
 #
-# Every job computes the units of all shards on its own: the selected units form a line, in which connected ones are
-# adjacent, and rules/batch/shards.dl cut it. A unit whose outputs another shard's unit reads is planned there as
-# well, for its values alone, without a lock and without a report; joining (join.py) checks that both saw the same.
+# Every job computes the units of all shards on its own: the selected units form a line in which connected units are
+# adjacent, and rules/batch/shards.dl divide it. A unit whose outputs another shard reads is also planned in that shard,
+# only for its values, without a lock and without a report; joining (join.py) checks that both plans agree.
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:
@@ -201,9 +200,9 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 
 
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """The selected units in a line, and for each the place of the first that it is connected with, and how many these
-    are. Connected units are adjacent, by the first name; each unit comes behind the one that it depends on (the latest
-    of them), so that units with a common dependency are separated as rarely as possible."""
+    """The selected units in a line, and for each unit the position of the first connected unit and the number of
+    connected units. Connected units are adjacent, in the order of their first names; each unit follows its last
+    dependency, so that units with a common dependency are rarely separated."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():
@@ -264,5 +263,5 @@ def part_of(
 
 
 def share_analysis(analysis: Analysis, number: int, count: int) -> Analysis:
-    """An analysis that knows what the job does."""
+    """The analysis with the share of the job."""
     return evolve(analysis, share=share(analysis, number, count))

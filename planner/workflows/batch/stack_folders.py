@@ -1,4 +1,4 @@
-"""Stacks among the directories of a fleet: each deployment of one is a unit, called FOLDER/DEPLOYMENT."""
+"""Stacks among the directories of a fleet: each deployment is a unit with the name FOLDER/DEPLOYMENT."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _SOURCE = BodySchema({"source": False})
 
 @frozen
 class StackFolder:
-    """The content of a stack's files for the fleet: the names of its deployments (none of one that others call), and
-    the directories of its components' and child stacks' sources, as written."""
+    """The content of a stack's files for the fleet: the names of its deployments (empty for a stack that others call),
+    and the directories of its components' and child stacks' sources, as written."""
 
     deployments: tuple[str, ...]
     sources: tuple[str, ...]
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory with these files; None where there is none. `looked` gets what was looked at."""
+    """The stack in a directory with these files; None if there is none. `looked` receives the files that were read."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -71,7 +71,7 @@ def _labels(body: Body) -> set[str]:
 
 
 def _sources(body: Body) -> list[str]:
-    """Local sources that are written out."""
+    """Literal local sources."""
     result = []
     content, _ = body.partial_content(_LABELLED)
     for block in content.blocks:
@@ -86,7 +86,7 @@ def _sources(body: Body) -> list[str]:
 
 
 def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLocation | None = None) -> dict[str, Unit]:
-    """The units of a stack: `name` is what the stack is called."""
+    """The units of a stack: `name` is the name of the stack."""
     units = {}
     for deployment in deployments:
         called = unit_name(name, deployment)

@@ -1,5 +1,5 @@
-"""The deployments of the stack in the working directory as a batch: several at a time, in the processes that units of
-fleets run in. The output of each is kept until it has ended, and shown in the order of names: as if one ran after the
+"""The deployments of the stack in the working directory as a batch: several at a time, in the same kind of processes as
+units of fleets. The output of each is kept until its end and shown in the order of names, as if they ran one after the
 other."""
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Turn:
-    """A round of a deployment whose plan is approved in another process: the `file` that the plan is kept in, the
-    number of the round (from 0), and the changes of the rounds before."""
+    """A round of a deployment whose plan is approved in another process: the `file` with the plan, the number of the
+    round (from 0), and the changes of the rounds before."""
 
     file: str
     number: int = 0
@@ -45,7 +45,7 @@ class Turn:
 
 @frozen(eq=False)
 class StackWork:
-    """The input of the work on a deployment. `turn`: the single round that is planned or applied; None: all."""
+    """The input of the work on a deployment. `turn`: the single round to plan or apply; None: all rounds."""
 
     session: OpenedStack
     policies: DeploymentPolicies | None
@@ -79,8 +79,8 @@ Do = Callable[[Deployment, StackWork], DeploymentResult]
 
 @frozen(eq=False)
 class _Command:
-    """The common part of the work on all deployments of a command. `name`: one that no other command has; `is_human`
-    and `is_json`: the wanted output."""
+    """The common part of the work on all deployments of a command. `name`: a name that no other command uses;
+    `is_human` and `is_json`: the wanted output."""
 
     name: str
     around: ServiceStandIns
@@ -129,7 +129,8 @@ class StackBatch:
         approved: dict[str, Turn | None]
 
         def report(result: DeploymentResult, is_last: bool) -> None:
-            """With the report of all turns where this one is the last of its deployment, else without any."""
+            """The result with the report of all turns if this is the deployment's last turn, otherwise without a
+            report."""
             from planner.workflows.batch.reports.deployments import after_round
 
             if result.report is not None:
@@ -180,7 +181,7 @@ class StackBatch:
         left, batch = list(turns), self
 
         class Works(PassWork):
-            """Lets a process do the work on a deployment."""
+            """Lets a process work on a deployment."""
 
             def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 return Request(unit, directory, kind, environment=environment)
@@ -193,7 +194,7 @@ class StackBatch:
                 return UnitResult(request.unit, "no-changes")
 
         class InOrder(BatchListener):
-            """Shows what has ended in the order of names."""
+            """Shows finished deployments in the order of names."""
 
             def finish_unit(self, done: FinishedUnit) -> None:
                 finished[done.unit] = done
@@ -201,7 +202,7 @@ class StackBatch:
                     unit = left.pop(0)
                     take(batch._show(finished[unit], outputs.get(unit)))
 
-        # All are submitted at once: processes go on while a prompt waits for its answer.
+        # All are submitted at once: processes continue while a prompt waits for its answer.
         schedule = Schedule(
             kind,
             {},
@@ -259,7 +260,7 @@ class _Output:
 
 
 _OPENED: dict[str, tuple[OpenedStack, DeploymentPolicies | None]] = {}
-"""the stack of the command in work, read once in a process"""
+"""the stack of the running command, read once in each process"""
 
 
 def _run_deployment(request: Request, command: _Command, do: Do, turn: Turn | None) -> _Output:
@@ -293,7 +294,7 @@ def _view(command: _Command, terminal: Terminal, lines: io.StringIO) -> View:
     if command.is_json:
         views.append(JsonView(lines))
         lines.seek(0)
-        lines.truncate()  # the command has printed its version
+        lines.truncate()  # the command has printed the version line
     return views[0] if len(views) == 1 else BothViews(*views)
 
 
@@ -312,6 +313,6 @@ def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
 def _pack(result: DeploymentResult) -> bytes:
     try:
         return pickle.dumps(result)
-    except Exception:  # something in what only explains more
+    except Exception:  # a failure in an optional explanation
         plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
         return pickle.dumps(evolve(result, diagnostics=plain))

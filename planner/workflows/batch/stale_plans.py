@@ -1,4 +1,4 @@
-"""Why a saved plan of a fleet is not applied: each state, file, plan and unit that is not as it was when made."""
+"""Why a saved plan of a fleet is not applied: each state, file, plan and unit that has changed since it was made."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
 
 
 def _when(path: str) -> str:
-    """When a file was written last, and by whose hand, as far as the file system knows."""
+    """When a file was last written, and by which user, as far as the file system shows."""
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name
@@ -126,7 +126,7 @@ def _when(path: str) -> str:
 
 
 def _applied_by(root: str, unit: str, made: str) -> str:
-    """Which batch has applied the unit since, and whose that was, as far as there are records of it here."""
+    """Which batch has applied the unit since, and which user ran it, according to the records on this machine."""
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:
@@ -143,7 +143,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
 
 
 def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
-    """States that have other serials or histories than those that the plan was made from."""
+    """States whose serial or history differs from that in the plan."""
     for saved in units:
         now = states[saved.unit]
         place = saved.state or saved.unit

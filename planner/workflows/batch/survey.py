@@ -30,8 +30,8 @@ _PROVIDER = "terraform.io/builtin/terraform"
 
 
 def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) -> Survey:
-    """The survey of a loaded configuration, in the working directory of the unit. `folder` is what its files are shown
-    below."""
+    """The survey of a loaded configuration, in the working directory of the unit. Paths of its files are shown relative
+    to `folder`."""
     begun, config, problems = reading.begun, reading.config, list(reading.problems)
     if config is None:
         # problems are reported by planning; the readable part still shows which units wait for which
@@ -47,7 +47,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
         pointer, more = read_pointer(data_folder(begun.options.directory))
         problems += more
         if pointer is not None and pointer.type == kind:
-            settings = {**settings, **pointer.settings}  # init may have received more settings than the block has
+            settings = {**settings, **pointer.settings}  # init may have received more settings than the block contains
     state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
     remote = tuple(_remote_reads(config, begun, folder))
     files = [os.path.abspath(name) for name in config.files]
@@ -60,7 +60,7 @@ def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) 
 
 
 def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
-    """The states that the modules read. One that cannot be evaluated without planning is not known."""
+    """The states that the modules read; a state that cannot be determined without planning is unknown."""
     reads: list[RemoteRead] = []
     for path, module, scope in module_scopes(config.root, given_values(begun.given), begun.workspace):
         for key in sorted(module.resources):
@@ -78,7 +78,7 @@ def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -
 
 
 def _state(content: Content, scope: StaticScope) -> str:
-    """The state that a data source reads; "" when that is not known without planning."""
+    """The state that a data source reads; "" if unknown without planning."""
     values: dict[str, Value] = {}
     for name, attribute in content.attributes.items():
         problems = Problems()

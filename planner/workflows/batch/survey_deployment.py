@@ -73,13 +73,13 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
 
 
 def _look() -> None:
-    """Look at files that are read only if they exist."""
+    """Record files that are read only if they exist."""
     for name in _LOCKS:
         RECORDER.look(name)
 
 
 def needs_init(problems: list[Diagnostic]) -> bool:
-    """Whether something that the stack calls is not installed."""
+    """Whether a module or stack that the stack calls is not installed."""
     return any(problem.code == NOT_INSTALLED for problem in problems)
 
 
@@ -121,7 +121,7 @@ def _published(stack: StackConfig, deployment: str, folder: str) -> list[Publish
 
 def mentioned(deployments: Deployments, expr: Expr | None, root: str) -> Iterator[tuple[str, str, Span]]:
     """The references of an expression, with the locals that it uses, to objects below `root` (upstream_input or
-    deployment): the name, its attribute ("" where it is taken as a whole), and where."""
+    deployment): the name, its attribute ("" if the whole object is used), and the place."""
     waiting = [] if expr is None else [expr]
     seen: set[str] = set()
     while waiting:

@@ -30,8 +30,8 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A unit that comes before the one that is decided about: its outcome; whether its outputs are read, and change by
-    a plan that is not applied; whether the plan of the one decided about depends on something unknown in them."""
+    """A unit before the one being decided: its outcome; whether its outputs are read, and changed by a plan that is not
+    applied; whether the plan of the unit being decided depends on unknown parts of them."""
 
     outcome: str
     is_read: bool = False
@@ -41,7 +41,7 @@ class Earlier:
 
 @frozen
 class EarlierResult:
-    """An earlier result: whether it depends on answers of plugins and services, and whether the command allows that."""
+    """An earlier result: whether it depends on plugins and services, and whether the command allows that."""
 
     asks_plugins: bool = False
     asks_services: bool = False
@@ -65,7 +65,7 @@ class UnitDecision:
     because: str = ""
     asks: bool = False
     is_continued: bool = False
-    """whether the unit is planned again after its apply, for what was deferred"""
+    """whether the unit is planned again after its apply, because parts were deferred"""
 
 
 def decide(
@@ -79,9 +79,9 @@ def decide(
     is_approved: bool = False,
 ) -> UnitDecision:
     """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
-    unchanged; `result`: how its own run ended, "" before that; `died`: how often a process died that ran it;
-    `was_cut_off`: it was in progress when the run was interrupted that is resumed now; `is_partial`: parts of it are
-    deferred; `is_approved`: by the rules of its group."""
+    unchanged; `result`: how its own run ended, "" before that; `died`: how often its process died; `was_cut_off`: it
+    was in progress when the resumed run was interrupted; `is_partial`: parts of it are deferred; `is_approved`: the
+    rules of its group approve it."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

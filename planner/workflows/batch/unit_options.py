@@ -26,8 +26,8 @@ A = TypeVar("A", Address, ResourceAddress)
 @frozen
 class UnitArguments:
     """Options of a command line, as given. `variables`: ("var", [UNIT:]NAME=VALUE) and ("var-file", [UNIT:]FILE) in
-    their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that judge the plan of each unit, too (absolute paths
-    and builtin:NAME), codes of denials that may pass, and the `reason` why."""
+    their order; `targets` and `replace`: UNIT:ADDRESS; `policies` that also check the plan of each unit (absolute paths
+    and builtin:NAME), codes of overridden denials, and the `reason` for that."""
 
     variables: Pairs = ()
     targets: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ def of_units(
     units: Sequence[str],
     declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
-    """The options for each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None
-    where its configuration cannot be read. Raises Failure, with all names that do not exist."""
+    """The options for each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None if
+    its configuration cannot be read. Raises Failure, with all names that do not exist."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in arguments.variables:

@@ -1,5 +1,4 @@
-"""Setting a unit up: the options that it is planned with, its recipe, and the work of `init` where it has not been done
-yet."""
+"""Setting a unit up: its options, its recipe, and the work of `init` if that has not been done yet."""
 
 from __future__ import annotations
 
@@ -31,12 +30,11 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 NOT_INSTALLED = "config.module_not_installed"
 OWN_RULES = os.path.join(".planner", "rules")
-"""where a unit has rules of its own"""
+"""the directory of a unit's own rules"""
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options of a command on the unit alone: those of the request, with what the unit itself has. Raises
-    Failure."""
+    """The options of a command on the unit alone: those of the request, with the unit's own. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)
@@ -53,8 +51,8 @@ def options_of(request: Request) -> OperationOptions:
 
 
 def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
-    """The values of variables that the fleet gives, and the states that units before this one are going to write.
-    Raises Failure."""
+    """The values of variables that the fleet sets, and the states that units before this one will write. Raises
+    Failure."""
     if not (request.inputs or request.variables or request.upstream):
         return {}, {}
     given, coming = inputs(request), coming_states(request)
@@ -64,7 +62,7 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """The values that the command line does not set: its -var and -var-file win over the fleet's file."""
+    """The values that the command line does not set: its -var and -var-file take precedence over the fleet's file."""
     values, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
@@ -89,8 +87,8 @@ def set_up_unit(request: Request) -> None:
 
 
 def store_of_unit(deployment: str | None = None) -> Store | None:
-    """The store in a service that `init` has set up for the unit in work, or that of a deployment of a stack; None when
-    it is something else."""
+    """The store in a service that `init` has set up for the unit or a deployment of a stack; None for other kinds of
+    stores."""
     if deployment is not None:
         return _store_of_deployment(deployment)
     pointer, _ = read_pointer(data_folder("."))
@@ -107,7 +105,7 @@ def _store_of_deployment(deployment: str) -> Store | None:
 
 
 def is_new(reading: ConfigurationReading[OperationOptions]) -> bool:
-    """Whether the unit was never set up: its modules or providers are not installed, or its backend is not chosen."""
+    """Whether the unit was never set up: its modules or providers are not installed, or its backend is not set up."""
     config, directory = reading.config, reading.begun.options.directory
     if any(d.code == NOT_INSTALLED for d in reading.problems):
         return True
@@ -128,7 +126,7 @@ def set_up(request: Request, reading: ConfigurationReading[OperationOptions]) ->
 
 
 def with_recipe(request: Request) -> Request:
-    """A request whose recipe is ready, for looking at the configuration. Raises Failure."""
+    """A request whose recipe is ready, for reading the configuration. Raises Failure."""
     if request.recipe is None:
         return request
     return looked_at(request)
@@ -142,7 +140,7 @@ def surrounded(request: Request) -> AbstractContextManager[object]:
 # The context of a unit while a process works on it: its directory, its environment, the process to itself.
 #
 # Planning reads relative to the working directory and the environment, which belong to the process: both are set for
-# the time of one unit and put back, one unit at a time (`ALONE`).
+# one unit at a time (`ALONE`) and restored afterwards.
 
 
 ALONE = threading.RLock()
@@ -150,7 +148,8 @@ ALONE = threading.RLock()
 
 @contextmanager
 def home(request: Request) -> Iterator[None]:
-    """The working directory and the environment of a unit; depth and digits as a command has them."""
+    """The working directory and the environment of a unit; the recursion limit and the limit of digits are those of a
+    command."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)
@@ -190,6 +189,6 @@ def tidy() -> None:
 
 
 def peak() -> int:
-    """The most memory that this process has had, in bytes."""
+    """The peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

@@ -1,4 +1,4 @@
-"""The work on one unit, in any process: it takes a request, returns a result, and keeps nothing else."""
+"""The work on one unit, in any process: it receives a request, returns a result, and stores nothing else."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording() as paths:
         if os.path.isabs(request.state):
-            RECORDER.look(request.state)  # it is read through its lock, which opens it for writing
+            RECORDER.look(request.state)  # the state is read through its lock, which opens it for writing
         secret = is_secret_directory(".")
         before = service_reads()
         try:
@@ -113,12 +113,12 @@ def _survey(request: Request, folder: str) -> Survey:
                 if is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                     try:
                         set_up(request, reading)
-                    except Failure:  # its plan reports why; the waiting units are known without
+                    except Failure:  # its plan reports the reason; the dependencies are known without it
                         is_whole = False
                     if stays_as_it_is(reading):
                         RECORDER.look_again(data_folder(reading.begun.options.directory))
                     else:
-                        RECORDER.begin_again()  # what it was like before does not matter
+                        RECORDER.begin_again()  # the earlier content does not matter
                         reading = read_configuration(options_of(request))
                 made = survey(request.unit, reading, folder)
         except Failure as failure:
@@ -130,11 +130,11 @@ def _survey(request: Request, folder: str) -> Survey:
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
-# The work on one unit in this process: plan, apply, destroy, validate, or a look at its state.
+# The work on one unit in this process: plan, apply, destroy, validate, or read its state.
 
 
 def do(request: Request, check: Check) -> UnitResult:
-    """Do it. Raises Failure, and the Unmet of `check`."""
+    """Do the requested work. Raises Failure, and the Unmet of `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
     if request.recipe is None:
@@ -175,7 +175,7 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply at once; what is deferred is planned again when the rest is applied, round after round."""
+    """Plan and apply at once, in rounds: deferred parts are planned again after the rest is applied."""
     result = _apply_once(request, options, check)
     while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
         more = _apply_once(request, options, lambda: None)
@@ -203,7 +203,7 @@ def _apply_once(request: Request, options: OperationOptions, check: Check) -> Un
         tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
             return spared_result(request, planned.diagnostics, tainted)
-        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before its values are others
+        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before the apply changes its values
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)
@@ -239,8 +239,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """The present state of the unit: its lineage and serial, and as text its last writer and the holder of its lock. If
-    there is an approved plan: whether that was applied, and then the outputs, too."""
+    """The present state of the unit: its lineage and serial, and as text its last writer and the holder of its lock.
+    With an approved plan, also whether it was applied, and if so the outputs."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

@@ -1,1 +1,1 @@
-"""An earlier plan, made again from the stored data: unchanged but for the blocks that were edited."""
+"""An earlier plan, renewed from stored data: only edited blocks are planned again."""

@@ -1,8 +1,8 @@
-"""Conversion of a printed plan to the data that is kept of it."""
+"""Conversion of a printed plan to the data to store."""
 
 from __future__ import annotations
 
-import _pickle  # pickle has it from there, and more
+import _pickle  # pickle imports it from there, with more
 import os
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from planner.render.plan import PlanText
 
 TOGETHER = 64
-"""resources whose objects are kept in one piece: what they share is written once"""
+"""resources whose objects are stored together, so that common parts are written once"""
 
 
 @frozen(eq=False)
@@ -47,6 +47,8 @@ class Printed:
     code: int
     asks_services: bool
     """whether states were read from services"""
+    has_waited: bool
+    """whether the plan waited for the lock of a state"""
 
 
 @frozen(eq=False)
@@ -83,7 +85,7 @@ def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
 def keep_plan(
     made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
 ) -> KeptPlan | None:
-    """The data to keep of a plan, None when nothing may be kept. `asked`: the user was prompted for values."""
+    """The data to keep of a plan, None if nothing may be kept. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
@@ -102,7 +104,7 @@ def keep_plan(
 
 
 def _verdict(properties: frozenset[str]) -> tuple[bool, bool]:
-    """Whether nothing is kept, and whether a plan can only be made anew as a whole."""
+    """Whether nothing is stored, and whether a plan can only be renewed as a whole."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -116,7 +118,7 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "services"
     if printed.code == 1:
         yield "errors"
-    if "Acquiring state lock" in "".join(printed.pieces[: printed.before]):
+    if printed.has_waited:
         yield "waiting"
     if printed.errors:
         yield "remarks"
@@ -161,12 +163,12 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
 
 
 def _texts(config: Config) -> dict[str, bytes]:
-    """The files as the plan has seen them; of those that have changed since, nothing."""
+    """The files as the plan read them, without files that have changed since."""
     result = {}
     for name, digest in config.files.items():
         try:
             data = read_whole(name)
-        except OSError:  # it is gone by now
+        except OSError:  # the file is gone by now
             continue
         if sha256_of(data) == digest:
             result[name] = data

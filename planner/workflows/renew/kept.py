@@ -1,10 +1,9 @@
-"""The data kept of one plan: all its inputs, its output, and, where an edit can be followed, its parts: texts of files,
+"""The stored data of one plan: all its inputs, its output, and, if edits can be followed, its parts: texts of files,
 planned objects, references, and the output for each object.
 
     index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
-It is in the user's cache (planner.foundation.support.store), which is trusted only when this user wrote it.
-"""
+It is in the user's cache (planner.foundation.support.store), which is trusted only if this user wrote it."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class RenewableParts:
     files: dict[str, str]
     """texts of the files of the root module, by name"""
     blocks: dict[str, tuple[str, int, int, str]]
-    """of each resource block its file, where it begins and ends, and its argument (`count`, `for_each` or `none`)"""
+    """for each resource block its file, its beginning and end, and its argument (`count`, `for_each` or `none`)"""
     uses: dict[str, list[str]]
     """which blocks refer to which, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
@@ -35,7 +34,7 @@ class RenewableParts:
     outputs: list[tuple[str, str, str, str]]
     """each root output, by name: action, sign and value as printed"""
     told: int
-    """where in the output the plan begins"""
+    """the position in the output where the plan begins"""
 
 
 @frozen(eq=False)
@@ -51,7 +50,7 @@ class KeptPlan:
     pieces: Sequence[str]
     """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """positions of the planned objects of a resource in `data`, together with those of some others"""
+    """the position in `data` of the planned objects of a resource, stored together with those of others"""
     data: bytes = b""
 
     @property
@@ -60,7 +59,7 @@ class KeptPlan:
 
 
 def shelf() -> Shelf:
-    """The store of plans: any change of the program's code makes them void."""
+    """The store of plans: any change of the program's code invalidates them."""
     return Shelf("plans", 48, 1 << 28, made_by=_folders())
 
 
@@ -84,7 +83,7 @@ def rules_stamp() -> str:
 
 
 def write(to: Shelf, name: str, kept: KeptPlan) -> None:
-    """Keep a plan, where that is possible."""
+    """Store a plan if possible."""
     parts = kept.parts
     index = marshal.dumps(
         (
@@ -111,7 +110,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
-    """The plan kept under a name."""
+    """The plan stored under a name."""
     result = at.load(name)
     if result is None:
         return None

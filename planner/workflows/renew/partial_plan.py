@@ -1,6 +1,5 @@
-"""Planning a part of a configuration: the blocks that are to be planned anew, and of those that they refer to only the
-headers, since their planned objects are known. Everything else of the configuration that is not a resource is there
-too."""
+"""Planning a part of a configuration: the blocks to plan again, with only the headers of the blocks to which they
+refer, since their planned objects are known. All parts of the configuration other than resources are included too."""
 
 from __future__ import annotations
 
@@ -34,22 +33,22 @@ _HEADERS = {
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module: its files with what is planned, in its place, and of which other resources only the
-    header is there, with the argument that decides about their instances."""
+    """A part of a root module: its files with the blocks to plan at their places; other resources have only a header,
+    with the argument that determines their instances."""
 
     files: Mapping[str, str]
     headers: Mapping[str, str]
     about: Collection[str]
-    """the resources and outputs of whose state the plan is: `output.name`"""
+    """the resources and outputs (`output.name`) whose state the plan uses"""
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """Which of these resources a text may refer to: more rather than less."""
+    """The resources to which a text may refer, possibly too many."""
     return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part, if it has no diagnostics: problems are reported by planning all."""
+    """The plan of a part, if it has no diagnostics: problems are reported by a complete plan."""
     headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
     options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
     diagnostics = Diagnostics()
@@ -59,7 +58,7 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
                 with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
                     file.write(text)
             made = _plan(options, folder, part.about, diagnostics)
-    except (Failure, OSError):  # the latter: no room for these files
+    except (Failure, OSError):  # OSError: no space for these files
         return None
     return None if diagnostics else made
 
@@ -85,14 +84,14 @@ def _plan(
 
 
 def _limited(state: State, about: Collection[str]) -> State:
-    """The part of a state about some resources and outputs."""
+    """The part of a state that contains some resources and outputs."""
     resources = {name: resource for name, resource in state.resources.items() if name in about}
     outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
     return evolve(state, resources=resources, outputs=outputs)
 
 
 def uses_of(graph: Graph) -> dict[str, list[str]]:
-    """Which blocks of the root module refer to which, by what expressions call them."""
+    """Which blocks of the root module refer to which, by their names in expressions."""
     names = {node.name: _KINDS[node.kind] + node.object for node in graph.nodes.values() if _counts(node)}
     result: dict[str, list[str]] = {}
     for dependent, dependency in graph.edge_rows:

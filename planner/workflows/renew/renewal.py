@@ -1,4 +1,4 @@
-"""A kept plan after edits of its configuration: the necessary parts are planned anew, all else is taken over
+"""A stored plan after edits of its configuration: the necessary parts are planned again, all others are taken over
 unchanged."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
 
 MOST = 1000
-"""blocks; where more have to be planned anew, planning all takes no longer"""
+"""most blocks to plan again; for more, a complete plan takes no longer"""
 
 
 @frozen(eq=False)
@@ -39,7 +39,7 @@ class Renewed:
 
 
 class Renewal:
-    """One kept plan, and the texts of its files as they are now."""
+    """One stored plan, and the present texts of its files."""
 
     def __init__(
         self, kept: KeptPlan, parts: RenewableParts, texts: Mapping[str, str], options: OperationOptions
@@ -50,7 +50,7 @@ class Renewal:
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
 
     def renewed(self) -> Renewed | None:
-        """The plan of what has to be planned anew. None when the whole has to be planned."""
+        """The plan of the necessary parts. None if everything must be planned."""
         spans: dict[str, Spans] = {name: {} for name in self.texts}
         for name, (file, start, end, _) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
             spans[file][name] = start, end
@@ -68,7 +68,7 @@ class Renewal:
         gone = frozenset(name for one in edits for name in one.gone)
         names = {name for places in spans.values() for name in places}
         if len(names) != sum(map(len, spans.values())) or not gone.isdisjoint(edited) or not gone.isdisjoint(names):
-            return None  # a name occurs twice, or something went from one file to another
+            return None  # a name occurs twice, or a block was moved to another file
         return self._converged(edited, gone, spans)
 
     def _converged(self, edited: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Renewed | None:
@@ -85,7 +85,7 @@ class Renewal:
             different = more
 
     def _is_beyond(self, made: MadePlan[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
-        """Whether the edits reach beyond this part: messages about the whole."""
+        """Whether the edits affect more than this part: messages about the whole plan."""
         graph = made.loaded.derived.plan_graph
         assert graph is not None
         now = {name: used for name, used in uses_of(graph).items() if name in changed}
@@ -128,7 +128,7 @@ class Renewal:
                 facts.add("is_expression", name)
 
     def _may_circle(self, now: Mapping[str, list[str]]) -> bool:
-        """Whether what now refers to something that it did not refer to before may wait for itself."""
+        """Whether a block with a new reference may depend on itself."""
         new = [
             (name, other) for name, used in now.items() for other in used if other not in self.parts.uses.get(name, ())
         ]
@@ -143,7 +143,7 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """The part to plan anew, each block at its place, with the blocks that it may refer to."""
+        """The part to plan again, each block at its place, with the blocks to which it may refer."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
@@ -161,18 +161,18 @@ class Renewal:
         return plan_part(self.options, part, {name: self.objects(name) for name in part.headers})
 
     def objects(self, name: str) -> Settled:
-        """The planned objects of a resource, as they were."""
+        """The former planned objects of a resource."""
         start, length = place = self.kept.objects[name]
         if place not in self._objects:
             self._objects[place] = pickle.loads(self.kept.data[start : start + length])
         return self._objects[place][name]
 
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
-        """Whether the objects of a resource are other ones than those that were planned before."""
+        """Whether the planned objects of a resource differ from the former ones."""
         assert made.context is not None
         resource = made.context.root.resources.get(name)
         if resource is None:
-            return False  # an output: nothing refers to it
+            return False  # outputs have no dependents
         now = resource.planned
         before = self.objects(name) if name in self.kept.objects else None
         return (
@@ -188,7 +188,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the changes of the part; None where it does not have all that is shown of them."""
+    """The causes of the changes of the part; None if the part does not contain everything that is shown of them."""
     facts = FactBuilder()
     chains = causes(renewed.made)
     for name, because in chains.items():
@@ -206,7 +206,7 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether something that stays as planned may look like one object with something else."""
+    """Whether an object with an unchanged plan may look like a rename together with another object."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:
@@ -218,7 +218,7 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
     return bool(evaluate(product_program("renewal"), facts.build(), ["hides_rename"])["hides_rename"])
 
 
-# Edited top-level blocks of a file, found without reading all of it: only the text between two unchanged blocks, since
+# Edited top-level blocks of a file, found without parsing all of it: only the text between two unchanged blocks, since
 # a block ends with its brace and the next one begins on a new line.
 
 
@@ -228,10 +228,10 @@ _LABELS = {"resource": 2, "output": 1, "variable": 1}
 
 
 MOST_TEXT = 1 << 16
-"""characters that are read anew; where it is more, planning all takes no longer"""
+"""most characters to parse again; for more, a complete plan takes no longer"""
 
 Spans = dict[str, tuple[int, int]]
-"""by what expressions call blocks, where these begin and end"""
+"""the beginning and end of blocks, by their names in expressions"""
 
 
 @frozen(eq=False)
@@ -256,8 +256,8 @@ class Edit:
 
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
-    """The edits of a file; `spans` are the former positions of its resource blocks, in order. None when they cannot be
-    determined: something else was edited, too, or the file is not well-formed."""
+    """The edits of a file; `spans` are the former positions of its resource blocks, in order. None if they cannot be
+    determined: other text was edited too, or the file is not well-formed."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -298,8 +298,8 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
 
 @frozen(eq=False)
 class _Region:
-    """The difference of two texts, from the end of a block to the beginning of another: in the old one, and in the new
-    one; and the blocks in it, the first and the one behind the last."""
+    """The difference of two texts, from the end of a block to the beginning of another: its places in the old and the
+    new text; and the numbers of its first block and of the block behind its last."""
 
     begin: int
     end: int
@@ -310,7 +310,7 @@ class _Region:
 
 
 _FEW = 50
-"""blocks behind a difference that are looked for in the new text, to find out where it ends"""
+"""how many blocks behind a difference are searched in the new text to find its end"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:
@@ -340,7 +340,7 @@ def _begins_behind_line(text: str) -> bool:
 
 
 def blocks_of(text: str) -> list[EditedBlock] | None:
-    """The top-level blocks of a text, local values by themselves. None when it is not well-formed, or a name occurs
+    """The top-level blocks of a text, local values by themselves. None if it is not well-formed, or a name occurs
     twice."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
@@ -364,7 +364,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these parts, in order, but for their line breaks: the rest keeps its lines."""
+    """The text without these parts, which are in order; line breaks stay, so that the rest keeps its line numbers."""
     pieces: list[str] = []
     at = 0
     for start, end in places:
@@ -374,8 +374,8 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def _same(old: str, new: str, at: int, now: int) -> int:
-    """How much is the same from here on, found by halves: comparing slices costs nothing beside looking at each
-    character."""
+    """How many characters are the same from here on, found by bisection: comparing slices is much faster than comparing
+    single characters."""
     low, high = 0, min(len(old) - at, len(new) - now)
     while low < high:
         middle = (low + high + 1) // 2

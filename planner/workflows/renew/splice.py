@@ -1,4 +1,4 @@
-"""The text of a renewed plan: former output for objects that are planned as before, and between it the new one."""
+"""The text of a renewed plan: the former output for objects with an unchanged plan, and the new output between."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SplicedText(PlanText):
-    """Prints a renewed plan. `plan` has the new changes, and one for each kind of those that stay."""
+    """Prints a renewed plan. `plan` has the new changes, and one example for each kind of unchanged ones."""
 
     def __init__(
         self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal
@@ -75,7 +75,7 @@ class SplicedText(PlanText):
         return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
 
     def _as_told(self, start: int, end: int) -> None:
-        """Copy the former output of these, in as few pieces as it had."""
+        """Copy the former output of these changes, in as few pieces as before."""
         begin = until = -1
         for _, _, _, _, first, last in self.stay[start:end]:
             if first < 0:

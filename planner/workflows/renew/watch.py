@@ -1,4 +1,4 @@
-"""Plans one after the other in one process: the last whole one, and the part of it that was planned anew since."""
+"""Successive plans in one process: the last complete one, and the part of it that was planned again since."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Standing:
         self.made = made
         self._since: set[str] = set()
         text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
-        self._kept = keep_plan(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False), [])
+        self._kept = keep_plan(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
-        """The plan after these files have changed, beside those of earlier times. None when the whole has to be
+        """The plan after these files have changed, in addition to earlier changes. None if everything must be
         planned."""
         parts = self._kept.parts if self._kept is not None else None
         if self._kept is None or parts is None:
@@ -52,7 +52,7 @@ class Standing:
 
 
 class Changed:
-    """The plan of a whole, of which a part was planned anew."""
+    """A complete plan of which a part was planned again."""
 
     def __init__(self, whole: MadePlan[Any], renewed: Renewed, chains: Chains) -> None:
         part = renewed.made.plan

@@ -1,1 +1,1 @@
-"""Reports on pull requests: the comment that is kept up to date, and annotations at lines."""
+"""Reports on pull requests: a comment that is updated, and annotations at lines."""

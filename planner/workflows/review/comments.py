@@ -1,5 +1,5 @@
 """The comment of a report: one for each name, found by a hidden marker and updated in place. Older comments of the same
-name are folded. While a run is under way, or when it was cut, its first line states that."""
+name are folded. Its first line states whether a run is in progress, or ended without a report."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _folded(review: CodeReview, name: str, comment: Comment) -> str:
 
 
 def _fitting(review: CodeReview, body: str) -> str:
-    """The text as the host can show it, of at most the characters that it takes."""
+    """The text in the form that the host can show, within its length limit."""
     if not review.hides_html:
         body = _TAGS.sub("", body).replace("<code>", "`").replace("</code>", "`")
     return body if len(body) <= review.most else body[: review.most - len(_LEFT)].rsplit("\n", 1)[0] + _LEFT

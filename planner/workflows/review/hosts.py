@@ -1,5 +1,5 @@
-"""The pull request that a CI job runs for, at GitHub, GitLab, Bitbucket or Azure DevOps, and its comments. Where the
-job runs, and its token, come from the variables of the runners of the host."""
+"""The pull request for which a CI job runs, at GitHub, GitLab, Bitbucket or Azure DevOps, and its comments. The host
+and the token are found in the environment variables that its runners set."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 PULL_REQUEST = "PLANNER_PULL_REQUEST"
-"""the number of the pull request, where the runner does not know it"""
+"""the number of the pull request, if the runner does not provide it"""
 _PAGES = 100
-"""pages of comments that are read"""
+"""most pages of comments that are read"""
 
 
 @frozen
@@ -32,7 +32,7 @@ class CodeReview:
     """A pull request."""
 
     most = 65_536
-    """characters of a comment"""
+    """most characters of a comment"""
     hides_html = True
     """whether a comment of HTML is invisible, and details are folded"""
 
@@ -88,7 +88,7 @@ class GitHub(CodeReview):
 
 
 def _is_ours(user: Mapping[str, Any], me: Mapping[str, Any] | None) -> bool:
-    """Whether a user of GitHub is the token's; the owner of a job's token is unknown, and a bot."""
+    """Whether a GitHub user owns the token; the owner of a job's token is unknown, but is a bot."""
     return bool(user.get("id") == me.get("id") if me else user.get("type") == "Bot")
 
 
@@ -176,7 +176,7 @@ class Azure(CodeReview):
 
 
 def review_of(environ: Mapping[str, str]) -> CodeReview | None:
-    """The pull request of this job; None outside a known host, or where there is none. Raises ServiceError, with the
+    """The pull request of this job; None on an unknown host, or without a pull request. Raises ServiceError, with the
     variable that is missing."""
     for find in (_github, _gitlab, _bitbucket, _azure):
         if (host := find(environ)) is not None:
@@ -249,7 +249,7 @@ def _first(items: Any, name: str) -> str:
 
 
 def run_address(environ: Mapping[str, str]) -> str:
-    """The address of this job for people, "" where it is unknown."""
+    """The address of this job for people, "" if unknown."""
     if environ.get("GITHUB_RUN_ID"):
         server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
         return f"{server}/{environ.get('GITHUB_REPOSITORY', '')}/actions/runs/{environ['GITHUB_RUN_ID']}"

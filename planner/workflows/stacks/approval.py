@@ -21,7 +21,7 @@ _COUNTED = ("add", "change", "import", "remove", "forget", "defer")
 
 @frozen
 class Refusal:
-    """A check that does not hold: `outcome` is fails or undecided."""
+    """A failed check; `outcome` is fails or undecided."""
 
     rule: str
     place: str
@@ -53,8 +53,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether a plan is approved by the checks of its group. `judgement`: the findings of policies about it as a whole;
-    those about its components are in its steps."""
+    """Whether the checks of its group approve a plan. `judgement`: the findings of policies about the whole plan; those
+    about its components are in its steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []
@@ -131,7 +131,7 @@ def context_of(plan: DeploymentPlan, replans: int) -> dict[str, Value]:
 
 
 def count_changes(step: InstanceStep) -> dict[str, Value]:
-    """The number of changes in an instance, as in `changes`."""
+    """The numbers of changes in an instance, in the form of `changes`."""
     result = dict.fromkeys(_COUNTED, 0)
     for change in step.plan.changes if step.plan is not None else ():
         if change.mode != "managed":

@@ -17,7 +17,7 @@ _DECIDED = (
     *("waits_until", "put_off", "put_off_in_part", "made_from"),
 )
 PutOff = tuple[tuple[str, str], ...]
-"""(because, what): why nothing is done yet"""
+"""(because, what): the reason to wait"""
 
 
 def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
@@ -42,7 +42,7 @@ def expansions(name: PromiseName) -> list[PromiseName]:
 
 
 def stack_of(name: PromiseName) -> str:
-    """The child stack that something is in, "" for the stack itself."""
+    """The child stack that contains the named part, "" for the stack itself."""
     return path_text(name.path).removesuffix(".")
 
 
@@ -52,8 +52,8 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """Why nothing is done about an instance yet. `before`: the same of those that it is made from; `partial`: those of
-    which objects are left for later."""
+    """The reason why an instance must wait. `before`: the reasons of the instances that it depends on; `partial`:
+    instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
         facts.append(("component", str(other)))
@@ -64,7 +64,7 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """A fact from which the same follows for another instance, whose own facts are not looked at any more."""
+    """A fact with the known reason of another instance, which replaces that instance's own facts."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 
@@ -112,7 +112,7 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names so that each comes after those that it follows; else sorted."""
+    """The names in an order in which each follows its dependencies; otherwise sorted."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:
@@ -122,7 +122,7 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
     ready = [name for name, others in waits.items() if not others]
     done: dict[str, None] = {}
     while len(done) < len(waits):
-        # the rules let nothing follow itself; if they did, any could be first
+        # the rules exclude cycles; in a cycle any name could be first
         name = heappop(ready) if ready else next(name for name in waits if name not in done)
         if name in done:
             continue

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """The work on one deployment. `inputs`: of the deployment, some perhaps unknown; `options`: as those of `plan`."""
+    """The work on one deployment. `inputs`: those of the deployment, some possibly unknown; `options`: those of
+    `plan`."""
 
     def __init__(
         self,
@@ -62,15 +63,15 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """those of each instance: many are planned and applied at a time, and each ends its own providers"""
+        """one for each instance: many are planned and applied at a time, and each ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
     # ------------------------------------------------------------ planning
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
-        """Plan every instance, or those that are named and what they are made from. `to_apply`: the states stay locked
-        until `release`."""
+        """Plan every instance, or the named ones and their dependencies. `to_apply`: the states stay locked until
+        `release`."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}
@@ -111,7 +112,8 @@ class Runner:
         return DeploymentPlan(self.deployment, mode, steps, outputs, decided, diagnostics, tuple(left_out))
 
     def _hold(self, diagnostics: list[Diagnostic]) -> None:
-        """Take the lock of the deployment: its outputs and notes are written by one at a time. Raises Failure."""
+        """Take the lock of the deployment: only one command at a time may write its outputs and notes. Raises
+        Failure."""
         self.states.create()
         with locked(self.states.store(), self.options, "OperationTypeApply", diagnostics, keep=True, hooks=self.hooks):
             pass
@@ -160,7 +162,7 @@ class Runner:
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
         """Apply a plan, and return the outputs. Instances planned with unknown values are planned again with the values
-        that are known by then, and applied if there are no changes that were not approved."""
+        known by then, and applied if all their changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
@@ -210,14 +212,14 @@ class Runner:
         return problems
 
     def _note(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Record the dependencies of each instance, before anything is done that an interruption could leave behind."""
+        """Record the dependencies of each instance before any change, so that an interruption cannot lose them."""
         made_from = dict(self.states.notes().made_from)
         for name, asked in self.asked.items():
             made_from[name] = tuple(map(str, asked.awaited))
         return self.states.note(Notes(made_from))
 
     def release(self) -> list[Diagnostic]:
-        """Give back what is held."""
+        """Release locks and providers."""
         for schemas in (self.schemas, *self._lent):
             schemas.close()
         return self.states.leave()
@@ -251,7 +253,7 @@ class _Applying:
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         runner, step = self.runner, self.steps.get(str(instance.name))
-        if step is None and declaration(instance.name) in self.later:  # it has just turned out to be there
+        if step is None and declaration(instance.name) in self.later:  # the instance has just become known
             return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
         if step is None:
             detail = f"{instance.name} was not part of the approved plan: plan again."
@@ -264,7 +266,7 @@ class _Applying:
         if unknown and step.plan.can_apply:
             raise Failure(self._unknown(instance, unknown))
         if made is not None and not same_values(instance, made):
-            # what was left for a later round was not approved: it is shown in that one, though it may be known by now
+            # deferred parts were not approved: a later round shows them, even if they are known by now
             planned = runner.instance(instance, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)
@@ -280,7 +282,7 @@ class _Applying:
         return {name: value if name in names else UNKNOWN for name, value in outputs.items()}
 
     def _unknown(self, instance: ComponentInstance, names: Iterable[str]) -> Diagnostic:
-        """The diagnostic for an instance whose dependencies are done, but whose inputs are not known."""
+        """The diagnostic for an instance whose dependencies are done, but whose inputs are still unknown."""
         detail = f"Still unknown: {', '.join(sorted(names))} of {instance.name}."
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:

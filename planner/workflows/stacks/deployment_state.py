@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Deployed:
-    """A deployment: the instances of components that have a state, by name; and its outputs, None before it was applied
-    for the first time."""
+    """A deployment: the instances of components that have a state, by name; and its outputs, None before its first
+    apply."""
 
     deployment: str
     components: Mapping[PromiseName, State]
@@ -39,7 +39,7 @@ def schemas_of(session: OpenedStack) -> Schemas:
 
 
 def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
-    """The chosen deployments, with all that they have, or some components alone. Raises Failure."""
+    """The chosen deployments, with all their components or only some. Raises Failure."""
     result = []
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)
@@ -53,15 +53,15 @@ def deployed(session: OpenedStack, names: Iterable[str], components: Collection[
 
 @frozen(eq=False)
 class StackAddresses:
-    """Addresses in the states of a deployment: each as a component and the address of something in it."""
+    """Addresses in the states of a deployment: each as a component and an address in it."""
 
     session: OpenedStack
     states: States
     parts: tuple[tuple[PromiseName, str], ...]
 
     def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
-        """Give what is at the first address the second one, in the state of the component of the first: the former and
-        the new address of each instance. Raises Failure."""
+        """Move the objects at the first address to the second one, in the state of the first one's component; returns
+        the former and the new address of each instance. Raises Failure."""
         moved, moves = list[Moved](), dict[str, str]()
         (name, old), (_, new) = self.parts
         change = movement(parse(old), parse(new), moved, moves)
@@ -69,7 +69,8 @@ class StackAddresses:
         return moved
 
     def remove(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> Iterator[str]:
-        """Forget the instances that the addresses cover, component by component: their addresses. Raises Failure."""
+        """Forget the instances that the addresses cover, component by component; yields their addresses. Raises
+        Failure."""
         wanted: dict[str, list[str]] = {}
         names = {str(name): name for name, _ in self.parts}
         for name, address in self.parts:
@@ -81,8 +82,7 @@ class StackAddresses:
 
 
 def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics: Diagnostics) -> StackAddresses:
-    """Addresses in the single deployment that is named, each of which begins with a component that has a state. Raises
-    Failure."""
+    """Addresses in the single named deployment; each begins with a component that has a state. Raises Failure."""
     session, problems = opened(ServiceStandIns())
     diagnostics += problems
     deployment = session.only(names).name

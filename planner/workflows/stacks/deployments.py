@@ -38,8 +38,8 @@ class ServiceStandIns:
 
 
 class DeploymentFlow:
-    """Values of deployment files. `published`: what a stack in a directory has published last; `outputs`: those of a
-    deployment of this stack, None where there are none yet."""
+    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`: those
+    of a deployment of this stack, None if there are none yet."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class DeploymentFlow:
         return UNKNOWN if result is None else dict(result)
 
     def upstream(self, name: str) -> Mapping[str, Value] | None:
-        """The published outputs of an upstream stack; None when it never published. Raises Failure."""
+        """The published outputs of an upstream stack; None if it never published. Raises Failure."""
         result: Mapping[str, Value] | None = self.promises.ask(f"upstream.{name}")
         return result
 
@@ -171,8 +171,8 @@ class _Scope(Scope):
 
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
-    """The variables of a set for the environment: those of NAME.env, else of the environment itself. Raises Failure for
-    a file that cannot be read: the environment does not replace it."""
+    """The variables of a set for the environment: those of NAME.env, otherwise of the environment itself. Raises
+    Failure if the file exists but cannot be read."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)

@@ -41,8 +41,8 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of instances that are recorded and not requested (of all, to destroy the deployment), but for
-    those that are left out."""
+    """Plan the removal of the instances that are recorded and not requested (or of all, to destroy the deployment),
+    except those `left_out`."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a place without a state is not an instance: a foreign directory, or one that a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -109,7 +109,8 @@ def plan_removals(
 
 
 def _providers_of_removed(flow: Flow, blocks: Blocks, known: Container[str], facts: FactBuilder) -> None:
-    """State which providers of removed instances have no known configuration yet, and what they are made from."""
+    """Add facts about providers of removed instances whose configuration is still unknown, and about their
+    dependencies."""
     waiting = [one for name, one in sorted(blocks.items()) if name not in known and one[0].kind == "component"]
     is_unknown = False
     for block, name, each in waiting:
@@ -137,7 +138,7 @@ def _asked_to_destroy(
 ) -> ComponentInstance:
     if removed is not None:
         block, _, each = removed
-        if block.kind == "stack":  # it does not determine the module and providers
+        if block.kind == "stack":  # a stack block does not determine the module and providers
             detail = (
                 f"{name} cannot be destroyed by a removed block for a whole child stack. Keep the stack block, "
                 "write removed blocks for its components into the child stack, apply, and delete the block then."
@@ -154,8 +155,8 @@ def _asked_to_destroy(
 
 
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
-    """The dependencies of an instance in the present configuration, where none were recorded when it was made. For
-    those of removed blocks they are unknown."""
+    """The dependencies of an instance in the present configuration, if none were recorded when it was made. For
+    instances of removed blocks they are unknown."""
     try:
         flow.promises.ask(name)
     except Failure:  # reported when it is planned
@@ -197,8 +198,7 @@ def _contradicting(decided: Decided, blocks: Blocks) -> list[Diagnostic]:
 def removed_instances(
     flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]
 ) -> list[tuple[PromiseName, Value]]:
-    """The recorded instances that a removed block is about, with the values that go with its for_each. Raises
-    Failure."""
+    """The recorded instances that a removed block covers, with the values of its for_each. Raises Failure."""
     depth, mine = len(path), _matching_names(block, path, recorded)
     if block.key is None:
         return [(name, UNKNOWN) for name in mine]
@@ -217,8 +217,7 @@ def removed_instances(
 
 
 def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
-    """The recorded instances that a removed block may turn out to be about, when its for_each or key is known. Raises
-    Failure."""
+    """The recorded instances that a removed block may cover once its for_each or key is known. Raises Failure."""
     if block.key is None:
         return []
     if block.for_each is None:

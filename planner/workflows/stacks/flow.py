@@ -1,8 +1,7 @@
 """The data flow of one deployment: its values, providers and instances of components, evaluated on demand.
 
-Nothing is ordered beforehand. An instance of a component is evaluated on first use, and evaluates the sources of its
-inputs, its providers and its dependencies.
-"""
+There is no predetermined order. An instance of a component is evaluated on first use, which evaluates the sources of
+its inputs, its providers and its dependencies."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ from planner.workflows.stacks.promises import Promises
 
 @frozen(eq=False)
 class Configured:
-    """A provider configuration as a component gets it. `is_unknown`: a value in it is known only later."""
+    """A provider configuration for a component. `is_unknown`: it contains an unknown value."""
 
     name: PromiseName
     block: ProviderDecl
@@ -69,14 +68,14 @@ class ComponentInstance:
     variables: dict[str, RootVariable]
     providers: tuple[Configured, ...]
     awaited: tuple[PromiseName, ...]
-    """the instances of components that it was made from"""
+    """the instances of components on which it depends"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """those that depends_on names, of the component or of a child stack that it is in"""
+    """those that depends_on names, in the component or in a surrounding child stack"""
 
     @property
     def unknown(self) -> list[str]:
-        """The inputs with something in them that is known only later."""
+        """The inputs that contain unknown values."""
         return [name for name, variable in sorted(self.variables.items()) if not is_wholly_known(variable.value)]
 
 
@@ -125,12 +124,12 @@ class Flow:
         return StackScope(self, path, key, each)
 
     def each(self, name: PromiseName, span: Span | None = None) -> dict[str, Value] | Unknown | None:
-        """The items of a repetition: values by key, unknown, or None where there is no repetition."""
+        """The items of a repetition: values by key, unknown, or None if there is no repetition."""
         result: dict[str, Value] | Unknown | None = self.promises.ask(name, span)
         return result
 
     def keys(self, kind: str, name: str, path: Path, span: Span | None = None) -> dict[Key, Value]:
-        """The keys of the instances of something, with the values that go with them."""
+        """The keys of the instances of a block, with their values."""
         items = self.each(PromiseName("each", f"{kind}.{name}", path), span)
         if items is None:
             return {None: UNKNOWN}
@@ -150,7 +149,7 @@ class Flow:
         return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
-        """All instances of components of all stacks, and what keeps others from being known."""
+        """All instances of components of all stacks, and the problems because of which others are unknown."""
         names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]
@@ -195,7 +194,7 @@ class Flow:
         return repeated(value, decl.for_each)
 
     def _stack(self, name: PromiseName) -> Value:
-        """The inputs that an instance of a child stack is given."""
+        """The inputs for an instance of a child stack."""
         component = self.module(name.path).components[f"stack.{name.name}"]
         return self._inputs(component, name)
 
@@ -223,7 +222,7 @@ class Flow:
         return Configured(name, ProviderDecl(provider.type, None, None, body, span), is_unknown)
 
     def given_provider(self, ref: ProviderRef, source: ProviderSource, path: Path, scope: Scope) -> Configured:
-        """The configuration that a component gets under a name of its module. Raises Failure."""
+        """The configuration that a component receives under a name of its module. Raises Failure."""
         key: Key = None
         known = self.keys("provider", f"{source.type}.{source.alias}", path, source.span)
         if source.key is not None:
@@ -249,7 +248,7 @@ class Flow:
         return self.work.component(self.asked(component, name))
 
     def asked(self, component: StackCall, name: PromiseName, each: Value = UNKNOWN) -> ComponentInstance:
-        """The input of an instance. Raises Failure."""
+        """A component's instance with its inputs. Raises Failure."""
         follows: list[PromiseName] = []
         if isinstance(component, ComponentDecl):
             each = self.keys("component", component.name, name.path).get(name.key, UNKNOWN)
@@ -269,7 +268,7 @@ class Flow:
         return ComponentInstance(name, config, variables, providers, self.awaited(name), component.span, ordered)
 
     def awaited(self, name: PromiseName) -> tuple[PromiseName, ...]:
-        """The instances of components that something was made from, directly or through values."""
+        """The instances of components on which a promise depends, directly or through values."""
         return tuple(sorted(self.promises.nearest(name, lambda other: other.is_component), key=str))
 
     def _follows(self, component: ComponentDecl, path: Path) -> list[PromiseName]:
@@ -354,7 +353,7 @@ def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
         else:
             detail = "A list serves as a set here if it has distinct strings and nothing else; this one has not."
             raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
-    if marks and not is_wholly_known(plain):  # what may not be shown may not when it is known, either
+    if marks and not is_wholly_known(plain):  # a value that may not be shown must stay hidden once it is known
         problems = Problems()
         if for_each_items(mark(Set(STRING, ()), marks), expr, problems) is None:
             raise Failure(problems)
@@ -408,8 +407,7 @@ def output_value(declared: OutputDecl, value: Value) -> Value:
     return mark(value, frozenset((SENSITIVE,))) if declared.sensitive else value
 
 
-# Provider blocks of a stack as the modules of components see them: with values instead of what only means something in
-# the stack.
+# Provider blocks of a stack for the modules of components: references to the stack are replaced by values.
 
 
 ROOTS = frozenset(("var", "local", "component", "stack", "each"))
@@ -417,7 +415,7 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 
 class FilledBody:
-    """A body in which each argument is the value that it has in a scope. References to other names (in the content of
+    """A body in which arguments are replaced by their values in a scope. References to other names (in the content of
     dynamic blocks) stay expressions."""
 
     __slots__ = ("body", "scope")
@@ -452,7 +450,8 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """An argument with its value. One that cannot be evaluated stays unchanged: decoding the body reports why."""
+    """An argument with its value. If it cannot be evaluated, it stays unchanged: decoding the body reports the
+    reason."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute
@@ -464,7 +463,7 @@ def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
 
 
 def problems_of(body: Body, scope: Scope, source: object) -> tuple[list[Diagnostic], bool]:
-    """The problems of a body's expressions, and whether there is an unknown value in it."""
+    """The problems of a body's expressions, and whether it contains an unknown value."""
     problems: list[Diagnostic] = []
     is_unknown = False
     for node in variables(body):

@@ -1,5 +1,5 @@
-"""A first stack for a root module: each module that it calls becomes a component, its providers those of the stack, its
-state is divided among the components. Parts without a place in a stack are reported, and nothing is written then."""
+"""A first stack for a root module: each called module becomes a component, the providers become those of the stack, and
+the state is divided among the components. If a part has no place in a stack, it is reported and nothing is written."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """The result of converting a root module. `files` by name, and as they may be `shown`; `states` of the instances of
-    components."""
+    """The result of converting a root module. `files` by name, and in a form for display (`shown`); `states` of the
+    instances of components."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -60,7 +60,7 @@ class ConvertedModule:
 def convert(
     directory: str, config: Config, state: State, given: Mapping[str, RootVariable], deployment: str
 ) -> ConvertedModule:
-    """The stack for a root module that is installed. Raises Failure with everything that has no place in one."""
+    """The stack for a root module that is installed. Raises Failure with all parts that have no place in a stack."""
     writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
@@ -182,8 +182,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """The provider configurations for a component: those passed by the call, else the default configurations of the
-        same names."""
+        """The provider configurations for a component: those passed by the call, otherwise the default configurations
+        of the same names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))
@@ -201,7 +201,7 @@ class _StackWriter:
         return lines
 
     def implied(self) -> list[str]:
-        """The configurations that no block of the root module writes out."""
+        """The configurations without a block in the root module."""
         written = {f"{p.name}.{p.alias or 'this'}" for p in self.config.root.providers.values()}
         return [
             f'provider "{name}" "{alias}" {{}}\n'
@@ -222,7 +222,7 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The provider that a name means: in the root module, or else in the modules that use it."""
+        """The provider that a name means in the root module, or otherwise in the modules that use it."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)
@@ -235,7 +235,7 @@ class _StackWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of the text, in which modules are components."""
+        """A piece of the text in which references to modules are replaced by components."""
         edits: list[int] = []
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -254,7 +254,7 @@ class _StackWriter:
 
 
 def _is_word(mention: nodes.Traversal | nodes.Variable) -> bool:
-    """Whether it may be a word of a type constraint, such as `string`."""
+    """Whether a reference may be a word of a type constraint, such as `string`."""
     return isinstance(mention, nodes.Variable) and mention.name in _TYPES
 
 
@@ -271,7 +271,7 @@ def _short(source: str) -> str:
 
 
 def deployment_text(name: str, given: Mapping[str, RootVariable], hidden: Container[str] = ()) -> str:
-    """The deployment, with the values that were given for variables, those that are not `hidden`."""
+    """The deployment, with the given values of variables that are not `hidden`."""
     lines = []
     for variable, item in sorted(given.items()):
         value = unmark_deep(item.value)[0]
@@ -292,7 +292,7 @@ def literal(data: Any) -> str:
 
 
 def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[PromiseName, State]:
-    """The state of each instance of a component: what is recorded in the instance of its module."""
+    """The state of each instance of a component: the recorded objects of its module instance."""
     parts: dict[PromiseName, list[ResourceState]] = {}
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()
@@ -330,7 +330,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, call: ModuleCall) -> str:
-    """The configuration's address in the component: where the call gives it another name, that one."""
+    """The configuration's address in the component, where the call may give it another name."""
     for inner, outer in call.providers:
         ending = f".{outer.alias}" if outer.alias else ""
         if not address.startswith("module.") and address.rpartition("]")[2] == ending:

@@ -1,4 +1,4 @@
-"""A stack with all that its components call, as `init` installed it."""
+"""A stack with all modules that its components call, as installed by `init`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 
 def read_stack(directory: str, places: StackSources | None = None) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory, and all that is wrong with it by itself. Raises Failure where there is none."""
+    """The stack in a directory, with its own problems. Raises Failure if there is none."""
     check_directory(directory)
     stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))
     if not has_errors(problems):
@@ -29,7 +29,7 @@ def read_stack(directory: str, places: StackSources | None = None) -> tuple[Stac
 
 
 def check_directory(directory: str) -> None:
-    """Raises Failure where there is no stack."""
+    """Raises Failure if there is no stack."""
     if not os.path.isdir(directory):
         raise Failure(error("stack.directory", "No such directory", f"There is no directory {directory}."))
     if not is_stack(directory):
@@ -38,14 +38,14 @@ def check_directory(directory: str) -> None:
 
 
 def component_configs(root: StackModule) -> Iterator[Config]:
-    """The configurations of all components, of all stacks below, and of what is removed; each once."""
+    """The configurations of all components, including those of child stacks and of removed blocks, each once."""
     return (config for config, _, _ in component_calls(root))
 
 
 def component_calls(
     root: StackModule,
 ) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
-    """Each of these configurations, with the first of its callers and the providers that this one passes."""
+    """Each of these configurations, with its first caller and the providers that this caller passes."""
     seen: set[int] = set()
     for module in root.walk():
         for item in module.calls:
@@ -55,7 +55,7 @@ def component_calls(
 
 
 def requirements(root: StackModule) -> Config:
-    """The version constraints of the stacks for providers, as a configuration that has nothing else."""
+    """The version constraints of the stacks for providers, in a configuration without other content."""
     required = {
         f"{number}-{name}": entry
         for number, module in enumerate(root.walk())
@@ -65,8 +65,8 @@ def requirements(root: StackModule) -> Config:
 
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
-    """A component's configuration with provider blocks for what the stack gives it. Their arguments are those of the
-    stack, which mean nothing in the module: they are for schemas alone, without values."""
+    """A component's configuration with provider blocks for the providers that the stack passes. Their arguments are
+    those of the stack and cannot be evaluated in the module: the blocks only serve for finding schemas."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]
@@ -80,7 +80,7 @@ _COMMANDS = {"planner init": "planner stacks init", "planner providers lock": "p
 
 
 def advised(problem: Diagnostic) -> Diagnostic:
-    """A diagnostic that recommends a command for root modules, with the one for stacks instead."""
+    """A diagnostic in which the command for root modules is replaced by the one for stacks."""
     detail = problem.detail
     for plain, ours in _COMMANDS.items():
         detail = detail.replace(plain, ours)

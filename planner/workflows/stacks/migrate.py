@@ -1,6 +1,5 @@
-"""`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. It is
-proven first, in another directory, that a plan of the result touches no object; only then files and states are
-written."""
+"""`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. First
+a plan in another directory proves that the result changes no object; only then files and states are written."""
 
 from __future__ import annotations
 
@@ -42,7 +41,7 @@ TAKEN = (".terraform", "stack-states")
 
 @frozen(eq=False)
 class StackMigration:
-    """The result: the stack that was made, the plan that proves it, and the diagnostics."""
+    """The result: the new stack, the plan that proves it, and the diagnostics."""
 
     converted: ConvertedModule | None
     plan: DeploymentPlan | None
@@ -50,19 +49,19 @@ class StackMigration:
 
     @property
     def schemas(self) -> Schemas | None:
-        """The schemas that the plan was made with, to show changes by."""
+        """The schemas of the plan, for showing changes."""
         steps = self.plan.steps if self.plan is not None else ()
         made = next((s.planned.made for s in steps if s.planned is not None and s.planned.made is not None), None)
         return made.loaded.schemas if made is not None else None
 
     @property
     def is_proven(self) -> bool:
-        """Whether the stack has nothing to do."""
+        """Whether the plan of the stack changes no object."""
         return self.plan is not None and is_quiet(self.plan) and not has_errors(self.diagnostics)
 
 
 def is_quiet(plan: DeploymentPlan) -> bool:
-    """Whether a plan touches no object. Outputs are only written down where they were not yet."""
+    """Whether a plan changes no object. Outputs that are not recorded yet may be added."""
     return all(
         step.what == "plan" and step.plan is not None and all(change.action == "no-op" for change in step.plan.changes)
         for step in plan.steps
@@ -70,8 +69,8 @@ def is_quiet(plan: DeploymentPlan) -> bool:
 
 
 def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
-    """Make a stack of the root module in the working directory. `writes`: write its files and states, too, when it is
-    proven, and take the objects out of the root module's state."""
+    """Make a stack of the root module in the working directory. `writes`: if it is proven, also write its files and
+    states, and remove the objects from the root module's state."""
     diagnostics = Diagnostics()
     converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
@@ -80,7 +79,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMi
             if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
                 raise _exists(name)
         stored = load_stored(options, diagnostics)
-        if not stored.state.resources:  # it may have been divided before
+        if not stored.state.resources:  # the state may have been divided before
             _check_no_stack()
         with locked(stored.store, options, "OperationTypeApply", diagnostics):
             values = diagnostics.take(load_values(stored))
@@ -105,8 +104,8 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
-    """Existing files must be those that an interrupted run has written, and are written again. Raises Failure for any
-    others: files of a stack, or states with other objects than those to be written."""
+    """Existing files must come from an interrupted run, and are written again. Raises Failure for others: files of a
+    stack, or states with other objects than those to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -152,7 +151,8 @@ def proven(
 
 
 def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedModule:
-    """The module with the outputs that modules have as components, which a root module's state does not record."""
+    """The module with the outputs of the modules that become components, which a root module's state does not
+    record."""
     states = dict(converted.states)
     for step in plan.steps:
         outputs = {
@@ -164,7 +164,7 @@ def with_outputs(converted: ConvertedModule, plan: DeploymentPlan) -> ConvertedM
 
 
 def _install(here: str, folder: str) -> None:
-    """The modules and providers that the root module has, as those of the stack."""
+    """Install the modules and providers of the root module for the stack."""
     manifest, _ = read_manifest(here)
     os.makedirs(os.path.join(folder, ".terraform", "modules"))
     for kind, inside in (("modules", ".terraform/modules"), ("providers", ".terraform")):
@@ -188,7 +188,7 @@ def renamed(manifest: dict[str, ModuleRecord]) -> dict[str, ModuleRecord]:
 
 
 def write_states(states: States, converted: ConvertedModule, diagnostics: Diagnostics) -> None:
-    """Put the states of the instances where they belong. Raises Failure."""
+    """Write the states of the instances. Raises Failure."""
     for name, state in sorted(converted.states.items(), key=lambda item: str(item[0])):
         states.create(name)
         store = states.store(name)
@@ -199,8 +199,8 @@ def write_states(states: States, converted: ConvertedModule, diagnostics: Diagno
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """States first, then the files that make a stack of them; what the root module has is only taken away when
-    everything is there. Interrupted at any time, the same can be done again."""
+    """Write the states, then the files of the stack; the root module's objects are only removed when everything is
+    written. After an interruption at any time it can be repeated."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")
@@ -233,15 +233,15 @@ class Return:
 
     @property
     def is_proven(self) -> bool:
-        """Whether a plan of the root module touches no object."""
+        """Whether a plan of the root module changes no object."""
         plan = self.planned.plan if self.planned is not None else None
         quiet = plan is not None and all(change.action == "no-op" for change in plan.changes)
         return quiet and not has_errors(self.diagnostics)
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Make a root module of a deployment of the stack in the working directory. `writes`: write it into the directory
-    `out`, which must not be there, with its state, and take the objects out of the deployment, when it is proven."""
+    """Make a root module of a deployment of the stack in the working directory. `writes`: if it is proven, write it
+    with its state into the directory `out`, which must not exist, and remove the objects from the deployment."""
     diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None

@@ -10,14 +10,14 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class Wild(Enum):
-    """Represents all instances of a block whose number is not known yet."""
+    """Represents all instances of a block if their number is unknown."""
 
     ALL = "*"
 
 
 Key: TypeAlias = "InstanceKey | Wild"
 Path: TypeAlias = tuple[tuple[str, Key], ...]
-"""child stacks from the outside, each with its key"""
+"""child stacks from the outermost one, each with its key"""
 
 
 def key_text(key: Key) -> str:
@@ -33,8 +33,8 @@ def path_text(path: Path) -> str:
 @frozen
 class PromiseName:
     """A promise of a deployment. `kind`: var, local, output, component and stack (an instance), provider (a
-    configuration), or `each` of these three: what they are repeated for. `name` is TYPE.ALIAS of providers, and
-    KIND.NAME of what is repeated."""
+    configuration), or `each`: the repetition of one of these three. `name` is TYPE.ALIAS for providers, and KIND.NAME
+    for repetitions."""
 
     kind: str
     name: str

@@ -37,7 +37,7 @@ class OpenedStack:
     encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
-        """The deployments that are named (patterns are allowed), all of them when none is. Raises Failure."""
+        """The named deployments (patterns are allowed); without names all. Raises Failure."""
         known = self.stack.deployments.deployments
         if not known:
             detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
@@ -53,7 +53,7 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The single deployment that is named, or that there is. Raises Failure where several are meant."""
+        """The single deployment that is named or exists. Raises Failure if there are several."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))
@@ -74,7 +74,7 @@ class OpenedStack:
         ]
 
     def runner(self, deployment: Deployment, options: OperationOptions, hooks: Hooks) -> Runner:
-        """The work on one deployment. Raises Failure when its inputs cannot be had."""
+        """The work on one deployment. Raises Failure if its inputs cannot be evaluated."""
         if self.flow.is_destroyed(deployment):
             options = evolve(options, mode="destroy")
         inputs = self.flow.inputs(deployment)
@@ -83,12 +83,12 @@ class OpenedStack:
 
 
 def several(names: Iterable[str]) -> Failure:
-    """The failure of a command that needs a single deployment where these are meant."""
+    """The failure of a command that needs a single deployment but got these."""
     return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))
 
 
 Coming: TypeAlias = "Mapping[tuple[str, str], Mapping[str, Value]]"
-"""the outputs that deployments are going to have: by the real path of the stack and the name"""
+"""planned outputs of deployments, by the real path of the stack and the name"""
 NOTHING_COMES: Coming = MappingProxyType({})
 
 
@@ -99,9 +99,8 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The stack in a directory, installed and right by itself. `readers`: directories of stacks whose published outputs
-    are made from what this one publishes, the nearest last. `coming`: outputs that count instead of recorded ones.
-    Raises Failure."""
+    """The installed and valid stack in a directory. `readers`: directories of stacks whose published outputs use those
+    of this stack, the nearest last. `coming`: outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -124,20 +123,20 @@ def open_stack(
 
 
 def backend_here(directory: str, diagnostics: Diagnostics) -> tuple[Backend, Encryption]:
-    """The backend of the states of the stack in a directory, and their encryption. Raises Failure."""
+    """The backend for the states of the stack in a directory, and their encryption. Raises Failure."""
     encryption = encryption_of(None, {}, DEFAULT_WORKSPACE)  # only TF_ENCRYPTION applies to a stack
     diagnostics.check(encryption.check())
     return backend_of(directory, encryption.state), encryption
 
 
 def open_named(around: ServiceStandIns, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack in the working directory with the services that the user named for it: a name without meaning is an
-    error. Raises Failure."""
+    """The stack in the working directory with the services that the user named: an unused name is an error. Raises
+    Failure."""
     session = open_stack(".", around, diagnostics)
     declared = session.stack.deployments
     problems = [_unmeant("identity-token", n, declared.tokens) for n in around.tokens if n not in declared.tokens]
     addresses = {upstream.source for upstream in declared.upstream.values()}
-    if not around.upstream.keys() <= addresses:  # perhaps they are upstreams of an upstream
+    if not around.upstream.keys() <= addresses:  # the address may belong to an upstream of an upstream
         for folder in around.upstream.values():
             stack, _ = read_stack(folder)
             addresses |= {upstream.source for upstream in stack.deployments.upstream.values()}
@@ -162,7 +161,7 @@ def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
 
 
 def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value] | None:
-    """The outputs that a deployment has; None before it was applied, and after it was destroyed. Raises Failure."""
+    """The outputs of a deployment; None before it was applied and after it was destroyed. Raises Failure."""
     state = States(backend, deployment).read()
     if state is None or not state.lineage or not state.outputs:
         return None
@@ -173,7 +172,7 @@ def deployment_outputs(backend: Backend, deployment: str) -> Mapping[str, Value]
 def published_by(
     folder: str, around: ServiceStandIns, readers: tuple[str, ...] = (), coming: Coming = NOTHING_COMES
 ) -> Mapping[str, Value] | None:
-    """The last published outputs of the stack in a directory; None when it never published. Raises Failure."""
+    """The last published outputs of the stack in a directory; None if it never published. Raises Failure."""
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))

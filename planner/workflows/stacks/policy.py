@@ -36,15 +36,15 @@ class DeploymentPolicies:
     problems: tuple[Diagnostic, ...]
 
     def verdict(self, plan: DeploymentPlan) -> Verdict:
-        """Their result for a plan. Raises Failure where there is none."""
+        """The verdict on a plan. Raises Failure if there is none."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
         return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)
 
 
 def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> DeploymentPolicies | None:
-    """The policies of the stack in a directory, of the organisation, and those that are named; None where there is
-    none. Raises Failure."""
+    """The policies of the stack in a directory, of the organisation, and the named ones; None if there are none. Raises
+    Failure."""
     standing = dict(policy_files(organisation("stack_policies", os.environ), _OF_PACKS))
     files = dict(policy_files((*own(directory, STACK), *words), _OF_PACKS))
     if not standing and not files:
@@ -65,11 +65,11 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
     return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)
 
 
-# The policies about deployments as a whole that always hold: those of the stack and of the organisation.
+# The policies about whole deployments that always apply: those of the stack and of the organisation.
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """None where there is none, and then nothing is loaded for them. Raises Failure."""
+    """The policies; None, without loading anything, if there are none. Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 

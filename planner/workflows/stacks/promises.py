@@ -1,8 +1,6 @@
-"""Promises: values that are requested by name, made at most once, and made by the thread that requests them first.
-
-A thread that requests a value not yet being made makes it itself; if another thread is making it, it waits for that. A
-promise that would wait for itself is an error that shows the cycle. The requests between promises are recorded, with
-their places in the text: the graph of a stack is the record of them, not planned before.
+"""Promises: values that are requested by name and made at most once, by the first thread that requests them. Other
+threads that request a value wait while it is made. A promise that would wait for itself is an error that shows the
+cycle. The requests between promises are recorded with their places in the text; this record is the graph of a stack.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ MOST_NESTED = 16
 
 @frozen
 class Await(Generic[K]):
-    """One promise requested another, at this place ("" where there is none in the text)."""
+    """One promise requested another."""
 
     by: K
     awaited: K
@@ -32,8 +30,8 @@ class Await(Generic[K]):
 
 class Promises(Generic[K]):
     """The promises of one evaluation. `make` returns the value of a promise, and may request others meanwhile. A
-    Failure raised by `make` is the outcome of the promise, for all requests. `nested`: the maximum number that one
-    thread makes within each other."""
+    Failure raised by `make` is the outcome of the promise, for all requests. `nested`: how deeply one thread may nest
+    promises."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -42,11 +40,11 @@ class Promises(Generic[K]):
         self._failures: dict[K, Failure] = {}
         self._makers: dict[K, int] = {}
         self._making: dict[int, list[K]] = {}
-        """by thread: what it makes, each because of the one before"""
+        """by thread: the promises that it is making, each requested by the one before"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
         self._asked: dict[K, list[K]] = {}
-        """the reader of each request"""
+        """the promises that each promise has requested"""
 
     # ------------------------------------------------------------ requests
 
@@ -78,14 +76,14 @@ class Promises(Generic[K]):
         return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
-        """Have a fresh thread make the value, since the stack of this one is deep. The lock is held."""
+        """Make the value in a new thread, since the stack of this one is deep. The lock is held."""
         trouble: list[BaseException] = []
 
         def make() -> None:
             try:
                 self._create(key, making)
             except Failure:
-                pass  # it is kept
+                pass  # the failure is stored
             except BaseException as problem:
                 trouble.append(problem)
 
@@ -148,8 +146,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The promises made because of `key`, up to the one that this thread makes now, if that comes back to it; the
-        cycle begins with the least of them, so that it is the same whichever thread finds it."""
+        """The promises that lead from `key` back to a promise of this thread, if there is such a cycle. It begins with
+        the least promise, so that every thread reports the same cycle."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:
@@ -174,7 +172,7 @@ class Promises(Generic[K]):
             return sorted(self._awaited.items(), key=lambda a: (str(a[0].by), str(a[0].awaited), a[0].place))
 
     def nearest(self, key: K, wanted: Callable[[K], bool]) -> set[K]:
-        """The first promises of a kind on all ways from a promise to what it was made from."""
+        """The nearest promises of a kind among the dependencies of a promise."""
         result: set[K] = set()
         seen = {key}
         waiting = [key]
@@ -188,7 +186,7 @@ class Promises(Generic[K]):
         return result
 
     def known(self, key: K) -> Any:
-        """The value of a promise that was made; None when it was not, or failed."""
+        """The value of a promise; None if it was not made, or failed."""
         with self._changed:
             return self._values.get(key)
 

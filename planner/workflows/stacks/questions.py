@@ -35,7 +35,7 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure when
+    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure if
     there is no plan."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
@@ -73,8 +73,8 @@ def graph_of(plan: DeploymentPlan) -> Graph:
 def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a question in Datalog about a planned deployment, to a verb or to a set of what is in its graph;
-    with a picture of it where that is wanted. Raises Failure for a question that makes no sense or takes too long."""
+    """The answer to a question in Datalog about a planned deployment, or to a verb or set over its graph; with a
+    drawing if requested. Raises Failure for a query that is invalid or takes too long."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:
@@ -98,7 +98,7 @@ def query(
 
 
 def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
-    """The graph as verbs read it: each vertex is called by its name, and has what is done about it."""
+    """The graph as verbs read it: each vertex has its name, and its planned action."""
     done = {str(step.name): step.what for step in plan.steps}
     return {
         "vertex": [(name, node.kind, node.module, name) for name, node in graph.nodes.items()],
@@ -119,8 +119,8 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """The proofs of the derivations about an instance (and another one), or, negated, the needs of each rule. Raises
-    Failure when there is nothing to explain."""
+    """The proofs of the derivations about an instance (and another one), or, negated, the unfulfilled conditions of
+    each rule. Raises Failure if there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -129,7 +129,7 @@ def why(
             raise Failure(error("stack.unknown", "Nothing to explain", f"{detail}{did_you_mean(word, known)}"))
     rows = [row for row in database.sorted(predicate) if row[0] == name and (not other or row[1] == other)]
     if predicate == "made_from" and not rows:
-        # The path from an instance to another one that it is made from; empty when it is not.
+        # The path from an instance to one of its dependencies; empty if there is none.
         edges = {(str(one), str(two)) for one, two in database["made_from"]}
         waiting = Waiting({end for edge in edges for end in edge}, edges)
         rows = [*pairwise(shortest_path(waiting, [name], [other]))]
@@ -144,8 +144,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of the obstacles; negated, the needs of each rule for approving it. Raises
-    Failure when there is nothing to explain."""
+    """The proofs that a plan is approved, or of the obstacles; negated, the unfulfilled conditions of each rule that
+    could approve it. Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])
@@ -160,8 +160,8 @@ def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, An
 
 
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
-    """The proof of what is planned for something in a component, which its address begins with; where it ends at an
-    input that is not known yet, also from which instances the component is made. Raises Failure."""
+    """The proof of the planned action at an address, which begins with a component; if it ends at an unknown input,
+    also which instances the component depends on. Raises Failure."""
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]

@@ -29,7 +29,7 @@ _WORDS = {"plan": "", "destroy": " will be destroyed", "forget": " will be forgo
 
 
 def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: SchemaOf) -> None:
-    """The plan of a deployment: a heading for each component that has something to do, and its changes."""
+    """The plan of a deployment: a heading for each component with changes, and the changes."""
     whole = view.about(deployment=plan.deployment)
     whole.tell(f"\n{terminal.paint(f'Deployment {plan.deployment}', 'bold')}")
     for step in plan.steps:
@@ -56,7 +56,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(approval: Approval, view: View) -> None:
-    """Report the approval of a plan, or the checks that do not hold. `view`: the view of the deployment."""
+    """Report the approval of a plan, or its failed checks. `view`: the view of the deployment."""
     rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
@@ -95,12 +95,12 @@ def _numbers(found: Counts) -> dict[str, int]:
 
 
 def counts(step: InstanceStep) -> Counts:
-    """How much a step is going to do."""
+    """The numbers of changes in a step."""
     return Counts.of_plan(step.plan) if step.plan is not None else Counts()
 
 
 def total(plan: DeploymentPlan) -> Counts:
-    """How much a plan is going to do."""
+    """The numbers of changes in a plan."""
     result = Counts()
     for step in plan.steps:
         result = result.plus(counts(step))
@@ -126,12 +126,12 @@ def summary(plan: DeploymentPlan) -> str:
 
 
 def _in_part(step: InstanceStep) -> bool:
-    """Whether some of an instance is left for another round."""
+    """Whether a part of an instance is deferred to another round."""
     return step.plan is not None and bool(step.plan.deferred)
 
 
 def deployment_json(plan: DeploymentPlan) -> dict[str, Any]:
-    """A plan as data: components with their actions, why some are deferred, and the outputs."""
+    """A plan as data: components with their actions, the reasons for deferred ones, and the outputs."""
     return {
         "deployment": plan.deployment,
         "mode": plan.mode,

@@ -1,4 +1,4 @@
-"""Rounds: a deployment of which something is deferred is planned again when the rest is applied."""
+"""Rounds: a deployment with deferred parts is planned again after the rest is applied."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def why_deferred(step: InstanceStep) -> str:
 
 
 class Rounds:
-    """The rounds of one deployment, up to the one that leaves nothing for later."""
+    """The rounds of one deployment, until no part is deferred."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -92,12 +92,12 @@ class RoundsResult:
     is_done: bool = False
     is_partial: bool = False
     plans: list[DeploymentPlan] = field(factory=list)
-    """those that were applied, or were begun with"""
+    """the plans that were applied, or whose apply began"""
     outputs: Mapping[str, Value] = field(factory=dict)
 
     @property
     def counts(self) -> Counts:
-        """The changes that were made in all rounds."""
+        """The changes made in all rounds."""
         done = Counts()
         for plan in self.plans:
             for step in plan.steps:
@@ -127,7 +127,7 @@ def deploy(
     most: int = 0,
 ) -> RoundsResult:
     """Plan and apply round after round until nothing is deferred, at most so many rounds (0: unlimited); returns the
-    diagnostics. Raises Failure when the inputs of the deployment cannot be evaluated."""
+    diagnostics. Raises Failure if the inputs of the deployment cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)

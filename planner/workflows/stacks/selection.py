@@ -10,13 +10,12 @@ from planner.workflows.stacks.decisions import declaration
 from planner.workflows.stacks.names import PromiseName
 
 MOST_NAMED = 10
-"""components that are named in the place of one that there is not"""
+"""most components that a message suggests for an unknown one"""
 
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words mean: an instance, a component with all its instances, or a child stack with all its
-    content. One that represents all instances may turn out to be any of them. Raises Failure for a word without
-    meaning."""
+    content. A name that represents all instances may be any of them. Raises Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}

@@ -1,5 +1,5 @@
 """The states of deployments: a workspace for each instance of a component, and one for the deployment, whose state has
-its outputs, so that whatever reads states reads these."""
+its outputs, so that every reader of states can read them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 @frozen(eq=False)
 class Notes:
-    """The data kept next to the state of a deployment: the dependencies of each instance, for the order in which they
+    """The data stored next to the state of a deployment: the dependencies of each instance, for the order in which they
     are destroyed; and the outputs that the deployment has published."""
 
     made_from: Mapping[str, tuple[str, ...]]
@@ -43,7 +43,7 @@ class States:
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
-        """Its store, the same one each time, since it has the lock. Raises Failure."""
+        """The store of a state; always the same one, since it holds the lock. Raises Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
             try:
@@ -53,7 +53,7 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Make the place for a state, which is then recorded. Raises Failure."""
+        """Make the place for a state, so that the instance is recorded. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -63,7 +63,7 @@ class States:
             raise _failed(workspace, problem) from None
 
     def recorded(self) -> list[PromiseName]:
-        """The instances that there are states of, sorted. Raises Failure."""
+        """The instances with states, sorted. Raises Failure."""
         try:
             workspaces = self.backend.workspaces()
         except OSError as problem:
@@ -73,7 +73,7 @@ class States:
         return sorted((name for name in items if name is not None), key=str)
 
     def read(self, name: PromiseName | None = None) -> State | None:
-        """A state; None where there is none. Raises Failure."""
+        """A state; None if there is none. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -96,8 +96,7 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Give back every lock that is still held, and remove the places that were made for states that did not come
-        to be."""
+        """Release all locks, and remove the places of states that were never written."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:
@@ -128,7 +127,7 @@ class States:
         return problems
 
     def notes(self) -> Notes:
-        """The recorded notes; empty where they are lost or damaged."""
+        """The recorded notes; empty if they are lost or damaged."""
         data = self.store().beside(STACK)
         if not data:
             return Notes({})
@@ -145,7 +144,7 @@ class States:
 
 
 def recorded_instances(backend: Backend) -> list[tuple[str, PromiseName]]:
-    """The instances that there are states of in all deployments, each with its deployment. Raises Failure."""
+    """The instances with states in all deployments, each with its deployment. Raises Failure."""
     try:
         parts = [workspace.partition(".") for workspace in backend.workspaces()]
     except OSError as problem:
@@ -186,7 +185,7 @@ def _character(character: str) -> str:
 
 
 def decoded(text: str) -> PromiseName | None:
-    """The instance that a workspace is for; None when it is none of ours."""
+    """The instance of a workspace; None if the workspace is not one of a stack."""
     parts: list[tuple[str, str | None]] = []
     for segment in text.split("."):
         name, mark, rest = segment.partition("~")
@@ -197,7 +196,7 @@ def decoded(text: str) -> PromiseName | None:
     *above, (last, key) = parts
     path: Path = tuple(above)
     result = PromiseName("component", last, path, key)
-    return result if encoded(result) == text else None  # each state has one name
+    return result if encoded(result) == text else None  # only one name is valid for each state
 
 
 def _key(text: str) -> str | None:

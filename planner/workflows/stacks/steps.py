@@ -35,10 +35,10 @@ class InstanceStep:
     verdict: Verdict | None = None
     """the verdicts of policies on the plan"""
     objects: int = 0
-    """how many there are in the state of an instance that is forgotten"""
+    """the number of objects in the state of a forgotten instance"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
-    """of an apply, by the names of changes: none where all were done; None where nothing was begun"""
+    """the outcomes of an apply by the names of changes: empty if all were done, None if none was begun"""
     counts: Counts = Counts()
 
     @property
@@ -47,7 +47,7 @@ class InstanceStep:
 
     @property
     def has_changes(self) -> bool:
-        """Whether applying would do anything."""
+        """Whether an apply would change anything."""
         return self.what == "forget" or (self.plan is not None and self.plan.can_apply)
 
 
@@ -62,7 +62,7 @@ class DeploymentPlan:
     decided: Decided | None
     diagnostics: tuple[Diagnostic, ...]
     left_out: tuple[str, ...] = ()
-    """parts that were not planned, because only others were named"""
+    """parts that were not planned because only others were requested"""
 
     @property
     def can_apply(self) -> bool:
@@ -75,7 +75,7 @@ class DeploymentPlan:
 
 
 class InstancesOfStates:
-    """Instances as their states have them."""
+    """Instances with the outputs in their states."""
 
     def __init__(self, states: States) -> None:
         self.states = states
@@ -86,7 +86,7 @@ class InstancesOfStates:
 
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
-    """The outputs of a module as a state has them; those that it has not are unknown."""
+    """The outputs of a module in a state; missing ones are unknown."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         output = state.outputs.get(name) if state is not None else None
@@ -107,12 +107,12 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
 
 
 def workers(options: OperationOptions) -> int:
-    """How many instances are worked on at once."""
+    """How many instances are processed at once."""
     return max(1, min(4, options.parallelism))
 
 
 def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
-    """Whether a plan was made with the values and provider configurations that there are now."""
+    """Whether a plan was made with the present values and provider configurations."""
     if any(provider.is_unknown for provider in instance.providers):
         return False
     pairs = [(instance.variables[name].value, made.variables[name].value) for name in instance.variables]
@@ -120,7 +120,7 @@ def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
 
 
 def planned_outputs(made: MadePlan[Any]) -> dict[str, Value]:
-    """The outputs of a module as a plan makes them."""
+    """The planned outputs of a module."""
     table: dict[str, Value] = dict.fromkeys(made.loaded.config.root.outputs, UNKNOWN)
     for output in made.plan.outputs:
         table[output.name] = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after

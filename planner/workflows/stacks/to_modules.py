@@ -1,5 +1,5 @@
-"""A root module for one deployment of a stack: the way back. Each component becomes a module call, and the states of
-its instances one state. Parts without a place in a root module are reported, and nothing is written then."""
+"""Converts a deployment of a stack back to a root module. Each component becomes a module call, and the states of the
+instances become one state. If a part has no place in a root module, it is reported and nothing is written."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MAIN, VALUES = "main.tf", "terraform.tfvars"
 
 @frozen(eq=False)
 class RootModule:
-    """The result of converting a deployment: files by name, with their content and as they may be `shown`; and the
-    state."""
+    """The result of converting a deployment: files by name, with their content and in a form for display (`shown`); and
+    the state."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -162,7 +162,7 @@ class _RootModuleWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of the text, in which components are modules."""
+        """A piece of the text in which references to components are replaced by modules."""
         edits: set[int] = set()
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -185,19 +185,19 @@ class _RootModuleWriter:
     # ------------------------------------------------------------ values and states
 
     def values(self, inputs: Mapping[str, Value], hides: bool = False) -> str:
-        """The values of variables, for terraform.tfvars; `hides`: the sensitive ones are not to be read."""
+        """The values of variables, for terraform.tfvars; `hides`: sensitive values are not shown."""
         lines = []
         for name, value in sorted(inputs.items()):
             plain, marks = unmark_deep(value)
             if EPHEMERAL in marks or not is_wholly_known(plain):
-                continue  # given anew for each run, as a token is
+                continue  # set for each run, like a token
             if not is_null(plain):
                 secret = SENSITIVE in marks or (name in self.root.variables and self.root.variables[name].sensitive)
                 lines.append(f"{name} = {HIDDEN if hides and secret else literal(simple_json(plain))}\n")
         return "".join(lines)
 
     def joined(self, states: Mapping[PromiseName, State]) -> State:
-        """One state of those of all instances."""
+        """The states of all instances combined into one."""
         resources: dict[str, ResourceState] = {}
         for name, state in states.items():
             component = self.root.components.get(f"component.{name.name}")
@@ -224,7 +224,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, component: ComponentDecl) -> str:
-    """The configuration's address in the root module: what the component is given under this name."""
+    """The configuration's address in the root module, which the component receives under this name."""
     if address.startswith("module."):
         return address
     head, _, alias = address.rpartition("]")

@@ -18,7 +18,7 @@ from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
-    """Everything that is wrong with a stack, its deployments and the modules of its components by themselves. `places`
+    """The problems of a stack, its deployments and the modules of its components, each checked on its own. `places`
     replaces the sources that `init` recorded."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
@@ -33,14 +33,14 @@ def validate_stack(directory: str, places: StackSources | None = None) -> list[D
 
 
 class _NoWork:
-    """Nothing is done about components, and nothing is known of their outputs."""
+    """Does no work on components; their outputs are unknown."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
 
 
 def flow_problems(stack: StackConfig) -> list[Diagnostic]:
-    """The problems of a stack's expressions that do not depend on its inputs: cycles, and values that do not fit."""
+    """The problems of a stack's expressions that do not depend on its inputs: cycles, and invalid values."""
     inputs = {name: Unknown(variable.constraint.type) for name, variable in stack.root.variables.items()}
     flow = Flow(stack, inputs, _NoWork())
     names, problems = flow.instances()

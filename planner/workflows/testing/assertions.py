@@ -1,4 +1,4 @@
-"""Assertions of runs: conditions when a module is planned or applied, seen from inside of it."""
+"""Assertions of runs: conditions after a plan or apply of a module, evaluated in the scope of that module."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _STATIC = frozenset(
         "invalid_self",
     )
 )
-"""references that make no sense, whatever values there are"""
+"""references that are invalid whatever their values"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
 class AssertionScope(ModuleScope):
-    """The names of the module under test; besides, `output` for its outputs, and variables that only the test file
-    has."""
+    """The names of the module under test, and in addition `output` for its outputs and variables that only the test
+    file has."""
 
     def __init__(self, context: EvaluationContext, known: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
         super().__init__(context.root)
@@ -70,7 +70,7 @@ class AssertionScope(ModuleScope):
 
 
 def mentions(rules: tuple[CheckRule, ...]) -> Iterator[str]:
-    """The kinds of what assertions refer to (as in `planner.language.config.references`)."""
+    """The kinds of references in assertions (as in `planner.language.config.references`)."""
     for rule in rules:
         for expr in (rule.condition, rule.error_message):
             for node in variables(expr.node) if expr is not None else ():
@@ -112,8 +112,8 @@ def check(rule: CheckRule, scope: ModuleScope) -> tuple[str, list[Diagnostic]]:
 
 
 def _unheard(rule: CheckRule) -> Iterator[Diagnostic]:
-    """Extra errors for invalid references: when a reference makes no sense whatever its value, OpenTofu also reports
-    every other name in the expression as meaningless, and the number of a run's errors includes them."""
+    """Extra errors for invalid references: if a reference is invalid whatever its value, OpenTofu also reports every
+    other name in the expression, and the number of a run's errors includes these."""
     for expr in _expressions(rule):
         for node in _evaluated(expr.node):
             yield _unknown(node, expr.source)
@@ -143,7 +143,7 @@ def _checks(rule: CheckRule) -> list[Diagnostic]:
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
-    """The references of an expression that are looked at when none of them can be had."""
+    """The references that are evaluated if none of them has a value."""
     if isinstance(node, Traversal | Variable):
         yield node
     elif isinstance(node, For | TemplateFor):

@@ -1,5 +1,5 @@
-"""Values of a root module's variables that are worth a try in a test: those that its validations and conditions compare
-with, and some that many validations accept."""
+"""Values of a root module's variables to try in tests: those with which its validations and conditions compare
+variables, and some that many validations accept."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Body, NativeBody, function_calls, variables
 
 MOST = 24
-"""values of one variable"""
+"""most values of one variable"""
 _COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 _TEXTS = (
     "example",
@@ -56,8 +56,8 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 
 def candidates(config: Config) -> dict[str, list[Value]]:
-    """Values for each variable of the root module, the most usual first: its default, what it is compared with, and
-    what its type suggests. Whether its validations accept them is not looked at."""
+    """Values for each variable of the root module, the most usual first: its default, the values with which it is
+    compared, and common values of its type. Its validations may refuse some."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -116,7 +116,7 @@ def suggested(t: Type, texts: Iterable[Value] = ()) -> list[Value]:
 
 
 def _objects(t: ObjectType) -> list[Value]:
-    """An object without what is optional, and others that differ from it in one attribute."""
+    """An object without its optional attributes, and others that differ from it in one attribute."""
     parts = {name: suggested(part) for name, part in t.attributes.items() if name not in t.optional}
     first = {name: values[0] if values else Null() for name, values in parts.items()}
     others = [{**first, name: value} for name, values in parts.items() for value in values[1:]]
@@ -124,7 +124,7 @@ def _objects(t: ObjectType) -> list[Value]:
 
 
 def _near(value: Value) -> list[Value]:
-    """A value that something is compared with, and its neighbours."""
+    """A value of a comparison, and its neighbours."""
     if value.__class__ is bool or not isinstance(value, int):
         return [value]
     return [value, value + 1, value - 1]
@@ -134,7 +134,7 @@ def _near(value: Value) -> list[Value]:
 
 
 def expressions(module: ModuleConfig) -> Iterator[Expr]:
-    """All expressions of a module from which one sees which values matter."""
+    """All expressions of a module that show which values matter."""
     yield from (local.expr for local in module.locals.values())
     yield from (output.value for output in module.outputs.values())
     for variable in module.variables.values():
@@ -160,14 +160,15 @@ def _of_body(body: Body) -> Iterator[Expr]:
 
 
 class VariableMentions:
-    """Which variables of the root module an expression hinges on, through locals and the arguments of modules."""
+    """The variables of the root module on which an expression depends, also through locals and the arguments of
+    modules."""
 
     def __init__(self, config: Config) -> None:
         self.modules = {module.path: module for module in config.root.walk()}
         self._known: dict[tuple[int, str], frozenset[str]] = {}
 
     def of(self, module: ModuleConfig, node: Any) -> frozenset[str]:
-        """Their names, of an expression in a module."""
+        """The names of these variables for an expression in a module."""
         result: frozenset[str] = frozenset()
         for mention in variables(node):
             step = mention.steps[0] if isinstance(mention, nodes.Traversal) else None
@@ -178,7 +179,7 @@ class VariableMentions:
     def _of_name(self, module: ModuleConfig, root: str, name: str) -> frozenset[str]:
         key = (id(module), f"{root}.{name}")
         if key not in self._known:
-            self._known[key] = frozenset()  # of a circle nothing comes
+            self._known[key] = frozenset()  # a cycle adds no names
             self._known[key] = self._found(module, root, name)
         return self._known[key]
 
@@ -234,7 +235,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
-    """Whether a validation rejects the value of a variable among these; None when that is not known."""
+    """Whether a validation rejects the value of a variable in these values; None if unknown."""
     scope = MappingScope({"var": dict(values)})
     unclear = False
     for rule in decl.validations:

@@ -1,6 +1,6 @@
-"""Parts of a module that no run of its tests has reached: resources that were never planned, conditionals of which one
-side was never taken, counts and for_each that were never none or never some, validations that never held or never
-failed, outputs that never had a value, policies that never objected or always did."""
+"""Parts of a module that no run of its tests has reached: resources that were never planned, conditionals with a side
+that was never taken, count and for_each that were never empty or never non-empty, validations that never held or never
+failed, outputs that never had a value, policies that never or always denied."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from planner.language.syntax.body import Block, Body, NativeBody
 from planner.logic.model.plan import Plan
 
 Key: TypeAlias = tuple[str, str, int]
-"""kind, file, offset; of a policy its code in the place of the file"""
+"""kind, file, offset; for a policy, its code instead of the file"""
 Reached: TypeAlias = frozenset[tuple[Key, str]]
-"""the conditions seen, by item"""
+"""the ways in which each item was reached"""
 NOTHING: Reached = frozenset()
 
 
 @frozen(eq=False)
 class CoverageItem:
-    """Something that tests can reach; `ways` are how. `kind` is resource, conditional, repetition, validation,
-    output or policy."""
+    """A part that tests can reach, in different `ways`. `kind` is resource, conditional, repetition, validation, output
+    or policy."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Coverage:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many of all ways were reached, and how many there are."""
+        """How many ways were reached, and their total."""
         return sum(len(seen) for _, seen in self.items), sum(len(item.ways) for item, _ in self.items)
 
 
@@ -143,13 +143,13 @@ def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> N
 
 
 MOST = 1000
-"""elements that are looked at, of all that one conditional is evaluated for"""
+"""most elements for which one conditional is evaluated"""
 
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names` are those of the key and of the element, if they have any; those of a `dynamic`
-    block are one, which has both as attributes."""
+    """A loop over a collection. `names` are those of the key and of the element, if they have any; a `dynamic` block
+    has a single name with both as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -163,7 +163,7 @@ Loops: TypeAlias = tuple[Iteration, ...]
 
 @frozen(eq=False)
 class ConditionalSite:
-    """A conditional, and its place: in a resource (or else in the module), and in these loops."""
+    """A conditional, and its place: in a resource (otherwise in the module), and in these loops."""
 
     owner: ResourceDecl | None
     source: Source
@@ -254,7 +254,7 @@ def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
 
 
 def truth(expr: Expr, scope: Scope) -> bool | None:
-    """Whether a condition holds; None when it is not known or cannot be evaluated."""
+    """Whether a condition holds; None if it is unknown or cannot be evaluated."""
     plain = _value(expr, scope)
     return plain if plain.__class__ is bool else {"true": True, "false": False}.get(str(plain))
 
@@ -296,7 +296,7 @@ def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
 
 
 class _Bound(Scope):
-    """Some names, and those of the scope around."""
+    """Some names, in addition to those of the surrounding scope."""
 
     def __init__(self, around: Scope, names: Mapping[str, Value]) -> None:
         self.around, self.names = around, names

@@ -16,8 +16,8 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """The effect of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects the object
-    that it is about to fail."""
+    """The effect of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects a failure of
+    its object."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
@@ -49,14 +49,14 @@ class RunFacts:
     stop_requested: bool = False
     cleanup_failed: bool = False
     changed: str | None = None
-    """the state that it changed"""
+    """the state that the run changed"""
     state: str = ""
-    """the one that it works with"""
+    """the state that the run uses"""
     parallel: bool = False
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether it is given outputs of runs, of which there may be none"""
+    """whether the run receives outputs of other runs, possibly of none"""
 
 
 @frozen
@@ -74,8 +74,8 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """The order of runs according to the rules. Places of runs, by the place of the run: those that it `waits` for, and
-    all that it comes `after` if it uses outputs; and the runs that are left out."""
+    """The order of runs according to the rules. For each run, by its place: the places of the runs for which it
+    `waits`, and of all runs that it comes `after` if it uses outputs; and the runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -89,7 +89,7 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """The order of a file's runs, and the runs that are left out."""
-    # of runs that are over only the errors count, so that the answer for most files is one that is known
+    # of finished runs only the errors matter, so that most files have a known answer
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 
@@ -161,7 +161,7 @@ def _judge(runs: tuple[RunFacts, ...]) -> RunDecisions:
 
 
 def _ordered(states: Mapping[str, int], before: Iterable[Sequence[Any]]) -> list[str]:
-    """States such that each comes before those that it is cleaned up before."""
+    """The states in the order in which they are cleaned up."""
     later: dict[str, int] = dict.fromkeys(states, 0)
     for _, other in before:
         later[str(other)] += 1

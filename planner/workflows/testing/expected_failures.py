@@ -37,7 +37,7 @@ class Expectation:
 
 
 def expectations(run: TestRun) -> tuple[tuple[Expectation, ...], list[Diagnostic]]:
-    """The expected failures of a run, and those that it cannot expect."""
+    """The expected failures of a run, and errors for objects that cannot be expected to fail."""
     table: dict[str, Expectation] = {}
     problems: list[Diagnostic] = []
     for reference in run.expected:
@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings about variables that were expected to be refused, because of which nothing can be applied."""
+    """Warnings about refused variables that were expected to fail, because of which nothing can be applied."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

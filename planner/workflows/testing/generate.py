@@ -1,5 +1,5 @@
-"""A first test file for a module: runs with mocked providers, one with the defaults and one for each combination of
-variables that reaches something new, or that a validation is to refuse."""
+"""A first test file for a module: runs with mocked providers, one with the defaults, and one for each combination of
+variables that reaches a new part or that a validation refuses."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""plans that are made to find out what values reach"""
+"""most plans made to find what values reach"""
 COMBINATIONS = 16
-"""of values, for one condition"""
+"""most combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")
 _SOURCE = Source("", "")
 
@@ -44,8 +44,8 @@ Way = tuple[Key, str]
 
 @frozen(eq=False)
 class GeneratedRun:
-    """A run with these variables. `refused`: the variable whose validation is to fail; `outputs` are known values of
-    primitive types; `remarks`: why it does not pass."""
+    """A run with these variables. `refused`: the variable whose validation must fail; `outputs` are known values of
+    primitive types; `remarks`: why the run does not pass."""
 
     name: str
     values: Mapping[str, Value]
@@ -81,8 +81,8 @@ def generate(suite: Suite) -> GeneratedTests:
 
 
 def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]) -> str:
-    """Write a test file for a module into its test directory; gives its name. Raises Failure, also when there is one of
-    that name already."""
+    """Write a test file for a module into its test directory; returns its name. Raises Failure, also if a file of that
+    name exists."""
     name = posixpath.normpath(posixpath.join(options.test_directory or DEFAULT_DIRECTORY, NAME))
     path = os.path.join(options.directory, name)
     if os.path.lexists(path):
@@ -105,10 +105,10 @@ def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]
 
 
 class _Nobody:
-    """Hears nothing."""
+    """Ignores all events."""
 
     def _hear(self, *what: Any) -> None:
-        """Whatever it is."""
+        """Ignore an event."""
 
     abstract = file = cleaned = saving = diagnostics = interrupted = _hear
 
@@ -165,7 +165,7 @@ class _Generator:
             return True
 
     def _repaired(self, base: dict[str, Value], first: _Tried) -> tuple[dict[str, Value], _Tried]:
-        """Other values with which a plan can be made, if there are any."""
+        """Other values with which a plan succeeds, if there are any."""
         for name, value in self._others(base):
             result = self._try({**base, name: value})
             if result.passes:
@@ -187,7 +187,7 @@ class _Generator:
                 self._reach({**base, name: value}, _name(name, value))
 
     def _combined(self, base: dict[str, Value]) -> None:
-        """Values of several variables for conditions that hinge on several."""
+        """Try values of several variables for conditions that depend on several."""
         mentions = VariableMentions(self.config)
         accepted: dict[str, list[Value]] = {}
         for name, value in self._others(base):
@@ -212,7 +212,7 @@ class _Generator:
                     self._reach({**base, name: value}, f"refuses_{name}", name)
 
     def _reach(self, values: dict[str, Value], name: str, refused: str = "") -> None:
-        """Keep a run if it reaches something new."""
+        """Add a run if it reaches a new part."""
         if self.trials >= TRIALS:
             return
         tried = self._try(values, refused)
@@ -310,7 +310,7 @@ def _mock(named: tuple[str, str]) -> ProviderDecl:
 
 
 def _plain(root: ModuleConfig, outputs: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-    """The outputs that only variables and locals decide, of primitive types."""
+    """The outputs of primitive types that depend only on variables and locals."""
     for name in sorted(outputs):
         decl, (value, marks) = root.outputs[name], unmark_deep(outputs[name])
         if marks or not is_wholly_known(value) or is_null(value) or not isinstance(value, str | int):

@@ -18,7 +18,7 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether none of the files touches anything that another one might touch, too."""
+    """Whether the files can run at the same time: none uses anything that another may change."""
     facts = FactBuilder()
     names = set()
     for file in files:
@@ -49,15 +49,15 @@ def _provisions(config: Config) -> bool:
     return any(resource.provisioners for module in config.root.walk() for resource in module.resources.values())
 
 
-# Runs of one file, each when those that it waits for are over: one after the other here, or in threads that take turns.
+# Runs of one file, each after the runs for which it waits: one after the other, or in threads.
 
 
 MOST = 10
-"""runs at the same time"""
+"""most runs at the same time"""
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run, by their places. Raises what the work raises, once what runs is over."""
+    """Do the work of each run, by their places. Raises what the work raises, after the running ones have ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}
@@ -84,7 +84,7 @@ def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> No
                 insort(ready, other)
 
     while running or (ready and defect is None):
-        if len(ready) == 1 and not running:  # nothing can be beside it
+        if len(ready) == 1 and not running:  # no other run can start meanwhile
             index = ready.pop()
             work(index)
             over(index)

@@ -1,4 +1,4 @@
-"""Expectations of runs about policies and the graph of their plan, in files of our own suffix."""
+"""Expectations of runs about policies and the graph of their plan, in files with planner's own suffix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answers(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Diagnostic]:
-    """Errors where policies have other results for the plan of a run than expected, or queries have other answers."""
+    """Errors for policies and queries whose results for the plan of a run are not the expected ones."""
     plan = _as_made(made, loaded, variables, policies)
     problems: list[Diagnostic] = []
     try:
@@ -68,7 +68,7 @@ def _as_made(
 
 
 def policy_places(loaded: Loaded[Options], policies: tuple[tuple[str, ...], tuple[str, ...]]) -> dict[str, Span]:
-    """The codes of the policies that count, with the first place that gives each; none when they are wrong."""
+    """The codes of the active policies, each with its first place; empty if the policies have errors."""
     named, standing = policies
     options = OperationOptions(directory=loaded.options.directory, policies=named, standing_policies=standing)
     try:
@@ -84,7 +84,7 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies that object to the plan of a run, and those that do not; without undecided ones."""
+    """The policies that deny the plan of a run, and those that do not; without undecided ones."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -137,7 +137,7 @@ def _objects(made: Plan) -> Iterator[str]:
 
 
 def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator[Diagnostic]:
-    """Problems of a question, at its place in the test file."""
+    """Problems of a query, at its place in the test file."""
     for problem in problems:
         yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe question is {query.question}")
 

@@ -1,4 +1,4 @@
-"""Test files for people and programs: results of files and runs, remains of states, and the totals."""
+"""Test files for people and programs: results of files and runs, remaining states, and the totals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """A status in readable form: a run that could not be started has failed, too."""
+    """A status for people: a run that could not be started counts as failed."""
     return _WORDS.get(status, status)
 
 
@@ -46,24 +46,24 @@ def _counts(files: Iterable[TestFileResult]) -> dict[str, int]:
 
 
 class TestView:
-    """The output while tests run. Does nothing by itself."""
+    """The output while tests run. This base class does nothing."""
 
     __test__ = False
 
     def start(self) -> None:
-        """Nothing is known yet."""
+        """The tests begin."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """These files are going to be run."""
+        """These files will be run."""
 
     def file(self, file: TestFileResult) -> None:
-        """All runs of a file are over."""
+        """All runs of a file have ended."""
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         """A state was cleaned up, with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """The remains of a state are written to a file."""
+        """The rest of a state is being written to a file."""
 
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
@@ -77,7 +77,7 @@ class TestView:
         """Everything stopped at once."""
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
-        """All is over."""
+        """All files have ended."""
 
     def coverage(self, coverage: Coverage) -> None:
         """The parts of the module that runs have reached."""

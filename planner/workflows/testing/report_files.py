@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The parts that were not reached, and how much was."""
+    """The parts that were not reached, and the share of those that were."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:
@@ -52,7 +52,7 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """A record for each file: its lines with something to reach, and a branch for each way."""
+    """A record for each file: its lines with parts to reach, and a branch for each way."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]

@@ -40,7 +40,7 @@ class RunView:
 
 @define(eq=False)
 class RunResult:
-    """One run of a file; `index` is its place there."""
+    """One run of a file; `index` is its position in the file."""
 
     run: TestRun
     index: int
@@ -49,9 +49,9 @@ class RunResult:
     shown: RunView | None = None
     seconds: float = 0.0
     began: float = 0.0
-    """when, in seconds since 1970"""
+    """the start, in seconds since 1970"""
     problems: tuple[str, ...] = ()
-    """of a run in another process: its problems as texts"""
+    """the problems of a run in another process, as texts"""
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The problems, each in a few words with its place."""
+        """The problems, each in short with its place."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
@@ -89,19 +89,19 @@ class TestFileResult:
 
 @frozen(eq=False)
 class Left:
-    """The remains of a state after cleaning up, with the problems."""
+    """The rest of a state after cleaning up, with the problems."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
     def objects(self) -> tuple[tuple[str, str], ...]:
-        """(address, deposed key) of everything that is still in the state."""
+        """(address, deposed key) of all objects that remain in the state."""
         return tuple(object_addresses(self.state))
 
     @property
     def has_objects(self) -> bool:
-        """Whether there are managed objects."""
+        """Whether managed objects remain."""
         return any(r.mode == "managed" for r in self.state.resources.values() if r.instances)
 
 
@@ -148,11 +148,11 @@ def object_addresses(state: State) -> Iterator[tuple[str, str]]:
                 yield address + format_key(key), deposed
 
 
-# States of runs that are written to files: what could not be cleaned up, and what runs keep.
+# States of runs that are written to files: those that could not be cleaned up, and those that runs keep.
 
 
 LEFT_OVER = "errored_test.tfstate"
-"""where a state is written that could not be cleaned up"""
+"""the file for a state that could not be cleaned up"""
 
 
 def kept_path(file: TestFile, state: str) -> str:
@@ -162,7 +162,7 @@ def kept_path(file: TestFile, state: str) -> str:
 
 
 def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
-    """An error when the state that the run is going to keep is still there from another time."""
+    """An error if the state that the run will keep still exists from an earlier time."""
     if not run.keeps_state:
         return []
     path = kept_path(file, state_name(run))
@@ -176,7 +176,8 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
-    """Write a state to a file that is not there yet, as others may do at this moment; where, and what went wrong."""
+    """Write a state to a new file, even if other processes do so at the same time; returns the path and the
+    problems."""
     with suppress(OSError):  # reported in a moment
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)
@@ -192,7 +193,7 @@ def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnost
 
 
 def save(state: State, path: str) -> list[Diagnostic]:
-    """Write a state; what went wrong."""
+    """Write a state; returns the problems."""
     try:
         replace_file(path, write_state(state), 0o600)
     except OSError as problem:

@@ -55,7 +55,7 @@ from planner.world.state.model import State
 
 @define(eq=False)
 class Subjects:
-    """The configurations that runs see. Those that are the same for several runs are made once."""
+    """The configurations of runs. A configuration that several runs share is made once."""
 
     of_root: Loaded[Options]
     given: RawVariables
@@ -63,7 +63,7 @@ class Subjects:
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """the folders and files of policies, and those of the organisation"""
     others: tuple[Config, ...] = ()
-    """the modules of all runs, without whose providers the root module is not tested"""
+    """the modules of all runs, whose providers the test of the root module needs too"""
     _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -71,7 +71,7 @@ class Subjects:
         return run.config or self.of_root.config
 
     def forget(self) -> None:
-        """Forget a file that is over."""
+        """Forget a finished file."""
         plain = {key: made for key, made in self._made.items() if key[1] == 0}
         for key, made in self._made.items():
             if key not in plain:
@@ -80,7 +80,7 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration that a run sees, with the diagnostics of making it."""
+        """The configuration of a run, with the diagnostics of making it."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -178,7 +178,7 @@ class FileRunner:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
-        """The values of a run, which sees the outputs of those that it comes after."""
+        """The values of a run, with the outputs of the runs before it."""
         outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
@@ -186,13 +186,13 @@ class FileRunner:
     def _now(self, it: RunResult, **known: Any) -> None:
         self.facts[it.index] = evolve(self.facts[it.index], **known)
         if "error" in known.get("problems", ()) or "stop_requested" in known:
-            self.order = order(self.facts)  # nothing else that becomes known leaves out a run
+            self.order = order(self.facts)  # the order is final: nothing that is found later excludes a run
 
     def _failed(self, it: RunResult, kind: str = "error") -> None:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Report problems of a run; whether it can go on."""
+        """Report problems of a run; returns whether it can continue."""
         items = list(problems)
         it.diagnostics += items
         if has_errors(items):
@@ -319,7 +319,7 @@ class FileRunner:
         subject: TestedConfiguration,
         values: RunValues,
     ) -> None:
-        """Keep in mind what the run has reached of the module that is tested."""
+        """Record which parts of the tested module the run has reached."""
         if self.covers and it.run.module is None:
             from planner.workflows.testing.coverage import reached
 
@@ -342,7 +342,7 @@ class FileRunner:
     def _assert(
         self, it: RunResult, scope: AssertionScope, values: RunValues, context: Callable[[], EvaluationContext]
     ) -> None:
-        """Check the assertions. `context`: with all values, for those that want to know why one does not hold."""
+        """Check the assertions. `context`: has all values, for explaining failed assertions."""
         for rule in it.run.assertions:
             verdict, item = check(rule, scope)
             if verdict == "fail" and self.tells_causes:
@@ -362,12 +362,12 @@ class FileRunner:
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
             if kept.state.resources
         ]
-        under_way = dict(self.under_way)  # runs beside this one go on
+        under_way = dict(self.under_way)  # other runs continue meanwhile
         creating = tuple((self.result.runs[i], under_way[i].creating) for i in sorted(under_way))
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states at an immediate stop: they are not cleaned up any more."""
+        """Write all states at an immediate stop, since they will not be cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -377,7 +377,7 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Destroy what the runs of the file made, but for what they keep."""
+        """Destroy the objects of the file's runs, except those to keep."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state
@@ -402,7 +402,7 @@ class FileRunner:
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
     def _report_lost(self, it: RunResult) -> None:
-        """Something that a run made is neither cleaned up nor kept as it is to be."""
+        """Report an object that was neither cleaned up nor kept as requested."""
         self._now(it, cleanup_failed=True)
         self.result.cleanup_failed = True
 
@@ -426,7 +426,7 @@ def _planned_outputs(made: Plan) -> dict[str, Value]:
 
 
 def _state_outputs(config: Config, state: State) -> dict[str, Value]:
-    """Outputs as the state has them; those that it has not are null."""
+    """The outputs in the state; missing ones are null."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         recorded = state.outputs.get(name)
@@ -438,7 +438,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: all values, and not only those of resources and variables."""
+    """The evaluation context after an apply. `is_whole`: with all values, not only those of resources and variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

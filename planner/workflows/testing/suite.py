@@ -30,7 +30,7 @@ from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
 _WORTH_IT = 4
-"""the number of files from which on they run in processes by default"""
+"""from this number of files on, they run in processes by default"""
 
 
 @frozen(eq=False)
@@ -43,16 +43,16 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """how many files at the same time; None: as many as there are processors, where no file touches anything real"""
+    """how many files run at the same time; None: as many as processors, if no file uses real objects"""
     walk_parallelism: int = 10
     covers: bool = False
-    """files keep in mind what their runs have reached"""
+    """record the parts that runs reach"""
     policies: tuple[str, ...] = ()
     """folders and files of policies"""
     standing_policies: tuple[str, ...] = ()
-    """those of the organisation"""
+    """policies of the organisation"""
     tells_causes: bool = False
-    """a failed assertion reports the sources of its values"""
+    """report the sources of the values in a failed assertion"""
 
 
 @frozen(eq=False)
@@ -65,11 +65,11 @@ class Suite:
     problems: tuple[Diagnostic, ...] = ()
     given: dict[str, object] = field(factory=dict)
     others: tuple[Config, ...] = ()
-    """the modules of all runs of their own"""
+    """the modules that runs name"""
 
 
 def load_suite(options: TestOptions) -> tuple[Suite | None, list[Diagnostic]]:
-    """The test files of a directory with all that they need; None with errors. No backend is opened."""
+    """The test files of a directory with everything that they need; None if there are errors. No backend is opened."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return _load(options, diagnostics), diagnostics
@@ -97,7 +97,7 @@ def _load(options: TestOptions, diagnostics: Diagnostics) -> Suite:
 
 
 def _select(files: tuple[TestFile, ...], filters: tuple[str, ...], diagnostics: Diagnostics) -> tuple[TestFile, ...]:
-    """The files that the filters name. Raises Failure for one that names none."""
+    """The files that the filters name. Raises Failure for a filter that matches no file."""
     if not filters:
         return files
     names = [file.name for file in files]
@@ -127,8 +127,8 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 class SuiteRunner:
-    """Carries out the files of a suite, in any order. `wakes_providers`: those that the first run is going to use start
-    at once, in this process."""
+    """Carries out the files of a suite, in any order. `wakes_providers`: start the providers of the first run at once,
+    in this process."""
 
     def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
         self.suite = suite
@@ -173,7 +173,7 @@ def suite_status(results: list[TestFileResult]) -> tuple[str, bool]:
     return suite(runs)
 
 
-# Test files to be run again after files were changed.
+# The test files to run again after changes of files.
 
 
 _MODULE = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")
@@ -190,8 +190,8 @@ class TestInputs:
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """The inputs of each file of a suite, by name. `read`: files read by functions when it was run; under "" those read
-    for all files."""
+    """The inputs of each file of a suite, by name. `read`: the files that functions read during its run; under "" those
+    read for all files."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}

@@ -1,5 +1,5 @@
-"""The configuration as a run sees it: with the providers of the test file, mocked ones, and made-up resources and
-modules. Changes for a run are made in a copy, so that none of them reaches another run or file."""
+"""The configuration for a run: with the providers of the test file, mocked ones, and made-up resources and modules.
+Changes for a run are made in a copy, so that they affect no other run or file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from planner.workflows.testing.variables import names_of
 
 
 def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> tuple[Config, list[Diagnostic]]:
-    """The configuration under test as a run wants it. `scope`: what the providers of the test file may refer to."""
+    """The configuration under test, changed for a run. `scope`: the names to which the providers of the test file may
+    refer."""
     problems = Problems()
     root = _with_providers(config.root, file, run, scope, problems)
     root = _with_resources(root, file, run, problems)
@@ -38,7 +39,7 @@ def transformed(config: Config, file: TestFile, run: TestRun, scope: Scope) -> t
 
 
 def depends_on_values(file: TestFile, run: TestRun) -> bool:
-    """Whether the configuration that a run sees depends on values."""
+    """Whether the configuration of a run depends on values."""
     return bool(file.providers) or any(mock.for_each is not None for mock in file.mocks.values())
 
 
@@ -67,7 +68,7 @@ def _with_providers(root: ModuleConfig, file: TestFile, run: TestRun, scope: Sco
 
 
 def _fill(provider: ProviderDecl, scope: Scope) -> ProviderDecl:
-    """The provider with the values of what only the test file can refer to."""
+    """The provider, with references that are valid only in the test file replaced by values."""
     return provider if provider.mocking is not None else evolve(provider, body=evaluated_body(provider.body, scope))
 
 
@@ -145,7 +146,7 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        if not any(override.path[: len(path)] == path for path in emptied):  # else nothing is left of it
+        if not any(override.path[: len(path)] == path for path in emptied):  # otherwise the module has been emptied
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)
     return root
@@ -208,7 +209,7 @@ def _replace_module(
 
 
 def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride]) -> list[Diagnostic]:
-    """Overrides of a file, or of a run, for one and the same object."""
+    """Errors for several overrides of the same object in a file or run."""
     problems = Problems()
     seen: set[str] = set()
     for override in overrides:
@@ -231,7 +232,7 @@ def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride])
 
 
 def evaluated_body(body: Body, scope: Scope) -> Body:
-    """The body with the values of expressions that refer to earlier runs in their place."""
+    """The body, with expressions that refer to earlier runs replaced by their values."""
     if not isinstance(body, NativeBody):
         return body
     attributes = {name: _provider_bodies_filled(attribute, scope) for name, attribute in body.attributes.items()}

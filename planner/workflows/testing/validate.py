@@ -1,4 +1,4 @@
-"""`validate` with test files: are they right by themselves, and the modules that their runs are about?"""
+"""`validate` with test files: checks the files themselves and the modules of their runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from planner.world.state.workspace import data_directory
 
 
 def validate_with_tests(options: Options, test_directory: str = "") -> list[Diagnostic]:
-    """Everything that is wrong with the configuration by itself, and with its test files. `test_directory`: "" for the
-    usual one."""
+    """The problems of the configuration itself and of its test files. `test_directory`: "" for the default one."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)

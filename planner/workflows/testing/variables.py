@@ -25,12 +25,12 @@ from planner.language.syntax.nodes import GetAttr, Variable
 
 @define(eq=False)
 class Outputs:
-    """The outputs of the runs of a file that are over, by the run's place, with its name."""
+    """The outputs of finished runs of a file, by the run's position, with its name."""
 
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """The outputs of these runs, by name; of two with one name, those of the later."""
+        """The outputs of these runs, by name; if two have the same name, those of the later."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
@@ -58,7 +58,7 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run; None with errors. `outputs`: those of the runs that it comes after, by name."""
+    """The values of a run; None if there are errors. `outputs`: those of the runs before it, by name."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}
@@ -90,7 +90,7 @@ def run_values(
 
 
 def _general(declared: Mapping[str, VariableDecl], given: RawVariables, problems: Problems) -> dict[str, Value]:
-    """`var` in the test file: what was given from outside, and the defaults of the module."""
+    """`var` in the test file: the values from the command, and the defaults of the module."""
     result: dict[str, Value] = {}
     for name in sorted(declared.keys() | given.keys()):
         decl, raw = declared.get(name), given.get(name)
@@ -124,7 +124,7 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
 
 
 def _root(decl: VariableDecl, raw: Value | None, where: Span | None, giver: str, problems: Problems) -> RootVariable:
-    """The value of a variable of the module: what is given, converted, or else its default."""
+    """The value of a variable of the module: the given value, converted, or its default."""
     nothing = RootVariable(Unknown(decl.constraint.type), None, "default", decl.span)
     if raw is None or (is_null(raw) and not decl.nullable and decl.default is not None):
         if decl.default is None:
@@ -190,11 +190,11 @@ def _expressions(body: Body) -> Iterator[Expr]:
             yield from _expressions(block.body)
 
 
-# `plan_options` of runs: the addresses that they name, and what follows from there being any.
+# `plan_options` of runs: their addresses, and the consequences of such limits.
 
 
 def is_limited(run: TestRun) -> bool:
-    """Whether the plan of a run is none from which one sees what is wrong with the configuration by itself."""
+    """Whether the limits of a run's plan may hide problems of the configuration itself."""
     return run.settings.mode != "normal" or bool(run.settings.targets)
 
 

@@ -1,4 +1,4 @@
-"""Planning, applying and destroying for tests: the walks of all commands, with states that are nowhere but here."""
+"""Planning, applying and destroying for tests: the same walks as for other commands, with states in memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Variables = Mapping[str, RootVariable]
 
 @define(eq=False)
 class TestedConfiguration:
-    """A configuration as runs see it; its own errors are looked for once."""
+    """A configuration for runs; it is validated once."""
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
     """diagnostics of making it"""
     beside: tuple[Config, ...] = ()
-    """configurations whose providers are needed all the same: with overridden modules, and of other runs"""
+    """configurations whose providers are needed too: those with overridden modules, and those of other runs"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 
@@ -53,8 +53,7 @@ class TestedConfiguration:
         return self._validated is not None
 
     def validate(self, graph: Graph | None = None) -> list[Diagnostic]:
-        """Everything that is wrong with the configuration by itself. `graph`: that of a plan without limits, if there
-        is one."""
+        """The problems of the configuration itself. `graph`: the graph of a plan without limits, if there is one."""
         if self._validated is None:
             self._validated = validate_loaded(self.loaded, graph)
         return self._validated
@@ -81,7 +80,7 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state; none where the configuration by itself has errors, which `TestedConfiguration.validate`
+    """A plan from a state; none if the configuration by itself has errors, which `TestedConfiguration.validate`
     reports."""
     loaded = subject.loaded
     options = PlanOptions(
@@ -90,7 +89,7 @@ def plan(
         limits=plan_options.limits,
         parallelism=parallelism,
         workspace=loaded.workspace,
-        stop=StopSignal(),  # a run that has begun comes to its end
+        stop=StopSignal(),  # a run that has begun is finished
         keep=plan_options.keep,
     )
 
@@ -121,7 +120,7 @@ def apply(
 def destroy(
     subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after destroying everything in it, as far as that came."""
+    """The state after destroying everything in it, possibly only a part."""
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems
@@ -130,8 +129,8 @@ def destroy(
 
 
 def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, Mapping[str, ResourceState]]:
-    """The state that a run plans from, and the resources that stay unchanged meanwhile: objects that were real before
-    their module was mocked are not touched by the run."""
+    """The state for a run's plan, and the resources hidden from the run: objects that were real before their module was
+    mocked stay unchanged."""
     paths = {override.path for override in (*file.module_overrides, *run.module_overrides)}
     hidden = {a: r for a, r in state.resources.items() if paths and r.module and _is_within(r.module, paths)}
     seen = {address: resource for address, resource in state.resources.items() if address not in hidden}
@@ -139,7 +138,7 @@ def without_made_up(state: State, file: TestFile, run: TestRun) -> tuple[State, 
 
 
 def with_hidden(state: State, hidden: Mapping[str, ResourceState]) -> State:
-    """A state after a run, and what the run did not see."""
+    """The state after a run, with the hidden resources added again."""
     return evolve(state, resources={**state.resources, **hidden}) if hidden else state
 
 

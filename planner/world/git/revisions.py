@@ -12,11 +12,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean, word
 from planner.foundation.vocabulary.records import frozen
 
-# Calling git to look at a repository: nothing is changed in it, and its settings start no program of its own.
+# Calls git to read a repository, without changing it and without running programs from its settings.
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""variables that hooks get, whose paths belong to another working directory"""
+"""variables of git hooks, whose paths belong to another working directory"""
 
 
 class GitError(Exception):
@@ -37,8 +37,8 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
-    """The output and the messages of git in a directory; names that are not text have surrogates. Raises GitError, and
-    Failure where git or the directory is missing."""
+    """The output and the messages of git in a directory; names that are not valid text contain surrogates. Raises
+    GitError, and Failure where git or the directory is missing."""
     try:
         done = subprocess.run(
             command(*words), cwd=directory, env=environment(os.environ), input=data, capture_output=True, check=False
@@ -60,7 +60,7 @@ def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Seque
 
 _TITLE = "Cannot read the revision"
 _READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".hcl", ".tftpl", ".tpl")
-"""ends of files that configurations read, wherever they are in the repository"""
+"""endings of files that configurations read, anywhere in the repository"""
 
 
 def top_of(directory: str) -> str:
@@ -80,7 +80,7 @@ class Head(NamedTuple):
     """"" when a commit is checked out"""
     commit: str
     is_edited: bool
-    """files that git knows are not as they were committed"""
+    """files in git differ from the commit"""
 
 
 def head_of(directory: str) -> Head | None:
@@ -117,14 +117,14 @@ def _no_repository(directory: str, message: str) -> Diagnostic:
 
 
 def commit_of(directory: str, ref: str) -> str:
-    """The commit (hexadecimal) that a revision names. Raises Failure, with the cure where there is one."""
+    """The commit (hexadecimal) that a revision names. Raises Failure, with the remedy if there is one."""
     if not ref or ref.startswith("-") or not ref.isprintable():
         detail = f"{ref!r} is not a revision: name a branch, a tag or a commit."
         raise Failure(error("git.revision", _TITLE, detail))
     try:
         output, messages = run(directory, ["rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}"])
     except GitError as problem:
-        top_of(directory)  # which reports what is wrong with the repository
+        top_of(directory)  # which reports problems of the repository
         raise Failure(error("git.revision", _TITLE, _unknown(directory, ref, str(problem)))) from None
     if "is ambiguous" in messages:
         detail = f"{ref} is a branch and a tag. Write heads/{ref} or tags/{ref}."
@@ -156,13 +156,13 @@ def fetch_hint(ref: str) -> str:
     return f"To get it: git fetch --depth=1 origin {word(f'+{name}:refs/remotes/origin/{name}')}"
 
 
-# The revision that a working directory is compared with where none is named.
+# The default revision with which a working directory is compared.
 
 
 @frozen
 class Base:
-    """A revision to compare with: a commit ("" where it cannot be read, with the `hint` how to get it), its name, and
-    the reason why it is this one."""
+    """A revision to compare with: a commit ("" if it cannot be read; `hint` describes how to fetch it), its name, and
+    the reason for choosing it."""
 
     commit: str
     name: str
@@ -179,12 +179,12 @@ _BRANCHES = (
 )
 """variables with the target branch of a pull request: of GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
 _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""variables of GitLab with a commit: the tip of the target branch, and the one that the branch began at"""
+"""variables of GitLab with a commit: the tip of the target branch, and the commit at which the branch began"""
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision to compare with where there are no former values: the base of the pull request in CI, otherwise HEAD
-    when files of the work tree that configurations read differ from it. None without either."""
+    """The revision to compare with if there are no former values: the base of the pull request in CI, otherwise HEAD if
+    files that configurations read differ from it. None without either."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -198,7 +198,7 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 
 def _base(directory: str, variable: str, value: str) -> Base:
-    """The base that a variable names; the tip of a branch is what was applied last, as far as CI knows."""
+    """The base that a variable names. The tip of the target branch is presumed to be the last applied version."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):

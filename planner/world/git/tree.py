@@ -1,5 +1,5 @@
-"""The files of a repository at a revision, read from git's objects: without a checkout, and without any change of the
-work tree or the index."""
+"""The files of a repository at a revision, read from git's objects, without a checkout and without changing the work
+tree or the index."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Object:
 
 @frozen
 class _OnDisk:
-    """A file or directory that is taken from the disk, as it is now."""
+    """A file or directory that is read from the disk."""
 
     path: str
 
@@ -53,10 +53,9 @@ _Item: TypeAlias = "_Object | _OnDisk | None"
 class GitTree:
     """The files of a work tree as they were in a commit (see planner.foundation.support.disk.Tree).
 
-    Links are followed within the tree, and out of it only where the work tree has the same link. Submodules are read
-    from their own repositories. Names that the commit does not have are missing, except those that git ignores, those
-    of a data directory, and untracked ones that are older than the commit: these are taken from the disk.
-    """
+    Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
+    their own repositories. Names that the commit does not have are missing, except those that git ignores, those of a
+    data directory, and untracked ones that are older than the commit: these are taken from the disk."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit
@@ -76,7 +75,8 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """The names read so far that are not in git and may have changed since the commit: they count as unchanged."""
+        """The names read so far that are not in git and count as unchanged, although they may have changed since the
+        commit."""
         return tuple(sorted(self._taken))
 
     @property
@@ -189,7 +189,7 @@ class GitTree:
         return here
 
     def _outside(self, path: str, target: str, place: str, rest: list[str]) -> _OnDisk:
-        """The path that a link out of the tree leads to, if it is the same link now. Raises OSError."""
+        """The target of a link out of the tree, if the work tree has the same link. Raises OSError."""
         try:
             same = os.readlink(os.path.join(self.root, path)) == target
         except OSError:
@@ -199,7 +199,7 @@ class GitTree:
         return _OnDisk(os.path.normpath(os.path.join(place, *reversed(rest))))
 
     def _submodule(self, path: str, commit: str) -> _Objects | None:
-        """The objects of a submodule; None where its repository, or the commit, is not here."""
+        """The objects of a submodule; None if its repository, or the commit, is not here."""
         if (path, commit) not in self._submodules:
             place = os.path.join(self.root, path)
             candidates = [_Objects(place)] if os.path.lexists(os.path.join(place, ".git")) else []
@@ -234,7 +234,7 @@ class GitTree:
         return known
 
     def _unchanged(self, paths: Iterable[str]) -> set[str]:
-        """The paths that existed at the commit, as far as the disk shows it."""
+        """The paths that seem to have existed at the commit, judging by the disk."""
         kept = {path for path in paths if self._is_data(path)}
         others = sorted(set(paths) - kept)
         if not others:
@@ -263,7 +263,7 @@ class GitTree:
     def _ignored(self, paths: list[str]) -> set[str]:
         if not paths:
             return set()
-        names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # a colon would begin a pattern
+        names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # because a colon would begin a pattern
         try:
             output, _ = run(self.root, ["check-ignore", "-z", "--stdin"], names, accepted=(0, 1))
         except GitError:  # paths beyond a link or in a submodule
@@ -271,7 +271,7 @@ class GitTree:
         return {name.removeprefix("./") for name in output.split("\0") if name}
 
     def _is_later(self, path: str) -> bool:
-        """Whether a path of the disk was changed after the commit; a directory, when its entries were."""
+        """Whether a path on disk changed after the commit; for a directory, whether its entries did."""
         return _is_later(os.path.join(self.root, path), self._time)
 
     def _take(self, name: str, path: str) -> None:
@@ -291,7 +291,7 @@ class GitTree:
             with suppress(OSError):
                 data = read_whole(path)
                 if data == pointer or _LFS.match(data):
-                    return pointer  # the configuration reads pointers now, too
+                    return pointer  # the current configuration also reads the pointer
                 if hashlib.sha256(data).hexdigest() == checksum:
                     return data
         raise self._missing(name, "is in Git LFS, and its content is not here: git lfs fetch")
@@ -338,7 +338,7 @@ def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]
 
 
 class _Objects:
-    """Reads objects with one process of git, which is started with the first one."""
+    """Reads objects through one process of git, which starts with the first one."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
         """`is_bare`: the directory is the repository itself, not a work tree."""
@@ -347,7 +347,7 @@ class _Objects:
         self._lock = Lock()
 
     def has(self, name: str) -> bool:
-        """Whether there are such a repository and such an object."""
+        """Whether the repository and the object exist."""
         try:
             self.read(name)
         except OSError:

@@ -35,7 +35,7 @@ def bucket_at(
 
 @frozen(eq=False)
 class _S3Objects:
-    """`version` of the object that is read, "" for the newest."""
+    """`version`: the version of objects to read, "" for the newest."""
 
     service: Service
     bucket: str
@@ -94,7 +94,7 @@ def _s3(url: str, parameters: Mapping[str, str], environ: Mapping[str, str]) -> 
 
 @frozen(eq=False)
 class _GoogleObjects:
-    """A bucket at an address that ends with `/o`; `generation` of the object that is read."""
+    """A bucket at an address that ends with `/o`; `generation`: the generation of objects to read."""
 
     url: str
     token: Callable[[], str] | None
@@ -142,7 +142,8 @@ def _google(url: str, environ: Mapping[str, str]) -> tuple[ObjectStore, str]:
 
 
 def files_below(store: ObjectStore, path: str) -> dict[str, bytes]:
-    """The objects below a path, by their names from there. Raises InstallError, also for names that lead out of it."""
+    """The objects below a path, by their names relative to it. Raises InstallError, also for names that lead out of
+    it."""
     prefix = f"{path.rstrip('/')}/"
     contents: dict[str, bytes] = {}
     try:

@@ -2,8 +2,7 @@
 OCI registries and in files, directories.
 
 The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
-`https://host/module.zip`, `file:///directory`. Their meaning is that of the ecosystem's downloader (go-getter).
-"""
+`https://host/module.zip`, `file:///directory`. They have the meaning of go-getter, the ecosystem's downloader."""
 
 from __future__ import annotations
 
@@ -43,13 +42,13 @@ KINDS = {
 """archives of directories by the ending of their names"""
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
-"""others run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may name more"""
+"""other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add some"""
 
 
 @frozen(eq=False)
 class Fetcher:
     """Fetches packages; `progress` is called during downloads. `terminal`: whether the user can answer git's prompts;
-    `limits` of archives, where packages are small; `oci`: credentials for OCI registries."""
+    `limits`: the limits for archives of small packages; `oci`: credentials for OCI registries."""
 
     web: Web
     progress: Callable[[str, int, int], None] | None = None
@@ -59,8 +58,8 @@ class Fetcher:
     oci: OciSettings = OciSettings()
 
     def fetch(self, address: str, target: Path, redirects: int = 0) -> None:
-        """The package into a directory that does not exist yet (a link, for a directory of this machine).
-        Raises InstallError and OSError."""
+        """Fetch a package into a directory that does not exist yet (a link, for a local directory). Raises InstallError
+        and OSError."""
         forced, colons, rest = address.partition("::")
         if not colons or not forced.isalnum():
             forced, rest = "", address
@@ -123,7 +122,7 @@ class Fetcher:
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
     ) -> None:
-        """Unpack what `download` writes to a file; `path`: where it comes from."""
+        """Unpack what `download` writes to a file; `path`: its origin."""
         archive = target.with_name(f"{target.name}.archive")
         try:
             download(archive)
@@ -140,7 +139,7 @@ class Fetcher:
         self._unpack(lambda a: repository.download(digest, a, partial(self._progress, shown)), shown, "zip", {}, target)
 
     def _bucket(self, scheme: str, url: str, kind: str, parameters: Mapping[str, str], target: Path) -> None:
-        """An archive, or the files below a path, of a bucket."""
+        """Fetch an archive, or the files below a path, from a bucket."""
         from planner.world.install.buckets import bucket_at, files_below
 
         store, path = bucket_at(scheme, url, parameters, self.environ)
@@ -178,7 +177,7 @@ class Fetcher:
             self.fetch(package, target, redirects + 1)
 
     def _part(self, package: str, sub: str, target: Path, redirects: int) -> None:
-        """A sub-directory of a package."""
+        """A subdirectory of a package."""
         whole = target.with_name(f"{target.name}.whole")
         try:
             self.fetch(package, whole, redirects)
@@ -196,7 +195,7 @@ class Fetcher:
         """User name and password of a host from the user's netrc file, unless they are in the URL."""
         parts = urlsplit(url)
         if parts.username is not None:
-            return {}  # planner.world.install.web takes these
+            return {}  # planner.world.install.web uses these
         path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
         try:
             login = netrc.netrc(path).authenticators(parts.hostname or "")
@@ -254,9 +253,8 @@ class Fetcher:
 
 
 def below(folder: Path, sub: str) -> Path:
-    """A sub-directory of a package, which may be named by a pattern that fits exactly one. Raises InstallError; also
-    when a link leads out of what was fetched (a directory of this machine may be linked together as its owner likes).
-    """
+    """A sub-directory of a package, which may be given by a pattern that matches exactly one. Raises InstallError, also
+    if a link leads out of the fetched package (local directories may contain any links)."""
     sub = sub.lstrip("/")
     if ".." in sub.split("/"):
         raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
@@ -273,7 +271,7 @@ def below(folder: Path, sub: str) -> Path:
 
 
 def _parameters(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without its query, and the parameters in that."""
+    """A URL without its query, and the parameters of the query."""
     bare, _, query = url.partition("?")
     return bare, dict(parse_qsl(query, keep_blank_values=True))
 
@@ -331,7 +329,7 @@ def _meta(body: bytes) -> str:
             if tag == "meta" and given.get("name") == "terraform-get":
                 contents.append(given.get("content") or "")
 
-    with suppress(AssertionError):  # what html.parser ends in at some pages; what it found before that counts
+    with suppress(AssertionError):  # html.parser fails on some pages; the result so far is used
         MetaTagReader().feed(body.decode("utf-8", "replace"))
     return contents[0] if contents else ""
 
@@ -367,8 +365,8 @@ def _commit(ref: str, folder: Path, environ: Mapping[str, str]) -> str:
 
 
 def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with restrictions for git. Variables set by the user take precedence over ours; but nothing in an
-    address runs programs."""
+    """The environment with restrictions for git. Variables set by the user take precedence, but nothing in an address
+    can run programs."""
     made = dict(environ)
     if "GIT_ALLOW_PROTOCOL" in made:
         made["GIT_ALLOW_PROTOCOL"] = ":".join(

@@ -1,4 +1,4 @@
-"""A mirror of packages: a directory that serves as filesystem mirror and, published as it is, as network mirror."""
+"""A mirror of packages: a directory that serves as filesystem mirror and, if published unchanged, as network mirror."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.world.provider.selections import VersionSet
 
 @frozen(eq=False)
 class Mirroring:
-    """Copies packages below `target` and remembers which checksums are known of them."""
+    """Copies packages into `target` and records their known checksums."""
 
     target: Path
     source: PackageSource
@@ -31,7 +31,7 @@ class Mirroring:
     """by path of the archive"""
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
-        """One provider for all platforms: the version that the lock file selects, else the newest that is allowed.
+        """One provider for all platforms: the version that the lock file selects, otherwise the newest allowed one.
         Raises InstallError."""
         version = self._version(address, wanted, locks)
         for platform in platforms:
@@ -63,7 +63,7 @@ class Mirroring:
         return version
 
     def write_indexes(self) -> None:
-        """`index.json` and `VERSION.json` of every provider of which there are archives. Raises InstallError."""
+        """Write `index.json` and `VERSION.json` for every provider with archives. Raises InstallError."""
         for folder in sorted(p for p in self.target.glob("*/*/*") if p.is_dir()):
             archives: dict[str, dict[str, object]] = {}
             prefix = f"terraform-provider-{folder.name}_"
@@ -81,7 +81,7 @@ class Mirroring:
 
 
 def _write(path: Path, content: object) -> None:
-    """In the layout of the ecosystem's own tool."""
+    """Write JSON in the layout of OpenTofu."""
     with beside(path) as work:
         fresh = work / path.name
         fresh.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False), encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Installing the modules that calls name: from registries, and whatever planner.world.install.getters can fetch."""
+"""Installing the modules that calls name: from registries, and from sources that planner.world.install.getters
+supports."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class _Origin:
 
 @frozen(eq=False)
 class ModuleInstaller:
-    """Installs modules below the data directory of a root module, each package once. The caller keeps others out.
+    """Installs modules below the data directory of a root module, each package once. The caller holds the lock.
     `known`: checksums of packages from registries, by source and version; `installed`: those of packages fetched."""
 
     root: Path
@@ -50,7 +51,7 @@ class ModuleInstaller:
     _fetched: dict[str, Path] = field(factory=dict)
 
     def install(self, path: ModulePath, call: ModuleCall, problems: Problems) -> ModuleRecord | None:
-        """Fetch the module of a call, replacing what is there. None when it cannot be had (reported)."""
+        """Fetch the module of a call, replacing an existing one. None if that fails, which is reported."""
         where = call.shown_span
         try:
             if call.source_kind == "registry":
@@ -106,7 +107,7 @@ class ModuleInstaller:
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
 
     def _compare(self, source: str, version: str, folder: Path) -> None:
-        """A version of a registry has the same files each time. Raises InstallError."""
+        """Check that a version from a registry has the recorded files. Raises InstallError."""
         checksum = self.installed[source, version] = module_hash(folder)
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:
@@ -182,7 +183,7 @@ class ModuleInstaller:
 
 
 def _newest(versions: list[Version], constraint: str) -> Version:
-    """The newest version that is allowed; prereleases only where the constraint names them exactly."""
+    """The newest allowed version; prereleases only if the constraint names them exactly."""
     wanted, exact = (
         parse_constraints(constraint) if constraint else None,
         VersionSet((constraint,) if constraint else ()),

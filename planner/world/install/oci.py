@@ -104,7 +104,7 @@ class Repository:
         return self._url(f"blobs/{digest}"), dict(self._headers)
 
     def download(self, digest: str, target: Path, progress: Callable[[int, int], None]) -> None:
-        """Write content to a file and compare it. Raises InstallError."""
+        """Write content to a file and verify its digest. Raises InstallError."""
         url, headers = self.blob(digest)
         self.web.download(url, str(target), headers, progress)
         with target.open("rb") as content:
@@ -132,7 +132,7 @@ class Repository:
         return answer
 
     def _authenticate(self, challenges: list[str]) -> bool:
-        """Make the header that a registry requires. False where nothing can be sent."""
+        """Create the header that a registry requires. False if no credentials can be sent."""
         try:
             login = login_for(self.settings, self.domain, self.name, self.environ)
         except ServiceError as problem:
@@ -196,7 +196,7 @@ def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[s
 
 
 class OciMirror:
-    """A mirror of providers: a template makes the address of each provider's repository."""
+    """A mirror of providers: a template gives the address of each provider's repository."""
 
     def __init__(self, template: str, web: Web, settings: OciSettings, environ: Mapping[str, str]) -> None:
         self.template, self.web, self.settings, self.environ = template, web, settings, environ

@@ -1,4 +1,4 @@
-"""A package of a provider: its location, and the evidence for its content."""
+"""A package of a provider: its location, and the proofs of its content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @frozen
 class RegistryClaims:
     """A registry's data about a package: its SHA-256 (hex), the list of checksums with its signature, the keys that may
-    sign, and, where it has them, size and checksums of the packages for all platforms."""
+    sign, and, if available, the size and checksums of the packages for all platforms."""
 
     sha256: str
     file_name: str
@@ -33,9 +33,9 @@ class RegistryClaims:
 
 @frozen
 class InstallablePackage:
-    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are what
-    a network mirror reports for it; `trusted`: whether these may be recorded though not all were compared; `headers`
-    are sent with the request for it."""
+    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are those
+    that a network mirror reports; `trusted`: whether these may be recorded without comparing all of them; `headers` are
+    sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -55,7 +55,7 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """Verified facts about a package: checksums by how they are known. `key_ids` are those of signers."""
+    """Verified facts about a package: checksums grouped by their proof. `key_ids` are those of signers."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
@@ -68,7 +68,7 @@ class PackageProof:
 
     @property
     def summary(self) -> str:
-        """In the ecosystem's words, strongest first."""
+        """The proofs in the words of OpenTofu, strongest first."""
         if self.signed and self.key_ids:
             return "signed"
         if self.by_registry:
@@ -88,14 +88,15 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """Packages of the default registry, which may lack keys, may go unsigned unless the user insists."""
+    """Whether a package must be signed. Packages of the default registry, which may lack keys, need not be, unless the
+    user requires it."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Compare a received package with all data about it. Raises InstallError when anything disagrees."""
+    """Check a received package against all data about it. Raises InstallError if anything disagrees."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
@@ -188,10 +189,9 @@ class Signer:
 
 
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
-    """The owner of one of the (armoured) keys who signed a document. Raises InstallError when none did.
+    """The owner of one of the (armoured) keys who signed a document. Raises InstallError if none did.
 
-    A key that has expired since it signed is good enough unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`.
-    """
+    A key that has expired since signing is accepted unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
     try:
         from pysequoia import Cert, Sig
     except ImportError:
@@ -220,7 +220,7 @@ def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
 
     try:
         signatures = verify(bytes=document, store=lambda _: certificates, signature=given).valid_sigs
-    except Exception:  # the library has one kind for everything, with a stack as its text
+    except Exception:  # the library has one exception for everything, with a stack trace as message
         return ""
     return str(signatures[0].certificate) if signatures else ""
 

@@ -1,5 +1,5 @@
-"""One package of a provider into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: fetched, compared, unpacked, and only
-then put in place."""
+"""Installs a package of a provider into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: it is fetched, verified,
+unpacked, and only then put in place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Placer:
         return self.base.joinpath(*address.split("/"), str(version), self.platform)
 
     def has(self, address: str, version: Version, hashes: tuple[str, ...]) -> bool:
-        """Whether the package is there with one of these checksums."""
+        """Whether the package is installed with one of these checksums."""
         folder = self.folder(address, version)
         try:
             return folder.is_dir() and bool(matching(folder, hashes))
@@ -46,8 +46,8 @@ class Placer:
             return False
 
     def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
-        """Install a package; `allowed` are the checksums of which it must have one (any, when there are none);
-        `unchecked`: what is there already will do when nothing is known about it. Raises InstallError."""
+        """Install a package; `allowed` are the checksums of which it must have one (if empty, any); `unchecked`: an
+        existing package is accepted if nothing is known about it. Raises InstallError."""
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():
@@ -107,11 +107,11 @@ def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()
             copy_directory(source, fresh)
         if not (folder.is_symlink() and fresh.is_symlink()):
             remove(folder)
-        os.replace(fresh, folder)  # a link takes the place of one at once: others may be going through it
+        os.replace(fresh, folder)  # replaces an existing link atomically, because others may be using it
 
 
 def program(folder: Path, address: str) -> str:
-    """The file name of a package's program, "" when it has none."""
+    """The file name of a package's program; "" if it has none."""
     name = f"terraform-provider-{address.rpartition('/')[2]}"
     for entry in sorted(os.scandir(folder), key=lambda e: e.name) if folder.is_dir() else ():
         if entry.is_file() and (entry.name == name or entry.name.startswith((f"{name}_", f"{name}."))):

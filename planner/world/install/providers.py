@@ -21,7 +21,7 @@ from planner.world.provider.registry import versions_of_builtin
 from planner.world.provider.selections import VersionSet
 
 WORKERS = 4
-"""how many packages are downloaded at once"""
+"""the number of concurrent downloads"""
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -48,9 +48,9 @@ class _Done:
 @frozen(eq=False)
 class Installer:
     """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is called for each step.
-    `unmanaged` providers run elsewhere and are left alone; `recompute`: checksums in the lock file do not restrict
-    which package may be fetched (for `providers lock`). `optional` providers are in development elsewhere: a missing
-    one is only a warning."""
+    `unmanaged` providers run elsewhere and are skipped; `recompute`: checksums in the lock file do not restrict the
+    fetched package (for `providers lock`). `optional` providers have development overrides, so a missing one is only a
+    warning."""
 
     source: PackageSource
     placer: Placer
@@ -63,8 +63,8 @@ class Installer:
     environ: Mapping[str, str] = field(factory=dict, repr=False)
 
     def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
-        """Install every provider that is wanted. With `upgrade`, selections are made anew. Never raises; with errors
-        among the diagnostics, the locks are those of what could be installed."""
+        """Install all wanted providers. With `upgrade`, new versions are selected. Never raises; if there are errors,
+        the locks are those of the providers that could be installed."""
         problems: list[Diagnostic] = []
         builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:
@@ -90,7 +90,7 @@ class Installer:
         return Installed(new, tuple(problems), tuple(map(provider_display, incomplete)))
 
     def _each(self, items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
-        """Several at a time, results in order."""
+        """The results of concurrent work, in the order of the items."""
         todo = list(items)
         if len(todo) < 2:
             return [work(item) for item in todo]
@@ -238,7 +238,7 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """A provider that a registry does not know is often one that a module forgot to require."""
+    """The problems, with a hint: an unknown provider is often one that a module forgot to require."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]

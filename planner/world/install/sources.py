@@ -28,11 +28,11 @@ from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):
-    """A source of packages. Both methods raise InstallError, whose kind shows whether the source just does not have
-    it."""
+    """A source of packages. Both methods raise InstallError, whose kind shows whether the source merely lacks the
+    package."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
-        """All versions of a provider, and remarks of the source about it."""
+        """All versions of a provider, and warnings of the source about it."""
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         """The location of one package."""
@@ -54,7 +54,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """Versions for any platform: so that one which exists, but not for this platform, is reported as such."""
+        """The versions for any platform, so that a version that exists only for others is reported as such."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -216,7 +216,7 @@ class Registry:
 
 
 class Several:
-    """Sources, each with its providers; all versions of all of them count."""
+    """Several sources, each for certain providers; the versions of all are combined."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
@@ -274,7 +274,7 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
 
 
 def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
-    """Without settings: the usual mirror directories, then the registry for what these do not have at all."""
+    """The default sources: the usual mirror directories, and the registry for providers that these lack."""
     present = [d for d in directories if Path(d).is_dir()]
     methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))
@@ -286,7 +286,7 @@ def with_retries(web: Web, retries: int | None, otherwise: int) -> Web:
 
 
 def _addresses(base: Path) -> list[str]:
-    """The providers of which a mirror directory has anything."""
+    """The providers with packages in a mirror directory."""
     addresses = []
     for folder in base.glob("*/*/*"):
         if folder.is_dir() and any(folder.iterdir()):

@@ -1,10 +1,7 @@
-"""HTTP as registries, mirrors and archives need it: certificates as the ecosystem finds them, retries with growing
-pauses, timeouts, resumed downloads.
-
-Only https and http URLs are fetched, also after redirects; a redirect to another host, or from https to http, does not
-get the credentials. A URL may contain user name and password; no message shows them. Proxies come from the usual
-variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system.
-"""
+"""HTTP for registries, mirrors and archives: certificates from the usual places, retries with growing pauses, timeouts,
+resumed downloads. Only https and http URLs are fetched, also after redirects; credentials are not sent after a redirect
+to another host or from https to http. A URL may contain a user name and password, which messages never show. Proxies
+come from the usual variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ from planner.language.config.sources import without_secrets
 LONGEST_PAUSE = 30.0
 """seconds"""
 LARGEST_DOCUMENT = 64 << 20
-"""bytes that an answer may have which is kept in memory"""
+"""maximum size in bytes of a response in memory"""
 LARGEST_FILE = 16 << 30
 """bytes that may be downloaded"""
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -47,7 +44,7 @@ Progress = Callable[[int, int], None]
 
 @frozen
 class WebResponse:
-    """A response whose body is in memory. `url` is where redirects led."""
+    """A response whose body is in memory. `url` is the final URL after redirects."""
 
     status: int
     headers: Message
@@ -68,16 +65,15 @@ class WebResponse:
 
 @frozen
 class Web:
-    """Makes requests. `retries` is how often a request is tried again that failed for a reason that may pass;
-    `timeout` is in seconds and holds for connecting and for the answer, which may take longer when much comes
-    (planner.foundation.clients.http)."""
+    """Makes requests. `retries` is the number of retries after temporary failures; `timeout` is in seconds and limits
+    connecting and waiting for the response; long responses may take longer (planner.foundation.clients.http)."""
 
     retries: int = 1
     timeout: float = 10.0
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, posted: bytes | None = None) -> WebResponse:
-        """The answer to a GET, or a POST of `posted`, whatever its status. Raises InstallError when there is none."""
+        """The answer to a GET, or a POST of `posted`, whatever its status. Raises InstallError if there is none."""
 
         def once() -> WebResponse:
             with self._open(url, headers or {}, posted) as response:
@@ -100,8 +96,8 @@ class Web:
     def download(
         self, url: str, target: str, headers: Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> WebResponse:
-        """Write the body to a file; after an interruption it is continued where the server allows. The answer has no
-        body. Raises InstallError, also for any status but 200."""
+        """Write the body to a file; after an interruption it is resumed if the server supports that. The response has
+        no body. Raises InstallError, also for any status but 200."""
         part = _Download(self, url, target, dict(headers or {}), progress)
         answer = self._patiently(url, part.fetch)
         if answer.status != 200:
@@ -123,7 +119,7 @@ class Web:
         raise AssertionError
 
     def _open(self, url: str, headers: Mapping[str, str], posted: bytes | None = None) -> Any:
-        """The response to a request, where redirects lead to in the end."""
+        """The response to a request, after redirects."""
         try:
             return self._follow(url, headers, posted)
         except ValueError as bad:
@@ -132,14 +128,14 @@ class Web:
             ) from None
 
     def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
-        """Raises ValueError for a URL that is none."""
+        """The response after redirects. Raises ValueError for an invalid URL."""
         sent = {"User-Agent": user_agent(_USER_AGENT), "X-Terraform-Version": COMPATIBLE_VERSION}
         sent |= headers
         for _ in range(_MOST_REDIRECTS + 1):
             plain, user = _split_user(url)
             response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
-            if not target or posted is not None:  # what is posted, such as a token, goes nowhere else
+            if not target or posted is not None:  # posted data, such as a token, are never sent elsewhere
                 return response
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
@@ -244,7 +240,7 @@ def _opener() -> Any:
     if key not in _openers:
         context = ssl.create_default_context()  # honours both variables
         trust_the_system(context)
-        opener = urllib.request.OpenerDirector()  # one that knows nothing of ftp, files and data
+        opener = urllib.request.OpenerDirector()  # without support for ftp, files and data URLs
         for handler in (
             urllib.request.ProxyHandler(),
             _Plain(),
@@ -259,7 +255,7 @@ def _opener() -> Any:
 
 
 def resolve(base: str, url: str) -> str:
-    """A URL that an answer from `base` names. Raises InstallError."""
+    """A URL in a response from `base`, made absolute. Raises InstallError."""
     try:
         joined = urljoin(base, url)
         urlsplit(joined)  # joining accepts some strings that are not URLs
@@ -290,14 +286,14 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 
 def with_user_of(url: str, other: str) -> str:
-    """Another URL, with the user name and password of this one when it is of the same host."""
+    """Another URL, with the user name and password of this one if it has the same host."""
     user, at, host = urlsplit(url).netloc.rpartition("@")
     parts = urlsplit(other)
     return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
 
 
 def _split_user(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without user name and password, and the header that they make. Raises ValueError."""
+    """A URL without user name and password, and the header for these. Raises ValueError."""
     parts = urlsplit(url)
     given, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -359,7 +355,8 @@ class Hosts:
         self._tokens = HostTokens(config, environ)
 
     def service(self, host: str, name: str) -> str:
-        """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such thing."""
+        """The base URL of a service, ending in a slash. Raises InstallError; not_found: the host has no such
+        service."""
         base, services = self._discover(host)
         named = services.get(name)
         if not isinstance(named, str):
@@ -408,17 +405,17 @@ class Hosts:
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """The object with this name in an answer, empty where there is none. Raises InstallError when it is not one."""
+    """The object with this name in an answer, empty if there is none. Raises InstallError if it is not one."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """The list with this name in an answer, empty where there is none. Raises InstallError when it is not one."""
+    """The list with this name in an answer, empty if there is none. Raises InstallError if it is not one."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 
 def texts_in(body: Any, name: str, where: str) -> tuple[str, ...]:
-    """The texts in the list with this name; what else is in it does not count. Raises InstallError."""
+    """The texts in the list with this name; other elements are ignored. Raises InstallError."""
     return tuple(item for item in list_in(body, name, where) if isinstance(item, str))
 
 

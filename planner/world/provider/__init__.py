@@ -1,1 +1,1 @@
-"""Providers: the protocol that they answer, the builtin one, and those that run as plugins."""
+"""Providers: their interface, the builtin one, and those that run as plugins."""

@@ -84,11 +84,11 @@ STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING}
 
 
 class BuiltinProvider(interface.InlineProvider):
-    """Answers at once and keeps nothing, so one serves all configurations and threads."""
+    """The builtin provider. It returns immediately and has no state, so one serves all configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
-        """`seal_of`: how the state is kept that the data source with an address reads; in clear where it is not
-        given. `extensions`: "store" where the block of terraform_data is used; it may be added later."""
+        """`seal_of`: returns the encryption of the state that the data source at an address reads (default: none).
+        `extensions`: "store" if that block of terraform_data is used; it may be added later."""
         self._seal_of, self._extensions = seal_of, extensions
 
     def schema(self) -> interface.ProviderSchema:

@@ -1,8 +1,7 @@
-"""Checks that a provider keeps its promises: its plan must fit the configuration, its results must fit the plan.
+"""Checks that a provider is consistent: its plan must match the configuration, and its results must match the plan.
 
 After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return problems, which are bugs of the
-provider: the walk reports them, or only notes them for a provider of the legacy kind.
-"""
+provider: the walk reports them, or only logs them for a provider with a legacy type system."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ class Problem:
 
 
 def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
-    """Why a planned object is none that the configuration allows. All values are unmarked."""
+    """Why the configuration does not allow a planned object. All values are unmarked."""
     return _plan_block(schema, prior, config, planned, ())
 
 
@@ -91,7 +90,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
         return _plan_list(nested, prior, config, planned, path)
     if nested.nesting == "map":
         return _plan_map(nested, prior, config, planned, path)
-    # Set elements cannot be matched one to one, so only what would confuse everybody is refused.
+    # Set elements cannot be matched one to one, so only certain violations are refused.
     return [
         Problem((*path, ("index", element)), "a nested block must not be unknown as a whole")
         for element in elements(planned)
@@ -156,7 +155,7 @@ def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planne
         return []
     configured, existed = config.__class__ is not Null, prior.__class__ is not Null
     if existed and configured and same_but_refinements(planned, prior):
-        return []  # the provider takes both for the same thing
+        return []  # the provider considers both equal
     if schema.computed and not (schema.optional and configured):
         return []
     if not configured and planned.__class__ is not Null:
@@ -216,8 +215,8 @@ def _counts(path: Path, planned: int, configured: int) -> Problem:
 
 
 def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
-    """Why an object is not what was planned: where the plan was known it must be the same, where it was unknown it
-    must have the type and lie within the refinement. Marks are ignored, but hide sensitive values in the texts."""
+    """Why an object does not match its plan: known parts must be equal, and unknown parts must have the planned type
+    and refinement. Marks are ignored, except that sensitive values are hidden in messages."""
     return _object(schema, planned, actual, ())
 
 
@@ -281,12 +280,12 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
 
 
 def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
-    """Why an unmarked value is not what was planned."""
+    """Why an unmarked value does not match its plan."""
     return [] if _is_plainly_planned(planned, actual) else _value_problems(planned, actual, path)
 
 
 def _is_plainly_planned(planned: Value, actual: Value) -> bool:
-    """Whether a value is what was planned, part by part; where that takes a closer look, not."""
+    """Whether a value obviously equals the planned one, part by part; False if a closer comparison is needed."""
     kind = planned.__class__
     if kind is Unknown:
         return not _value_problems(planned, actual, ())
@@ -334,7 +333,8 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
-    """Every element of one side must fit at least one of the other: elements have no identity besides their value."""
+    """Every element of one side must match at least one of the other, because elements have no identity except their
+    value."""
     before, after = elements(planned), elements(actual)
     pairs = [[fits(p, a) for a in after] for p in before]
     lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
@@ -345,7 +345,7 @@ def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Val
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
-    """Unknown elements may turn out equal and become one, but none may be added."""
+    """Unknown elements may turn out to be equal, so there may be fewer elements, but not more."""
     before, after = len(elements(planned)), len(elements(actual))
     return [Problem(path, f"{before} {what} in the plan, {after} now")] if before < after else []
 
@@ -354,7 +354,7 @@ def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem
 
 
 def show(value: Value) -> str:
-    """A value in a message: short, as one would write it."""
+    """A value for a message, short, in the syntax of the language."""
     cls = value.__class__
     if cls is Null:
         return "null"
@@ -378,7 +378,7 @@ def _show_number(value: Value, cls: type) -> str:
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"
 
 
-# Recorded objects made to fit a type that has changed since.
+# Recorded objects, adapted to a changed type.
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:

@@ -1,8 +1,6 @@
-"""The interface of providers. The builtin provider and plugin processes answer the same questions.
-
-Values are language values of the resource's implied type. Every call returns diagnostics next to its answer; a
-diagnostic may carry an attribute path in `values` terms: see AttributeDiagnostic.
-"""
+"""The interface of providers. It is the same for the builtin provider and for plugins. Values are language values of
+the resource's implied type. Every call returns diagnostics next to its result; a diagnostic may carry an attribute path
+in `values` terms: see AttributeDiagnostic."""
 
 from __future__ import annotations
 
@@ -17,16 +15,16 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 @frozen
 class AttributeDiagnostic:
     """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body, none
-    for the body as a whole; None: it is about nothing in the configuration."""
+    for the body as a whole; None: it has no place in the configuration."""
 
     severity: str
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
     ending: str = ""
-    """of a command: how it ended, without anything of its output"""
+    """for a command: how it ended, without its output"""
     deferred: str = ""
-    """the reason, such as "provider_config_unknown", for which a provider defers the object, "" where it does not"""
+    """the reason, such as "provider_config_unknown", for which a provider defers the object, "" if it does not"""
 
 
 @frozen(eq=False)
@@ -36,7 +34,7 @@ class ResourceSchema:
     block: BlockSchema
     version: int = 0
     identity: BlockSchema | None = None
-    """the identity of an object of this type for its provider; None: nothing but an id"""
+    """the identity of an object of this type for its provider; None: only an id"""
     identity_version: int = 0
 
 
@@ -53,7 +51,7 @@ class ProviderSchema:
     """the schema of provider_meta blocks in modules"""
     version: int = 0
     is_configurable: bool = True
-    """whether there is a schema of its provider blocks at all"""
+    """whether its provider blocks have a schema"""
     functions_are_all: bool = False
     """whether `functions` are all that there are; a plugin may register others when it is configured"""
     actions: Mapping[str, ResourceSchema] = field(factory=dict)
@@ -64,7 +62,7 @@ class ProviderSchema:
     """whether the provider generates configuration for existing objects"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a name, None if there is none. Only managed objects have versions: others are made anew."""
+        """The schema of a name, None if there is none. Only managed objects have versions."""
         if mode == "managed":
             return self.resources.get(type)
         table = {
@@ -80,7 +78,7 @@ class ProviderSchema:
 @frozen(eq=False)
 class PlanRequest:
     """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
-    the provider_meta of the module, None for nothing; identities are None where there is none."""
+    the provider_meta of the module, None for nothing; identities are None if there is none."""
 
     type: str
     prior: Value
@@ -100,7 +98,7 @@ class PlanAnswer:
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
     identity: Value = None
     renews: tuple[str, ...] = ()
-    """attributes that are only unknown since something requires replacement; nothing of that from plugins"""
+    """attributes that are unknown only because of a required replacement; always empty from plugins"""
 
 
 @frozen(eq=False)
@@ -118,7 +116,7 @@ class ApplyRequest:
 
 @frozen(eq=False)
 class ApplyAnswer:
-    """`value` is Null after a delete; on failure the value as far as it is known."""
+    """`value` is Null after a delete; after a failure the value is as complete as known."""
 
     value: Value
     private: str | None = None
@@ -129,7 +127,7 @@ class ApplyAnswer:
 
 @frozen(eq=False)
 class ReadAnswer:
-    """`value` is Null when the object is gone."""
+    """`value` is Null if the object no longer exists."""
 
     value: Value
     private: str | None = None
@@ -147,8 +145,8 @@ class ImportedObject:
 
 @frozen(eq=False)
 class MoveRequest:
-    """An object of another type, perhaps of another provider, that is to become one of the type `target`. The identity
-    is as recorded, None where there is none."""
+    """An object of another type, perhaps of another provider, to convert to the type `target`. The identity is as
+    recorded, None if there is none."""
 
     source_provider: str
     source_type: str
@@ -172,7 +170,7 @@ class MoveAnswer:
 @frozen(eq=False)
 class OpenedEphemeral:
     """An ephemeral resource that was opened or renewed: `value` its values (when opened), `private` the data to return
-    to its provider, `renew_at` when it has to be renewed, in seconds since the epoch (None: never)."""
+    to its provider, `renew_at` the time of the next renewal, in seconds since the epoch (None: never)."""
 
     value: Value
     private: bytes | None = None
@@ -182,8 +180,8 @@ class OpenedEphemeral:
 
 @frozen
 class ActionPlan:
-    """The answer to a planned invocation. `deferred` is the reason, such as "provider_config_unknown", why a provider
-    cannot plan it yet, "" where it can."""
+    """The result of planning an invocation. `deferred` is the reason, such as "provider_config_unknown", why a provider
+    cannot plan it yet, "" if it can."""
 
     deferred: str = ""
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
@@ -191,8 +189,8 @@ class ActionPlan:
 
 @frozen(eq=False)
 class ListRequest:
-    """A search for objects of a managed type. `includes_objects`: whether their values are wanted besides their
-    identities; `limit`: how many objects at most."""
+    """A search for objects of a managed type. `includes_objects`: whether to return their values in addition to
+    identities; `limit`: the maximum number of objects."""
 
     type: str
     config: Value
@@ -202,7 +200,7 @@ class ListRequest:
 
 @frozen(eq=False)
 class FoundObject:
-    """A result of a search. `value` is Null where the object was not wanted, or not returned."""
+    """A result of a search. `value` is Null if the object was not requested or not returned."""
 
     identity: Value
     display_name: str
@@ -217,7 +215,7 @@ class Provider(Protocol):
     """The interface of a provider for walks. Calls may come from several threads at once."""
 
     is_inline: bool
-    """True when calls only compute, so that the walk runs them without a thread"""
+    """True if calls only compute, so that the walk runs them without a thread"""
 
     def schema(self) -> ProviderSchema: ...
     def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
@@ -265,7 +263,7 @@ class Provider(Protocol):
 
 
 class InlineProvider:
-    """A provider that computes its answers in this process: it is not configured, and nothing of it runs."""
+    """A provider that computes its results in this process, without configuration."""
 
     is_inline = True
 
@@ -308,7 +306,7 @@ class InlineProvider:
 
 
 class StandIn(InlineProvider):
-    """Takes the place of another provider, of which it uses the schema."""
+    """Replaces another provider, whose schema it uses."""
 
     def __init__(self, of: Provider) -> None:
         self.of = of

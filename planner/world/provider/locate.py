@@ -1,13 +1,12 @@
 """Location of a provider's program on this machine.
 
-Overrides for development come first. A provider that the lock file selects is then the one that `init` put below
-`.terraform/providers`, in that version and with one of the recorded checksums. Others are looked for there, in the
-mirror directories that the settings name (without any: the usual places) and in the cache of downloaded packages.
-Packages are directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
+Overrides for development come first. A provider that the lock file selects must be in `.terraform/providers`, in that
+version and with one of the recorded checksums. Others are searched for there, in the mirror directories of the settings
+(by default the usual places) and in the cache of downloaded packages. Packages are directories
+HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
 HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
-Nothing is downloaded here: that belongs to installing, which puts packages where this finds them.
-"""
+Nothing is downloaded here; `init` installs packages where this module finds them."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ class Locator:
     data_directory: str = ".terraform"
 
     def locate(self, address: str) -> Located:
-        """The program of a provider. Raises Failure when there is none."""
+        """The program of a provider. Raises Failure if there is none."""
         config = load_cli_config(self.environ)
         override = config.overrides.get(address)
         if override is not None:
@@ -83,7 +82,7 @@ class Locator:
         return read_locks(self.directory)[0]
 
     def _selected(self, lock: Lock) -> Located:
-        """The program of the package that the lock file selects. Raises Failure when it is not installed or not it."""
+        """The program of the package that the lock file selects. Raises Failure if it is not installed or differs."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
         cure = "Run `planner init`, which installs what is selected."
@@ -96,7 +95,7 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """The places to search, one after the other; of the same package in several mirrors, the newest counts."""
+        """The places to search, one after the other; of several mirrors of one place, the newest version is used."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:
@@ -168,7 +167,7 @@ def content_hash_of(folder: Path) -> str:
 
 
 def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
-    """The packages for a platform (this one) that a directory has of a provider."""
+    """The packages of a provider in a directory, for a platform (by default this one)."""
     folder = base.joinpath(*address.split("/"))
     packages = []
     ours, name = platform or own_platform(), address.rpartition("/")[2]
@@ -190,8 +189,8 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 
 def unpacked(archive: Path, address: str) -> Path:
-    """The directory with what is in a package, unpacked into the user's cache once. It counts only while its content is
-    what was noted then. Raises Failure."""
+    """The directory with an unpacked package in the user's cache. It is used only if its content still has the recorded
+    checksum. Raises Failure."""
     from planner.foundation.support.archive import unpack
     from planner.foundation.support.put_files import remove
 
@@ -215,7 +214,7 @@ def unpacked(archive: Path, address: str) -> Path:
             remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            if not folder.is_dir() or content_hash_of(folder) != value:  # else another process was faster
+            if not folder.is_dir() or content_hash_of(folder) != value:  # otherwise another process was faster
                 raise
         CHECKSUMS.store(CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:
@@ -227,7 +226,7 @@ def unpacked(archive: Path, address: str) -> Path:
 
 
 def own_platform() -> str:
-    """This machine as packages name it: linux_amd64."""
+    """The name of this platform in packages: linux_amd64."""
     machine = platform.machine().lower()
     return f"{sys.platform.rstrip('0123456789')}_{_MACHINES.get(machine, machine)}"
 

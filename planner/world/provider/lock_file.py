@@ -1,8 +1,5 @@
-"""`.terraform.lock.hcl`: which version of each provider was selected, and the checksums of its packages.
-
-Written in the one form that the ecosystem's tools write, so that nothing changes when another tool writes the same
-selections; read without loading the grammar of configurations.
-"""
+"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. It is written byte
+for byte as OpenTofu writes it, and read without loading the grammar of configurations."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ def lockable(address: str) -> bool:
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections recorded next to a configuration; none when there is no file. Raises Failure when it is
+    """The selections recorded next to a configuration; none if there is no file. Raises Failure if it is
     damaged."""
     path = Path(directory) / NAME
     try:
@@ -141,7 +138,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:
-    """Equals signs below each other, as the ecosystem's formatter sets them: not those of values of several lines."""
+    """Rows with aligned equals signs, except those of values with several lines, as the formatter aligns them."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
@@ -179,8 +176,8 @@ def same_selections(one: Locks, other: Locks) -> bool:
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """With selections for this ecosystem's registry next to those that its predecessor's registry had. Their checksums
-    are not taken over: the packages differ."""
+    """The locks, with selections for OpenTofu's registry in addition to those for Terraform's. Their checksums are not
+    copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):
         host, namespace, name = address.split("/")

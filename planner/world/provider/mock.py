@@ -1,4 +1,4 @@
-"""A provider that makes objects up: for tests, of one that is mocked or of single resources that are overridden."""
+"""A provider that generates objects in tests, for a mocked provider or for single overridden resources."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from planner.world.provider.conformity import without_removed
 
 
 class MockedProvider(interface.StandIn):
-    """Replaces another provider, of which only the schema and the checks of configurations are used. `values` are those
-    attributes of its objects that a test sets. `known_late`: generated values of a new object are known only when it is
-    applied. The other provider is closed with it only if it `owns` that."""
+    """Replaces another provider, whose schema and checks of configurations are used. `values` are the attributes that a
+    test sets. `known_late`: generated values of a new object are known only when it is applied. The other provider is
+    closed with this one only if this one `owns` it."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
@@ -71,7 +71,7 @@ class MockedProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """Objects are known when they are planned, unless set otherwise; nothing is ever replaced."""
+        """Planned objects are known, unless set otherwise; nothing is ever replaced."""
         if request.proposed.__class__ is Null:
             return interface.PlanAnswer(request.proposed)
         schema = self.schema().resources[request.type].block
@@ -117,10 +117,9 @@ def _refusal(detail: str) -> interface.AttributeDiagnostic:
     return interface.AttributeDiagnostic("error", "Not possible with a mocked provider", detail, None)
 
 
-# Made-up objects: the configuration, with the values of the provider set by a test or generated.
-#
-# Generated values are the same everywhere and always: texts are drawn from a generator that the name of the resource
-# type starts, in the order of the schema's names. After OpenTofu's MockValueComposer, byte for byte.
+# Mocked objects: the configuration, with computed values that a test sets or that are generated. Generated values are
+# reproducible: strings come from a generator seeded by the name of the resource type, in the order of the schema's
+# names. After OpenTofu's MockValueComposer, byte for byte.
 
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
@@ -129,14 +128,14 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object of a type that a configuration (unmarked) gets when these attributes are `given`. `is_unknown`: what
-    is given and generated is not known yet."""
+    """The object of a type that a configuration (unmarked) gets when these attributes are `given`. `is_unknown`: set
+    and generated values are not known yet."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 
 
 class _Texts:
-    """The texts that are generated for one type, in their order."""
+    """The sequence of generated strings for one type."""
 
     def __init__(self, type: str) -> None:
         self._random = GoRandom(_hash(type))
@@ -175,7 +174,7 @@ class _Composer:
         self.problems.append(interface.AttributeDiagnostic(severity, summary, detail))
 
     def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
-        """A block, or the object itself. Nothing after a block in which something is wrong is looked at."""
+        """The value of a block or of the object itself. Stops at the first block with a problem."""
         parts: Mapping[str, Value] = config if config.__class__ is dict else {}
         before = self.errors
         made = {name: self.attribute(name, schema.attributes[name], parts, given) for name in sorted(schema.attributes)}
@@ -243,7 +242,7 @@ class _Composer:
             self.wrong(title, f"Blocks can be overridden only by objects, got `{kind}`")
             return empty_block(schema)
         if config.__class__ is Unknown:
-            return config  # how many there are is known when it is applied
+            return config  # the number of blocks is known only while applying
         is_there = config is not None and config.__class__ is not Null
         if is_there and schema.nesting not in ("single", "group") and not len(config):
             is_there = False
@@ -268,7 +267,7 @@ class _Composer:
         return items if config.__class__ is tuple else List(config.element, items)
 
     def one_of(self, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
-        """One block. With the first in which something is wrong it ends."""
+        """The value of one block. Stops at the first problem."""
         if self.is_stopped:
             return config
         before = self.errors
@@ -302,7 +301,7 @@ def _placed(problem: ConversionError) -> str:
 
 
 def _reason(given: Type, wanted: Type) -> str:
-    """Why values of one type never become another, in the words of the ecosystem."""
+    """Why values of one type cannot be converted to another, in the words of OpenTofu."""
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [f'"{name}"' for name in sorted(wanted.attributes.keys() - given.attributes.keys())]
         if missing:

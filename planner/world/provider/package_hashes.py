@@ -17,13 +17,12 @@ from planner.foundation.vocabulary.diagnostic import InstallError
 
 SCHEMES = ("h1:", "zh:")
 EMPTY = "h1:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
-"""of a package without files"""
+"""the h1: checksum of a package without files"""
 
 
 def content_hash(package: Path) -> str:
-    """The h1: checksum of an archive or directory. That of a directory is computed once for files of the same names,
-    sizes and times, and kept in the user's cache: programs of hundreds of megabytes are not read anew by every command.
-    Raises InstallError."""
+    """The h1: checksum of an archive or directory. The checksum of a directory is cached by the names, sizes and times
+    of its files, so that programs of hundreds of megabytes are not read by every command. Raises InstallError."""
     try:
         return _known_directory(package.resolve()) if package.is_dir() else _archive(package)
     except OSError as problem:
@@ -31,8 +30,7 @@ def content_hash(package: Path) -> str:
 
 
 def module_hash(folder: Path) -> str:
-    """The h1: checksum of a module's files, without those that git and Mercurial keep of their own. Raises
-    InstallError."""
+    """The h1: checksum of a module's files, without the metadata of git and Mercurial. Raises InstallError."""
     try:
         return _directory(folder.resolve(), without=(".git", ".hg"))
     except OSError as problem:
@@ -56,7 +54,7 @@ def computable_hashes(hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
-    """The checksums that match a package. Those of archives do not apply to a directory. Raises InstallError."""
+    """The checksums that match a package. Checksums of archives do not apply to a directory. Raises InstallError."""
     wanted = set(hashes)
     sums = set()
     if any(h.startswith("h1:") for h in wanted):
@@ -69,14 +67,13 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 CHECKSUMS = Shelf("checksums", 8192)
 """of packages and archives, by names, sizes and times of their files"""
 _RACY = 20_000_000
-"""nanoseconds: a file that was changed so lately may be changed again without a clock that shows it"""
+"""nanoseconds: a file changed this recently may change again without a different time"""
 _KNOWN: dict[str, str] = {}
-"""checksums by identity: many units have the same packages"""
+"""checksums by file identity, because many units have the same packages"""
 
 
 def _known_directory(folder: Path) -> str:
-    """The checksum of a directory; no program can change a file without another time of the last change of its
-    entry."""
+    """The checksum of a directory; every change of a file changes the time of its entry."""
     files, newest = [], 0
     for base, _, names in os.walk(folder):
         for name in names:
@@ -84,7 +81,7 @@ def _known_directory(folder: Path) -> str:
             try:
                 status = os.stat(path)
             except OSError:
-                continue  # computing meets it once more
+                continue  # computing the checksum reports it
             newest = max(newest, status.st_ctime_ns)
             files.append((path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     identity = repr(sorted(files))

@@ -34,8 +34,8 @@ from planner.foundation.values.value import (
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
-    """Prior state merged with configuration: configured values win, computed ones that are not configured stay as they
-    were. A null `prior` means that the object is to be created."""
+    """Prior state merged with configuration: configured values take precedence, and computed values that are not
+    configured stay the same. A null `prior` means that the object will be created."""
     if prior.__class__ is Null:
         if config.__class__ is Null:
             return prior
@@ -130,7 +130,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """An element correlates with the first unused prior one that it may have come from."""
+    """An element correlates with the first unused prior element from which it may have come."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))
@@ -144,7 +144,7 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _element(declared: Any, values: list[Value]) -> Any:
-    """The element type of the result: as declared, or what its elements have where the declared one is dynamic."""
+    """The element type of the result: as declared, or that of its elements if the declared type is dynamic."""
     return type_of(values[0]) if has_dynamic(declared) else declared
 
 
@@ -165,7 +165,8 @@ def _has_configured_part(nested: NestedAttributes, value: Value, path: Path) -> 
 
 
 def _may_come_from(schema: Schema, prior: Value, config: Value) -> bool:
-    """Whether a prior set element may be what became of the configured one: they differ in computed values only."""
+    """Whether a prior set element may be the result of the configured one, because they differ only in computed
+    values."""
     return same_but_refinements(prior, config) or _differs_by_computed(schema, prior, config, ())
 
 
@@ -184,7 +185,7 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
     return attribute.computed and wanted.__class__ is Null
 
 
-# Objects of providers built on the legacy SDK, made regular: no null where a collection of blocks belongs.
+# Objects of providers built on the legacy SDK, normalized: collections of blocks are never null.
 #
 # After OpenTofu's objchange.NormalizeObjectFromLegacySDK.
 
@@ -224,7 +225,7 @@ def _blocks(value: Value, nested: NestedBlock) -> Value:
 
 
 def _stub(schema: BlockSchema) -> Value:
-    """A block of which nothing is known but that it may be there."""
+    """A block with unknown content, which may not exist."""
     out: dict[str, Value] = {name: Unknown(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         item = implied_type(nested.block)
@@ -282,7 +283,7 @@ def element_type(t: Type, key: Any) -> Type:
 
 
 def attribute_at(schema: Schema, path: Path) -> AttributeSchema | None:
-    """The attribute that a path ends at; None where it ends at a block, an element, or inside a plain attribute."""
+    """The attribute that a path ends at; None if it ends at a block, an element, or inside a plain attribute."""
     here: Schema = schema
     for i, (kind, name) in enumerate(path):
         if kind != "attr":

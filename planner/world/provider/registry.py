@@ -67,7 +67,7 @@ def _running(address: str) -> PluginProvider | None:
 
 
 def unavailable(address: str) -> Diagnostic:
-    """Why a provider cannot be had at all."""
+    """Why a provider is unavailable."""
     if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
@@ -83,10 +83,9 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never called: only its schema is known, and nothing reaches the world.
-#
-# Its results are guessed as little as possible: objects are as recorded, values decided by the provider are unknown,
-# and the rules name the changes that need it (rules/plan/undecided.dl).
+# A provider that is never called; only its schema is used. It guesses as little as possible: objects are as recorded,
+# values decided by the provider are unknown, and the rules name the changes that need the provider
+# (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):
@@ -153,11 +152,11 @@ class OfflineProvider(interface.StandIn):
         yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
-        """Of those that only a configured provider has, nothing is known."""
+        """The function of the schema; functions that only a configured provider has are unknown."""
         return self.schema().functions.get(name) or unknown_function(name)
 
     def close(self) -> None:
-        """Its schema may have started it."""
+        """Close the provider, which may have been started for its schema."""
         self.of.close()
 
 

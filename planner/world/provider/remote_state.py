@@ -1,7 +1,6 @@
-"""The data source `terraform_remote_state`: the root outputs of a state that something else keeps.
+"""The data source `terraform_remote_state`: the root outputs of another state.
 
-The state may be in any backend. Sensitive outputs arrive without their mark, as OpenTofu gives them.
-"""
+The state may be in any backend. Sensitive outputs lose their mark, as in OpenTofu."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
 
 
 def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
-    """The data source's object for a wholly known configuration. `seal`: how the state is kept."""
+    """The data source's object for a wholly known configuration. `seal`: the encryption of the state."""
     answer = _read(config, seal)
     if not any(p.severity == "error" for p in answer.diagnostics):
         return answer
@@ -57,8 +56,8 @@ def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
 
 
 def source(config: Value) -> str | None:
-    """Which state a wholly known configuration reads, as `planner.world.state.backend` names it; None when it is
-    wrong."""
+    """The identity of the state that a completely known configuration reads, as `planner.world.state.backend` names it;
+    None if it is wrong."""
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str or not _is_object(config["config"]):
         return None
@@ -68,7 +67,7 @@ def source(config: Value) -> str | None:
 
 
 def with_outputs(config: Value, outputs: Mapping[str, Value]) -> Value:
-    """The data source's object when the state has these outputs."""
+    """The data source's object for a state with these outputs."""
     return {**config, "outputs": {**_entries(config["defaults"]), **outputs}}
 
 

@@ -18,7 +18,7 @@ def unselected(
     locks: Locks,
     overridden: Collection[str],
 ) -> list[Diagnostic]:
-    """An error when the lock file lacks a provider, or selects a version that the constraints do not allow; none for
+    """An error if the lock file lacks a provider, or selects a version that the constraints do not allow; none for
     providers that are overridden."""
     reasons = []
     for address in sorted(addresses):
@@ -52,18 +52,18 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
         return frozenset()
 
 
-# Which versions of a provider satisfy constraints: released ones by order, prereleases only when named exactly.
+# The versions of a provider that satisfy constraints: releases by order, prereleases only if named exactly.
 
 
 class VersionSet:
-    """The version constraints of all modules for one provider. Raises ValueError when a string is not a version."""
+    """The version constraints of all modules for one provider. Raises ValueError if a string is not a version."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts = tuple(sorted(set(texts)))
         self.items = tuple(item for text in self.texts for item in parse_constraints(text).items)
 
     def __str__(self) -> str:
-        """In the spelling of lock files; "" when any version will do."""
+        """The constraints in the spelling of lock files; "" if any version is allowed."""
         return normal_constraints(",".join(map(str, self.items))) if self.items else ""
 
     def allows(self, version: Version) -> bool:
@@ -77,7 +77,7 @@ class VersionSet:
 
 
 def _within(constraint: Constraint, version: Version) -> bool:
-    """By order alone, prereleases coming before their release."""
+    """Whether a version satisfies a constraint by order alone; prereleases come before their release."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)
@@ -93,7 +93,7 @@ def _within(constraint: Constraint, version: Version) -> bool:
 
 
 def _same(version: Version, other: Version) -> bool:
-    """Whether they are one version; metadata has no order, but 1.0.0+local is another package than 1.0.0."""
+    """Whether two versions are the same package; metadata has no order, but 1.0.0+local differs from 1.0.0."""
     return version == other and version.metadata == other.metadata
 
 

@@ -1,5 +1,5 @@
 """Backends: the stores of workspaces' states. Each type is a module of planner.world.state.backends with its name,
-found on first use; nothing else knows which types there are."""
+loaded on first use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Store(Protocol):
         """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
 
     def unlock(self) -> list[Diagnostic]:
-        """Give it back."""
+        """Release the lock."""
 
     @property
     def locks(self) -> bool:
@@ -54,74 +54,75 @@ class Store(Protocol):
 
     @property
     def is_locked(self) -> bool:
-        """Whether it is we who hold the lock."""
+        """Whether this process holds the lock."""
 
     def lock_holder(self) -> str:
-        """The holder of the lock, as the end of a sentence; empty when that is not known."""
+        """The holder of the lock, as the end of a sentence; empty if that is not known."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock with this id, None when there is no such lock or its holder lives."""
+        """The holder of the lock with this id; None if the lock does not exist or its holder is still running."""
 
     def force_unlock(self, lock_id: str) -> list[Diagnostic]:
-        """Remove a lock that its holder left behind."""
+        """Remove a lock whose holder has ended."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, None when there is none yet, or an error."""
+        """The state, None if there is none yet, or an error."""
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state under the next serial, if it differs from the one before; as saved."""
+        """Save a state under the next serial, if it differs from the one before. Returns the saved state."""
 
     def put(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state with exactly the serial and lineage that it has."""
+        """Save a state without changing its serial and lineage."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """Seconds between two snapshots; `interval` is the user's setting. None: none are written. `is_urgent`: the
         process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
-        """Write the state that `take` returns, while the operation whose journal was begun goes on. The journal records
-        what the snapshot includes. Called by one thread at a time."""
+        """Write the state that `take` returns while the operation continues. The journal records the content of the
+        snapshot. Called by one thread at a time."""
 
     @property
     def size(self) -> int:
-        """The bytes of the state as it was last read or written."""
+        """The size in bytes of the state as last read or written."""
 
     def keep_backup(self, path: str) -> None:
-        """Keep what was there before the first write in this file from now on."""
+        """Set the file for a backup of the state before the first write."""
 
     @property
     def shares_documents(self) -> bool:
-        """Whether documents are where the state is, for all its users; otherwise they are in the working directory."""
+        """Whether documents are stored with the state, for all its users; otherwise they are in the working
+        directory."""
 
     def beside(self, name: str) -> bytes | None:
-        """The content of one of the DOCUMENTS next to the state; None where there is none, or it cannot be read."""
+        """The content of one of the DOCUMENTS next to the state; None if there is none, or it cannot be read."""
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """Store such a document, encrypted where the state is. Returns warnings: nothing relies on it."""
+        """Store such a document, encrypted if the state is. Returns only warnings, because nothing relies on it."""
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The stored files of the state, and the problems with them. Nothing is changed."""
 
     def erase(self) -> list[Diagnostic]:
-        """Leave no state, nor documents next to it: it is somewhere else now."""
+        """Remove the state and the documents next to it, after it was copied elsewhere."""
 
     @property
     def place(self) -> str:
-        """The place of the state, for sentences."""
+        """The place of the state, for messages."""
 
     @property
     def journal(self) -> Journal | None:
-        """The journal of the operation that is under way."""
+        """The journal of the running operation."""
 
     def journals(self) -> dict[str, bytes]:
         """The journals of interrupted operations, by location."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The instances with objects that the state as read does not have, although a journal recorded them."""
+        """The instances with objects that a journal recorded but that the read state does not have."""
 
     def adopt_journal(self) -> None:
-        """Let `read` add the objects of journals that a state which has moved on does not have."""
+        """Let `read` add the objects of journals that are missing in a state changed since."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
         """Discard one of the journals. Its bytes are kept in a file with a name that shows this."""
@@ -130,24 +131,24 @@ class Store(Protocol):
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
         """A journal for an operation that changes the state, closed by the next `write`. `begins_with`: the state that
-        the operation begins with, as refreshing and moving made it."""
+        the operation begins with, after refreshing and moving."""
 
 
 class Backend(Protocol):
-    """The store of the states of all workspaces of a configuration. An operation that a service does not have raises
+    """The store of the states of all workspaces of a configuration. An operation that a service does not support raises
     OSError."""
 
     @property
     def has_workspaces(self) -> bool:
-        """Whether there can be other workspaces than the default one."""
+        """Whether workspaces other than the default one are possible."""
 
     @property
     def type(self) -> str:
-        """The word of its block."""
+        """The type in its block."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that `open` makes this backend from."""
+        """The settings with which `open` created this backend."""
 
     def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
         """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence where a backend
@@ -174,8 +175,8 @@ REMOVED = dict.fromkeys(
 
 def module_of(type: str) -> Any:
     """The module of a type of backend: `SCHEMA`, `open(read, seal)` and `identity(settings, workspace, directory)`.
-    None when there is no such type. `open` takes the settings as a SettingsReading, returns the backend, and raises
-    Unopened, ServiceError."""
+    None if there is no such type. `open` takes a SettingsReading and returns the backend; it raises Unopened and
+    ServiceError."""
     name = f"planner.world.state.backends.{type}"
     if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
@@ -183,7 +184,7 @@ def module_of(type: str) -> Any:
 
 
 def schema_of(type: str) -> BlockSchema | None:
-    """The schema of the block of a backend type; None when there is no such type."""
+    """The schema of the block of a backend type; None if there is no such type."""
     backend = module_of(type)
     return None if backend is None else backend.SCHEMA
 
@@ -203,8 +204,8 @@ def unknown_type(type: str) -> Diagnostic:
 def open_backend(
     type: str, settings: Mapping[str, Any], seal: Seal | None = None, only_check: bool = False
 ) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of a type with the settings of its block (absent and None mean the default). `seal`: how its states
-    are kept, in clear by default. `only_check`: report problems of the settings and return no backend."""
+    """The backend of a type with the settings of its block (absent and None mean the default). `seal`: the encryption
+    of its states (default: none). `only_check`: report problems of the settings and return no backend."""
     from planner.world.state.settings import SettingsReading, Unopened, check_settings
 
     known = module_of(type)
@@ -230,7 +231,7 @@ def document_not_saved(name: str, place: str, problem: OSError | Failure) -> lis
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# The identity of a state: one name for it in the module that writes it and in those that read it.
+# The identity of a state: the same name in the module that writes it and in those that read it.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))
@@ -240,7 +241,7 @@ SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_se
 def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
-    """The identity of a state according to a known backend; else its type with the settings that are not secrets, and
+    """The identity of a state according to a known backend; otherwise its type, the settings that are not secrets, and
     the workspace. `directory`: where relative paths begin."""
     backend = module_of(kind)
     if backend is not None:

@@ -63,7 +63,7 @@ class StateBuilder:
             return built.instances.get(key) if built else None
 
     def resource(self, resource: str) -> ResourceState | None:
-        """The resource in its present form."""
+        """The current form of the resource."""
         with self._lock:
             built = self._resources.get(resource)
             return built.freeze() if built else None
@@ -92,7 +92,7 @@ class StateBuilder:
         provider_key: InstanceKey = None,
         deposed: str = "",
     ) -> None:
-        """Record an object, new or in place of what was there."""
+        """Record an object, replacing an existing one."""
         address = format_resource(module, mode, type, name)
         with self._lock:
             built = self._resources.get(address)
@@ -110,7 +110,7 @@ class StateBuilder:
             self._tell(built, key, after)
 
     def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
-        """Record that there is a resource, managed by `provider`, whether it has instances or not."""
+        """Record a resource managed by `provider`, even if it has no instances."""
         address = format_resource(module, mode, type, name)
         with self._lock:
             built = self._resources.get(address)
@@ -125,7 +125,7 @@ class StateBuilder:
             self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
-        """Record an instance with all its objects as a resource has it, in place of what was there; None: nothing."""
+        """Record an instance with all its objects from a resource, replacing an existing one; None removes it."""
         with self._lock:
             if resource is None:
                 if self.instance(address, key) is not None:
@@ -138,7 +138,7 @@ class StateBuilder:
             self._put(address, key, resource.instances[key])
 
     def remove_object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> None:
-        """Forget an object; nothing happens when there is none."""
+        """Forget an object, if it exists."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None:
@@ -164,7 +164,7 @@ class StateBuilder:
             return mark
 
     def restore(self, resource: str, key: InstanceKey, deposed: str) -> bool:
-        """Make a deposed object current again if nothing took its place; whether that happened."""
+        """Make a deposed object current again if it was not replaced. Returns whether that happened."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is not None or deposed not in before.deposed:
@@ -174,7 +174,7 @@ class StateBuilder:
             return True
 
     def new_deposed_key(self, resource: str, key: InstanceKey = None) -> str:
-        """Eight hex digits that no deposed object of the instance has."""
+        """An unused deposed key of the instance: eight hex digits."""
         import secrets
 
         instance = self.instance(resource, key)
@@ -227,7 +227,7 @@ class StateBuilder:
     # ------------------------------------------------------------ result
 
     def snapshot(self) -> State:
-        """The state in its present form, with the serial and lineage of the one it began with."""
+        """The current state, with the serial and lineage of the initial one."""
         with self._lock:
             more: dict[str, Any] = {
                 "resources": {a: r.freeze() for a, r in self._resources.items()},

@@ -1,4 +1,4 @@
-"""States in local files, between their text and what is written."""
+"""States in local files: conversion between their text and the stored bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from planner.world.state.model import State
 
 
 class SealedFiles:
-    """Reads and writes the files of one state. The last content is known: it is read again before it is replaced."""
+    """Reads and writes the files of one state. The last content is remembered, because it is read again before it is
+    replaced."""
 
     def __init__(self, seal: Seal = PLAIN) -> None:
         self.seal = seal
         self._kept, self._said = b"", Unsealed(b"")
 
     def text(self, state: State) -> bytes:
-        """The content of a state file in clear: laid out for people, or compact when it is only for programs. Raises
+        """The unencrypted content of a state file: indented for people, or compact if only programs read it. Raises
         ValueError."""
         return write_state(state, compact=not self.seal.is_plain)
 
@@ -39,7 +40,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file have just this content, in the form that would be written today."""
+        """Whether the bytes of a file have exactly this content, in the form that is now written."""
         if self.seal is PLAIN:
             return data == text
         try:
@@ -49,19 +50,19 @@ class SealedFiles:
         return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
-        """The bytes of a file as those of a backup of it: one in clear becomes none."""
+        """The bytes for a backup of a file; an unencrypted file is encrypted."""
         if self.seal is PLAIN:
             return data
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            # Bytes that may not be read: a state in clear is encrypted, whatever else it is stays as it is.
+            # Bytes that may be unreadable: an unencrypted state is encrypted; everything else is unchanged.
             from planner.world.state.encrypted_seal import no_state
 
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
-        """The bytes of a backup as they would be written today; None where they are so, or cannot be read."""
+        """The bytes of a backup in the form that is now written; None if they already have it, or cannot be read."""
         try:
             content = self.seal.unseal(data)
             return self.seal.seal(content.data) if content.is_pending and not self.seal.is_plain else None
@@ -69,7 +70,7 @@ class SealedFiles:
             return None
 
     def state(self, data: bytes, name: str) -> State | None:
-        """The state in the bytes of a file; None where there is none, or it cannot be read."""
+        """The state in the bytes of a file; None if there is none, or it cannot be read."""
         try:
             return read_state(self.opened(data).data, name)[0]
         except Failure:

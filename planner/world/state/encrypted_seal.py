@@ -17,12 +17,13 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""how state files begin that planner or OpenTofu wrote, so that large ones need not be read for two members"""
+"""the beginning of state files from planner or OpenTofu, so that two members can be found without parsing large
+files"""
 R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """The reason why bytes are not a state file in clear; empty when they are."""
+    """The reason why bytes are not a state file in clear; empty if they are."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -34,7 +35,7 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """The reason why bytes are not a plan file in clear; empty when they are."""
+    """The reason why bytes are not a plan file in clear; empty if they are."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
@@ -98,7 +99,7 @@ class SealedState(_Sealed):
 
 
 def _check_head(content: Decrypted) -> None:
-    """Serial and lineage are also in clear, where anyone can change them. Raises TargetError."""
+    """Check serial and lineage, which are also stored unencrypted, where anyone can change them. Raises TargetError."""
     serial, lineage = _serial_and_lineage(content.data)
     outer, history = content.head.get("serial"), content.head.get("lineage")
     if outer is not None and outer.__class__ is not int:
@@ -158,7 +159,7 @@ _NONCE = 12
 
 
 class LineSeal:
-    """The key of a journal, and how many lines there are."""
+    """The key of a journal, and the number of its lines."""
 
     def __init__(self, key: bytes, lines: int = 0) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -194,8 +195,8 @@ def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
 
 
 def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
-    """The key of a journal with this first line; None for a journal in clear. Raises Failure for one that cannot be
-    read, or may not be in clear."""
+    """The key of a journal with this first line; None for an unencrypted journal. Raises Failure if it cannot be read,
+    or must not be unencrypted."""
     envelope = head.get("key")
     if envelope is None:
         seal.unseal_document(KIND, b"{}")
@@ -227,7 +228,7 @@ def opened_lines(
             wrong += 1
             continue
         number = entry["line"]
-        if number <= last:  # a line that stood elsewhere
+        if number <= last:  # a line from another position
             wrong += 1
             continue
         missing += number - last - 1

@@ -9,8 +9,8 @@ from planner.foundation.vocabulary.records import frozen
 
 @frozen
 class Unsealed:
-    """Decrypted bytes. `is_pending`: they should be written again, because they were stored in another form than is
-    written now (in clear, or by a fallback's method)."""
+    """Decrypted bytes. `is_pending`: they should be written again, because they were stored in an outdated form
+    (unencrypted, or by a fallback's method)."""
 
     data: bytes
     is_pending: bool = False
@@ -23,18 +23,18 @@ class Seal(Protocol):
         """The bytes to keep. Raises Failure."""
 
     def unseal(self, data: bytes) -> Unsealed:
-        """The content of stored bytes. Raises Failure when they cannot be read, or may not be."""
+        """The content of stored bytes. Raises Failure if they cannot or must not be read."""
 
     def seal_document(self, kind: str, data: bytes) -> bytes:
-        """The bytes to keep of a document of ours, such as a journal; read as another kind they are refused. Raises
+        """The bytes to store for a document of planner, such as a journal. They cannot be read as another kind. Raises
         Failure."""
 
     def unseal_document(self, kind: str, data: bytes) -> Unsealed:
-        """The content of a stored document. Raises Failure when it cannot be read, or may not be."""
+        """The content of a stored document. Raises Failure if it cannot or must not be read."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether data are stored in clear."""
+        """Whether data are stored unencrypted."""
 
 
 class PlainSeal:

@@ -24,7 +24,7 @@ from planner.world.state.reader import MalformedError, StateReader
 
 
 def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
-    """The state in a file's bytes and the problems found. None for an empty file, and whenever there are errors.
+    """The state in a file's bytes and the problems found. None for an empty file, and if there are errors.
 
     `name` is the file's name for the messages."""
     if not data:
@@ -147,7 +147,7 @@ def same_content(a: State | None, b: State | None) -> bool:
 
 
 def _without_common(state: State, other: State) -> State:
-    """The state without resources that the other has as the very same objects: they need not be written out."""
+    """The state without resources that are identical objects in both, which need not be serialized."""
     theirs = other.resources
     return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
 
@@ -231,13 +231,13 @@ def new_lineage() -> str:
 
 
 def lineage_after(base: State | None) -> str:
-    """The lineage of what follows a state."""
+    """The lineage of the successor of a state."""
     return base.lineage if base is not None and base.lineage else new_lineage()
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """A state as it follows another, and whether it differs: its serial grows only then. `lineage`: of a state that is
-    new in a journal already; `is_pending`: it has to be written anew although its content is the same."""
+    """The successor of a state, and whether it differs (only then its serial grows). `lineage`: the lineage of a new
+    state from its journal; `is_pending`: it must be written although its content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(
@@ -247,8 +247,8 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 
 # The texts of a large state's resources, so that unchanged ones need not be encoded again.
 #
-# The compact form that services keep is cut between resources, and each piece is read by itself: a cut in a wrong place
-# leaves pieces that are not JSON, and then the text is read as a whole.
+# The compact form that services keep is cut between resources, and each piece is parsed separately. A cut in the wrong
+# place leaves pieces that are not JSON; then the text is parsed as a whole.
 
 
 SMALLEST = 1 << 20
@@ -272,8 +272,8 @@ class Texts:
 
 
 def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
-    """The JSON object of a state and the texts of its resources, in their order; None when it is not in the form in
-    which services keep states, or small, or has numbers that need exact reading."""
+    """The JSON object of a state and the texts of its resources, in their order; None if it is not in the form in which
+    services keep states, or if it is small or has numbers that need exact parsing."""
     if len(data) < SMALLEST or not data.startswith(b'{"version":4,'):
         return None
     begin, end = data.find(_BEGIN), data.rfind(_END)

@@ -10,17 +10,14 @@
      "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
-A run is what one apply was made with. Objects were last applied in the latest run, but for those in `objects`: those to
-which a later apply did not come, and those that an apply destroyed while it left others. `altered` has the attributes
-that applies changed since the latest one that did everything. Of a file there is the key of
-its text without secrets in `sources`, which are compressed. Of a file that functions read there is also a digest,
-unless nothing that is recorded reads it: the salt of digests may be known, so there are none of secrets. `entries` has
-digests of what the runs left in the state, of objects without sensitive attributes, one after the other: an entry that
-has none was written by something else.
-
-Of ephemeral values there is nothing in it, nor of what only the configurations of providers, provisioners and
-connections read (planner.answers.documents.recorded_sources); of sensitive values only where it is encrypted.
-"""
+A run has the inputs of one apply. Objects were last applied in the latest run, except for those in `objects`, which
+later applies did not reach, or which an incomplete apply destroyed. `altered` has the attributes that applies changed
+since the latest complete one. A file has the key of its text, without secrets, in `sources`, which are compressed. A
+file that functions read also has a digest, if a recorded expression reads it (secrets have no digests, because the salt
+may be known). `entries` has digests of the objects without sensitive attributes that the runs left in the state; an
+object without a digest here was written by something else. Ephemeral values are never recorded, nor values that only
+configurations of providers, provisioners and connections read (planner.answers.documents.recorded_sources). Sensitive
+values are recorded only if the record is encrypted."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ T = TypeVar("T")
 VERSION = "3.0"
 IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"
-"""versions before; the first of them counts where the last apply did everything"""
+"""earlier versions; the first is valid only if the last apply was complete"""
 CREATED, DESTROYED = "+", "-"
 """in place of attributes that changed"""
 MOST_BYTES = 64 << 20
@@ -81,10 +78,10 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: the keys of the runs of instances that the latest run left as they were, or that it
-    destroyed where it left others; `sources`: texts by key; `entries`: the digests of attributes that objects had after
-    their applies; `altered`: the attributes of instances that applies changed since the latest one that did everything,
-    with the serial of the latest of these; CREATED and DESTROYED are about the instance itself."""
+    """The document. `objects`: for instances that the latest run left unchanged (or destroyed while it left others),
+    the keys of their runs; `sources`: texts by key; `entries`: the digests of attributes that objects had after their
+    applies; `altered`: the attributes of instances that applies changed since the latest one that did everything, with
+    the serial of the latest of these; CREATED and DESTROYED are about the instance itself."""
 
     lineage: str
     salt: str
@@ -110,12 +107,12 @@ class InputRecord:
         return max(whole, key=lambda key: self.runs[key].serial, default="")
 
     def run_of(self, address: str) -> str:
-        """The key of the run that an instance of the state was last applied in."""
+        """The key of the run in which an instance of the state was last applied."""
         return self.objects.get(address, self.latest)
 
 
 def new_record(lineage: str) -> InputRecord:
-    """A record without anything."""
+    """An empty record."""
     return InputRecord(lineage, fresh_salt())
 
 
@@ -125,7 +122,7 @@ def fresh_salt() -> str:
 
 
 def salted(salt: str, data: bytes) -> str:
-    """A digest that is of use only beside this salt."""
+    """A digest with a salt."""
     return blake2b(data, key=salt.encode(), digest_size=_SIZE).hexdigest()
 
 
@@ -138,10 +135,11 @@ def with_run(
     gone: Collection[str] = (),
     altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
-    """The record after an apply. `left`: the instances that it left as they were; `entries`: digests of attributes by
-    address; `gone`: the instances that it destroyed while it left others; `altered`: the attributes that it changed."""
+    """The record after an apply. `left`: the instances that it did not reach; `entries`: digests of attributes by
+    address; `gone`: the instances that it destroyed although it was incomplete; `altered`: the attributes that it
+    changed."""
     before = known.runs.get(known.latest)
-    if before is not None and run.serial <= before.serial:  # the apply left the state as it was
+    if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json
         run = evolve(run, serial=before.serial + (not is_same))
     key = known.digest(orjson.dumps(run.json, option=orjson.OPT_SORT_KEYS))
@@ -161,7 +159,7 @@ def with_run(
 
 
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
-    """The record after objects of the state were moved. `moves`: their former addresses by the present ones."""
+    """The record after objects of the state were moved. `moves`: their former addresses by current address."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
     objects, altered = _with_moves(known.objects, moves), _with_moves(known.altered, moves)
     return evolve(known, runs=runs, objects=objects, altered=altered)
@@ -179,8 +177,8 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
 
 
 def fitted(record: InputRecord, most: int) -> InputRecord:
-    """The record as a document of at most so many bytes: without the contents of files that functions read, the largest
-    first, of which the digests remain; without anything where that is not enough."""
+    """The record as a document of at most this number of bytes. If necessary, contents of files that functions read are
+    dropped, the largest first, with their digests kept; if that is not enough, everything is."""
     if len(record_bytes(record)) <= most:
         return record
     needed = {key for run in record.runs.values() for key in run.files.values()}

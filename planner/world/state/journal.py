@@ -1,8 +1,8 @@
 """The journal of an apply: operations begun and their results, line by line in a file next to the state file.
 
-A state file is replaced only when an apply ends. Until then each operation's start, and every instance after a change,
-is appended to `STATE.journal`, on the disk before anything that depends on it starts. After a crash the journal is
-read together with the state: finished work counts, and unfinished operations are named.
+A state file is replaced only when an apply ends. Until then each operation's start, and every changed instance, is
+appended to `STATE.journal` and flushed to disk before anything that depends on it starts. After a crash the journal is
+read together with the state: finished work is used, and unfinished operations are reported.
 
 Each line (planner.world.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of the
 state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
@@ -57,7 +57,7 @@ class OperationStart:
 
 @frozen
 class InstanceChange:
-    """An instance as it was after a change; `resource` has it alone, None when nothing is left of it."""
+    """An instance after a change; `resource` contains only it, None if it no longer exists."""
 
     address: str
     key: InstanceKey
@@ -66,7 +66,7 @@ class InstanceChange:
 
 @frozen
 class Written:
-    """A state that was about to be written. `checksum`: SHA-256 of the file in clear, in hex ("" in journals of earlier
+    """A state that was being written. `checksum`: SHA-256 of the file in clear, in hex ("" in journals of earlier
     versions). Of a snapshot: `changes` is how many changes it includes, `is_kept` whether writing it succeeded."""
 
     lineage: str
@@ -76,15 +76,15 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether a state is the one, read from a file with this checksum."""
+        """Whether a state, read from a file with this checksum, is this one."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 
 @frozen(eq=False)
 class JournalContent:
-    """The content of a journal. `in_flight`: operations that never ended. `saved`: the state file with all changes, if
-    it was about to be written: then no change followed. `damage`: what is wrong with the journal. `is_torn`: its last
-    line is incomplete, so the operation did not continue from there."""
+    """The content of a journal. `in_flight`: operations that never ended. `saved`: the final state file, if it was
+    being written, after which no change followed. `damage`: the problems of the journal. `is_torn`: its last line is
+    incomplete, so the operation ended there."""
 
     lineage: str
     serial: int
@@ -109,12 +109,10 @@ class JournalContent:
 
 
 class Journal:
-    """A journal that is being written, from the first line on: there is no file before. All methods may be called from
-    several threads. Where the directory takes no new files none is kept, and `unkept` is set.
-
-    It adds to the state `stored`; when the work begins with another one, `begins_with`, the difference comes first.
-    `mode`: the permissions of the file.
-    """
+    """A journal that is being written, starting with a new file. All methods may be called from several threads. If the
+    directory does not allow new files, there is no journal, and `unkept` is set. It adds to the state `stored`; if the
+    operation begins with a different state, `begins_with`, the difference is written first. `mode`: the permissions of
+    the file."""
 
     def __init__(
         self,
@@ -138,18 +136,18 @@ class Journal:
         self._synced = 0
         self._count = 0
         self.changes = 0
-        """how many changes of instances were recorded"""
+        """the number of recorded changes of instances"""
         self._problem: OSError | None = None
         self._refusal: Diagnostic | None = None
         self._descriptor = -1
 
     def refuse(self, problem: Diagnostic) -> None:
-        """Let nothing new begin from now on, for this reason."""
+        """Refuse all new operations from now on, for this reason."""
         self._refusal = problem
 
     def start(self, address: str, deposed: str, action: str, durable: bool) -> int:
-        """An operation is about to begin; its number. `durable`: on the disk before this returns. Raises Failure when
-        the journal cannot be written: then nothing new may be begun."""
+        """Record that an operation begins, and return its number. `durable`: flushed to disk before this returns.
+        Raises Failure if the journal cannot be written; then no operation may begin."""
         if self._refusal is not None:
             raise Failure(self._refusal)
         with self._lock:
@@ -178,7 +176,7 @@ class Journal:
             self._flush()
 
     def instance(self, resource: ResourceState, key: InstanceKey, instance: InstanceState | None) -> None:
-        """An instance has changed."""
+        """Record a changed instance."""
         self._append(_instance(resource, key, instance))
         self.changes += 1
 
@@ -199,15 +197,15 @@ class Journal:
         return problems
 
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
-        """A state that includes the first `changes` changes is about to be written, and the apply goes on."""
+        """Record that a state with the first `changes` changes will be written while the apply continues."""
         self._mark("snapshot", state, checksum=checksum, changes=changes)
 
     def kept(self, state: State) -> None:
-        """The state announced by `snapshot` was written."""
+        """Record that the state announced by `snapshot` was written."""
         self._mark("kept", state)
 
     def saving(self, state: State, checksum: str) -> None:
-        """A state file with everything is about to be written."""
+        """Record that the final state file will be written."""
         self._mark("saving", state, checksum=checksum)
 
     def _mark(self, kind: str, state: State, **more: Any) -> None:
@@ -272,7 +270,7 @@ class Journal:
             self._problem = self._problem or problem
 
     def _begin_sealed(self) -> bool:
-        """Write the key that the lines are encrypted with; whether there is one."""
+        """Write the key for encrypting the lines. Returns whether there is one."""
         from planner.world.state.encrypted_seal import new_line_seal
 
         try:
@@ -291,8 +289,8 @@ class Journal:
         return True
 
     def _flush(self) -> None:
-        """Bring what was appended so far to the disk. What several threads wait for is brought there together, by the
-        one whose turn it is when the turn before has ended."""
+        """Flush all appended lines to disk. One thread flushes for all waiting threads when the previous flush has
+        ended."""
         if self._descriptor < 0:
             return
         length = self._length
@@ -308,7 +306,7 @@ class Journal:
 
 
 def hold(descriptor: int) -> None:
-    """Show that this journal is being written, as long as the file is open."""
+    """Lock this journal as being written, as long as the file is open."""
     import fcntl
 
     with suppress(OSError):
@@ -335,8 +333,8 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Add to the journal of a process that has ended that a state file with everything in it is about to be written. An
-    incomplete last line is removed; everything else stays, on lines of its own. Raises OSError, Failure."""
+    """Record in the journal of an ended process that a state file with all its changes will be written. An incomplete
+    last line is removed; everything else stays, on lines of its own. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)
@@ -352,7 +350,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """The stored form of an entry behind these lines. Raises Failure."""
+    """The stored form of an entry after these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _open_entries(lines.entries, seal)[2]
@@ -377,7 +375,7 @@ def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState
 
 
 def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
-    """The instances in which a state differs from another, as the new one has them; None for those that it has not."""
+    """The instances in which a state differs from another, in their new form; None for those that no longer exist."""
     for address, resource in old.resources.items():
         kept = new.resources.get(address)
         for key in resource.instances if kept is not resource else ():
@@ -401,7 +399,7 @@ def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
 
 
 def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal; None when there is none, when it is empty, or with an error."""
+    """The content of a journal; None if there is none, when it is empty, or with an error."""
     try:
         data = read_whole(path)
     except FileNotFoundError:
@@ -412,7 +410,7 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 
 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal's bytes, which came from `path`; None when it is empty, or with an error."""
+    """The content of a journal's bytes, which came from `path`; None if it is empty, or with an error."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
     if not lines.has_beginning:
@@ -497,7 +495,7 @@ def _change(entry: dict[str, Any], path: str) -> InstanceChange:
 
 
 def _text(entry: dict[str, Any], name: str) -> str:
-    """A member that others may have written. Raises MalformedError, KeyError."""
+    """A member that another program may have written. Raises MalformedError, KeyError."""
     value = entry[name]
     if value.__class__ is not str:
         raise MalformedError(f'"{name}" is not a string')
@@ -545,7 +543,7 @@ def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
 
 def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
     """A warning for each operation that was begun and never ended. `has_moved_on`: the state was changed since, so
-    those of objects that are on record are over."""
+    operations on objects in the state are over."""
     problems = []
     for begun in recorded.in_flight:
         if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):

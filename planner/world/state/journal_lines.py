@@ -1,9 +1,9 @@
 """The lines of a journal: each with a checksum of its own and one over all lines before, which distinguishes changed
 lines, missing lines and an incomplete last line.
 
-A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN of the JSON text, CHAIN of it going
-on from the line before (from 0 in the first). Lines used to have OWN alone; such journals are still read.
-"""
+A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN is that of the JSON text, CHAIN
+continues the one of the previous line (0 before the first). Lines formerly had only OWN; such journals can still be
+read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JournalLines:
 
 
 def read_lines(data: bytes) -> JournalLines:
-    """The entries of the lines that are as they were written, in their order."""
+    """The entries of all intact lines, in their order."""
     *lines, tail = data.split(b"\n")
     if _entry(tail)[0] is not None:  # only its line break is missing
         lines.append(tail)
@@ -56,7 +56,7 @@ def read_lines(data: bytes) -> JournalLines:
         entry, sum, text = _entry(line)
         if entry is None:
             damaged.append(number)
-            chain = None  # whatever it was, the next line goes on from there
+            chain = None  # the next line continues from its own checksum
             continue
         if sum is not None and chain is not None and zlib.crc32(text, chain) != sum:
             missing.append(number)

@@ -1,10 +1,8 @@
 """The lock on a state file: a record lock on the file, and a file next to it that identifies the holder.
 
-Where the system has them the record locks belong to an open file, else (POSIX) to a process, which then loses them
-when it closes any other descriptor of the file. The two keep each other out, and both are OpenTofu's, so that the two
-programs keep each other out as well: `.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version,
-Created and Path.
-"""
+If the system supports it, the record locks belong to an open file, otherwise (POSIX) to a process, which loses them
+when it closes any other descriptor of the file. Both kinds exclude each other and are compatible with OpenTofu:
+`.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
 
 from __future__ import annotations
 
@@ -36,12 +34,12 @@ class Stop(Protocol):
     requested: bool
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long, or until it is requested; whether it is."""
+        """Wait for this time, or until a stop is requested. Returns whether it was."""
         ...
 
 
 def wait(seconds: float, stop: Stop | None) -> None:
-    """Wait so long, or until a stop is requested."""
+    """Wait for this time, or until a stop is requested."""
     if stop is not None:
         stop.wait(seconds)
     else:
@@ -82,12 +80,12 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether JSON writes it as it is, in quotes: so most locks need no encoder."""
+    """Whether the JSON of a string is just the string in quotes, so that most locks need no encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
 def _moment(created: str) -> str:
-    """A time as the ecosystem's programs show it."""
+    """A time in the format of OpenTofu."""
     date, t, rest = created.partition("T")
     return f"{date} {rest[:-1]} +0000 UTC" if t and rest.endswith("Z") else created
 
@@ -120,7 +118,7 @@ def info_path(state_path: str) -> str:
 
 
 def read_lock_info(state_path: str) -> LockInfo | None:
-    """The holder of the lock; None when it is not recorded."""
+    """The holder of the lock; None if it is not recorded."""
     try:
         data = read_whole(info_path(state_path))
     except OSError:
@@ -129,7 +127,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 
 def lock_info_of(data: bytes) -> LockInfo | None:
-    """The lock info in a JSON object; None if it is not valid. Other programs may have written it."""
+    """The lock info in a JSON object, perhaps from another program; None if it is not valid."""
     if len(data) > _MOST_INFO:
         return None
     try:
@@ -143,7 +141,7 @@ def lock_info_of(data: bytes) -> LockInfo | None:
 
 
 def _take(descriptor: int) -> None:
-    """Raises BlockingIOError or PermissionError when another process has it."""
+    """Take the lock. Raises BlockingIOError or PermissionError if another process has it."""
     _set_lock(descriptor, "F_WRLCK")
 
 
@@ -160,8 +158,8 @@ def _set_lock(descriptor: int, kind: str) -> None:
 
 
 class FileLock:
-    """The lock on one state file. While the lock is held, `descriptor` is open. The file must be read through it:
-    closing another descriptor of the file in the same process could release the lock."""
+    """The lock on one state file. While the lock is held, `descriptor` is open. The file must be read through it,
+    because closing another descriptor of the file in this process could release the lock."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -177,7 +175,7 @@ class FileLock:
 
     @property
     def made_file(self) -> bool:
-        """Whether there was no state file before the lock was taken on one."""
+        """Whether the state file was created for the lock."""
         return self._created
 
     def acquire(
@@ -188,8 +186,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once when that takes long; `stop`
-        gives up early."""
+        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if that takes long; `stop` gives
+        up early."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:
@@ -234,7 +232,7 @@ class FileLock:
             _take(self.descriptor)
         except (BlockingIOError, PermissionError):
             return False
-        # A writer replaces the file: the one that was opened may not be the state any more.
+        # A writer replaces the file, so the opened one may no longer be the state.
         try:
             if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):
                 return True
@@ -258,8 +256,8 @@ class FileLock:
         return False
 
     def prepare(self, descriptor: int) -> bool:
-        """Hold the lock on the file behind `descriptor` too, which is about to take the place of the state file;
-        whether there is a lock to hold. `follow` comes next, and the descriptor is ours from now on."""
+        """Also lock the file of `descriptor`, which will replace the state file. Returns whether there is a lock to
+        hold. `follow` must be called next; the descriptor belongs to this object from now on."""
         if not self.held:
             return False
         self._next = descriptor
@@ -267,7 +265,7 @@ class FileLock:
         return True
 
     def follow(self) -> None:
-        """Go over to the prepared file, if that took the place of the state file."""
+        """Switch to the prepared file, if it has replaced the state file."""
         descriptor, self._next = self._next, None
         if descriptor is None:
             return
@@ -284,7 +282,7 @@ class FileLock:
         self._created = False
 
     def release(self) -> list[Diagnostic]:
-        """Give the lock back. An empty file that only the lock created disappears."""
+        """Release the lock. An empty file that was created only for the lock is removed."""
         if self.info is None:
             return []
         problems: list[Diagnostic] = []
@@ -309,7 +307,7 @@ class FileLock:
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):
             if descriptor is not None:
-                # Also for children of this process that may have the same open file.
+                # Also releases it for child processes that may share the open file.
                 with suppress(OSError):
                     _set_lock(descriptor, "F_UNLCK")
                 os.close(descriptor)

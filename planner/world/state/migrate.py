@@ -1,4 +1,4 @@
-"""Copying states from one backend to another, when `init` finds another backend than the one it set up before."""
+"""Copying states from one backend to another, if `init` finds a backend that differs from the one set up before."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""Returns the answer to a prompt with a remark. Raises Failure when there is no answer."""
+"""Returns the answer to a prompt with an explanation. Raises Failure if there is no answer."""
 
 
 @frozen
 class MigrationOptions:
-    """Options of a migration. `ask` is None when prompting is not allowed; `force` answers all of them with yes."""
+    """Options of a migration. `ask` is None if prompting is not allowed; `force` answers all prompts with yes."""
 
     source_type: str
     target_type: str
@@ -31,10 +31,10 @@ class MigrationOptions:
     workspace: str = DEFAULT_WORKSPACE
     """the selected one"""
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
-    """receives remarks about the copied states, such as interrupted operations"""
+    """receives warnings about the copied states, such as interrupted operations"""
 
     def confirmed(self, question: str, remark: str) -> bool:
-        """Whether the answer is yes. Raises Failure when prompting is not possible."""
+        """Whether the answer is yes. Raises Failure if prompting is not possible."""
         if self.force:
             return True
         if self.ask is None:
@@ -52,8 +52,8 @@ class MigrationOptions:
 
 
 def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy the state of every workspace, after prompting, and name those whose state is there now. Empty states are
-    left alone. Raises Failure."""
+    """Copy the state of every workspace, after prompting, and return the workspaces whose state is now there. Empty
+    states are not copied. Raises Failure."""
     try:
         names = source.workspaces()
     except OSError as problem:
@@ -74,7 +74,7 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
 
 
 def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Several workspaces, and no place for them."""
+    """Copy only the current workspace, because the target has no workspaces."""
     remark = (
         f'The present backend "{how.source_type}" has several workspaces, the new one has none: the state of the '
         f'selected one, "{how.workspace}", can be copied; the others stay where they are.\n'
@@ -95,7 +95,7 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 
 
 def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
-    """Whether the state of one is that of the other now."""
+    """Copy one state. Returns whether the new store now has it."""
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))
@@ -188,5 +188,5 @@ def _locked(store: Store, operation: str, how: MigrationOptions) -> Iterator[Non
 
 
 def has_objects(store: Store) -> bool:
-    """Whether a state is worth copying. Raises Failure."""
+    """Whether a state has objects or outputs, and so should be copied. Raises Failure."""
     return not _empty(_read(store))

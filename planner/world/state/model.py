@@ -1,8 +1,7 @@
-"""State: what was last known of the world (version 4 files), frozen.
+"""State: the last known objects (version 4 files), immutable.
 
-Object attributes stay in their JSON form (`attributes`) until a provider schema decodes them; addresses are strings in
-the ecosystem's form (`module.a["k"].terraform_data.b[0]`).
-"""
+Object attributes stay in their JSON form (`attributes`) until a provider schema decodes them; addresses are strings
+(`module.a["k"].terraform_data.b[0]`)."""
 
 from __future__ import annotations
 
@@ -19,14 +18,15 @@ InstanceKey: TypeAlias = int | str | None
 @frozen(eq=False)
 class ObjectState:
     """One remote object as recorded: `attributes` is the JSON object (numbers exact), `sensitive_paths` its marked
-    paths (steps ("attr", name) or ("index", key)), `dependencies` the configuration addresses it was created after."""
+    paths (steps ("attr", name) or ("index", key)), `dependencies` the configuration addresses on which it depended when
+    it was created."""
 
     attributes: dict[str, Any]
     schema_version: int = 0
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
     private: str | None = None
-    """base64, opaque to us"""
+    """base64, meaningful only to the provider"""
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False
@@ -48,7 +48,7 @@ class InstanceState:
 
 @frozen(eq=False)
 class ResourceState:
-    """A resource of one module instance and its instances. `provider` is the address as the file spells it:
+    """A resource of one module instance and its instances. `provider` is the address as in the file:
     `provider["terraform.io/builtin/terraform"]`, `module.a.provider["..."].alias`."""
 
     module: str
@@ -100,7 +100,7 @@ class State:
 
 
 def same_managed(left: State, right: State) -> bool:
-    """Whether two states record the same of all managed resources."""
+    """Whether two states have equal managed resources."""
     if left is right:
         return True
     mine, theirs = (

@@ -26,7 +26,7 @@ _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
 class StateReader:
-    """Reads one document; `where` names the file in messages. Problems are collected; what cannot be read at all raises
+    """Reads one document; `where` names the file in messages. Problems are collected; an unreadable document raises
     MalformedError."""
 
     def __init__(self, where: str) -> None:
@@ -249,7 +249,7 @@ class StateReader:
         return states
 
     def check_results(self, raw: Any) -> list[dict[str, Any]] | None:
-        """Kinds that this version does not know are dropped; unknown statuses count as "unknown"."""
+        """The results of checks. Unknown kinds are dropped; unknown statuses count as "unknown"."""
         if raw is None:
             return None
         if not isinstance(raw, list):
@@ -271,7 +271,7 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The normal text of an address, parsed once per file; None (and a diagnostic) when it is not one."""
+        """The normal text of an address, parsed once per file; None (and a diagnostic) if it is not valid."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]
@@ -333,11 +333,11 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
     return {key: instances[key] for key in sorted(instances, key=key_order)}
 
 
-# Parts of a state file, each of the shape that it must have.
+# Parts of a state file, checked for the required type.
 
 
 LARGEST = (1 << 63) - 1
-"""of serials and versions; none has this number itself, so that one can follow"""
+"""bound of serials and versions, exclusive so that each has a successor"""
 
 
 class MalformedError(Exception):
@@ -352,7 +352,7 @@ def as_object(raw: Any, place: str) -> dict[str, Any]:
 
 
 def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
-    """A member that is a list; empty where there is none. Raises MalformedError."""
+    """A member that is a list; empty if there is none. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return []
@@ -372,7 +372,7 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """A member that is a whole number, not below 0 and not too large; 0 where there is none. Raises MalformedError."""
+    """A member that is a whole number, not below 0 and not too large; 0 if there is none. Raises MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0

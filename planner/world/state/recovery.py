@@ -1,9 +1,8 @@
 """A state with the changes in the journal of an interrupted operation.
 
-The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. When the
-state has changed since, because the user continued with another program, the journal is compared with it object by
-object: see `Strays`.
-"""
+The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. If the state
+has changed since, because the user continued with another program, the journal is compared with it object by object:
+see `Strays`."""
 
 from __future__ import annotations
 
@@ -26,23 +25,23 @@ _MOST_LISTED = 20
 _Place: TypeAlias = "tuple[str, InstanceKey]"
 """an instance: the address of its resource, and its key"""
 _Slot: TypeAlias = "tuple[str, InstanceKey, str]"
-"""an object: the same and its deposed key, "" for the current one"""
+"""an object: the instance and its deposed key, "" for the current one"""
 
 
 @frozen(eq=False)
 class Strays:
     """The objects that a journal recorded and a later state does not have.
 
-    `missing`: those whose place in the state is free (resource address, key, instance with these objects alone): they
-    can be added to it. `others`: where the state has another object, which was made again: address, the id that the
-    journal recorded, the id in the state. `elsewhere`: those that the state has at another address, because they were
-    moved or imported: address, id, that address."""
+    `missing`: those whose place in the state is free, so that they can be added (resource address, key, instance with
+    only these objects). `others`: those for which the state has another, newly created object (address, id in the
+    journal, id in the state). `elsewhere`: those that were moved or imported to another address (address, id, that
+    address)."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
     elsewhere: list[tuple[str, str, str]] = field(factory=list)
     doubtful: dict[str, str] = field(factory=dict)
-    """remarks about missing ones whose id is in the state at another address, too"""
+    """notes about missing objects whose id also occurs in the state at another address"""
 
     @property
     def addresses(self) -> list[str]:
@@ -51,14 +50,14 @@ class Strays:
 
     @property
     def described(self) -> list[str]:
-        """Their addresses, with what is to be known of them."""
+        """Their addresses with notes."""
         return [f"{a}: {self.doubtful[a]}" if a in self.doubtful else a for a in self.addresses]
 
 
 @frozen(eq=False)
 class StateRecovery:
-    """The result of a journal: `adds`: whether it has anything that the state lacks; `missing`: the instances with
-    objects that are not part of `state`, because it has changed since."""
+    """The result of applying a journal. `adds`: whether it has anything that the state lacks; `missing`: the instances
+    with objects that are not part of `state`, because it has changed since."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -75,13 +74,12 @@ def recovered(
     checksum: str = "",
     adopts: bool = False,
 ) -> StateRecovery:
-    """The state (None: there is none) in `place` with the entries of the journal called `journal`. When the state has
-    changed since, only with `adopts` are the objects added that it does not have; else they are named in a warning.
-    `is_at_work`: the writer of the journal is still running, so there is nothing to report. `checksum`: of the file
-    that the state was read from."""
+    """The state (None: there is none) in `place` with the entries of the journal named `journal`. If the state has
+    changed since, objects that it lacks are added only with `adopts`; otherwise a warning names them. `is_at_work`: the
+    writer of the journal is still running, so nothing is reported. `checksum`: the checksum of the state file."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
-        return StateRecovery(state)  # cut off between saving the state and removing the journal
+        return StateRecovery(state)  # interrupted between saving the state and removing the journal
     if not recorded.in_flight and _has_all(base, recorded):
         return StateRecovery(state)
     is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
@@ -144,16 +142,16 @@ def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
 
 
 def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
-    """Whether the objects of its instance in the state have this one."""
+    """Whether the instance in the state has this object."""
     if mark in here and (mark or _identity(here[mark]) == _identity(object)):
         return True
     return any(_identity(one) == _identity(object) and one.attributes == object.attributes for one in here.values())
 
 
 def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
-    """The objects of a journal whose id an object in another place of the state has: the address of that instance, and
-    whether it is the same object. It is in the same instance, where it was set aside or not any more, and at another
-    address when nothing that both record differs. An id that several objects have does not count."""
+    """The objects of a journal whose id occurs elsewhere in the state: the address of that instance, and whether it is
+    the same object. It is the same if it is in the same instance (deposed or no longer deposed), or if no common
+    attribute differs. An id of several objects does not count."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -169,7 +167,7 @@ def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_S
 def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
 ) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
-    """Objects and where they are, by type, provider configuration with its key, and id."""
+    """Objects with their places, by type, provider configuration with its key, and id."""
     result: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
         for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
@@ -208,7 +206,7 @@ def _adopted(state: State, strays: Strays) -> State:
 def _diverged(
     strays: Strays, state: State, recorded: JournalContent, journal: str, place: str
 ) -> tuple[Diagnostic, ...]:
-    """Warnings about a journal whose state has moved on since."""
+    """Warnings about a journal whose state has changed since."""
     began = (
         f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
         f"changed since: the {recorded.operation} began with serial {recorded.serial}, it has {state.serial} now."
@@ -246,7 +244,7 @@ def _bullet_list(lines: list[str]) -> str:
 
 
 def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error of an operation that would make these objects again."""
+    """The error for an operation that would create these objects again."""
     return _refusal(
         place,
         missing,
@@ -256,7 +254,7 @@ def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
 
 
 def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
-    """The error of copying a state to a place where no journal would be found that has these objects."""
+    """The error for copying a state to a place where the journal with these objects would not be found."""
     return _refusal(
         place,
         missing,
@@ -274,15 +272,15 @@ def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)
 
 
-# `errored.tfstate`: where a state is that could not be saved after an apply, as OpenTofu makes it.
+# `errored.tfstate`: the file for a state that could not be saved after an apply, as in OpenTofu.
 
 
 ERRORED = "errored.tfstate"
 
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
-    """Remove the file when it is the very state that has been saved since: pushing it later would undo what came after.
-    Any other one stays."""
+    """Remove the file if its state has been saved since, because pushing it later would undo newer changes. A file with
+    another state stays."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

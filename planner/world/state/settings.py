@@ -1,8 +1,7 @@
 """The settings of backends: their validation by a schema, the sources of defaults, and the hash of a block.
 
-A backend's `SCHEMA` is like a provider's. Settings travel as plain values (None where not set): in the working
-directory's record, in plans, in `terraform_remote_state`.
-"""
+A backend's `SCHEMA` has the form of a provider's. Settings travel as plain values (None if not set): in the working
+directory's record, in plans, in `terraform_remote_state`."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 def check_settings(
     kind: str, schema: BlockSchema, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Every setting of a schema with its type, from plain data of whatever origin."""
+    """Every setting of a schema, converted to its type, from plain data."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}
@@ -85,7 +84,7 @@ def _typed(given: Any, wanted: Type) -> Value:
 
 
 def _whole(given: Any, wanted: Type) -> Any:
-    """The data with texts where the type has them."""
+    """The data with strings where the type requires them."""
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:
@@ -101,7 +100,7 @@ def _whole(given: Any, wanted: Type) -> Any:
 
 
 def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
-    """Raises ConversionError, also for a string that no file, request or environment takes."""
+    """Raises ConversionError, also for a string that files, requests or the environment cannot contain."""
     value = convert(from_float(given) if isinstance(given, float) else given, wanted)
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise ConversionError("it has characters that no name can have")
@@ -170,12 +169,12 @@ def _quoted(text: str) -> str:
 
 
 class Unopened(Exception):
-    """No backend is made from these settings: something is wrong with them, or they were only to be checked."""
+    """No backend is opened with these settings, because they have problems or were only checked."""
 
 
 class SettingsReading:
     """Settings with replacements for those that are not set: variables of the environment, then defaults. Collects
-    errors and warnings (`remarks`). `only_check`: only the settings by themselves are checked."""
+    errors and warnings (`remarks`). `only_check`: only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check
@@ -189,8 +188,8 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """End the check of the settings by themselves: only what follows reads files, looks for credentials and sends
-        requests. Raises Unopened after a problem, and if nothing else was to be checked."""
+        """End the check of the settings themselves, after which files are read, credentials searched and requests sent.
+        Raises Unopened after a problem, and with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened
 
@@ -202,7 +201,7 @@ class SettingsReading:
         return next((self.environment[v] for v in variables if self.environment.get(v)), default)
 
     def required(self, name: str, *variables: str) -> str:
-        """A string that has to be there."""
+        """A required string."""
         result = self.text(name, *variables)
         if not result:
             self.wrong(f'"{name}": required field is not set')
@@ -242,7 +241,7 @@ class SettingsReading:
         self.problems.append(error("state.backend_setting", text, detail))
 
     def given(self, what: Callable[[], str]) -> str:
-        """A computed setting, "" when computing it fails with a ValueError, which becomes a problem then."""
+        """A computed setting; "" if computing it raises ValueError, which becomes a problem."""
         try:
             return what()
         except ValueError as bad:

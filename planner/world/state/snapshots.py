@@ -1,10 +1,8 @@
-"""Snapshots: the state of a running apply, written to its backend every so often.
-
-The journal keeps each change on this machine. A snapshot puts the state itself where it belongs, so that little is
-lost with the machine, and programs that know nothing of the journal find the objects. The schedule is OpenTofu's
-(StateHook): the first change starts the clock, a change that is older than the interval is written, and from an
-interrupt on each change is written at once. Unlike there, a thread of its own writes it, and no operation waits.
-"""
+"""Snapshots: the state of a running apply, written to its backend periodically. The journal keeps each change on this
+machine. A snapshot stores the state itself in the backend, so that little is lost with the machine, and programs that
+do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change starts the clock, a
+change that is older than the interval is written, and after an interrupt each change is written immediately. Unlike in
+OpenTofu, a separate thread writes it, and no operation waits."""
 
 from __future__ import annotations
 
@@ -18,10 +16,10 @@ from planner.world.state.backend import Store
 from planner.world.state.model import State
 
 NEWER = "state.newer"
-"""the code of a write that was refused because something else has written meanwhile"""
+"""the code for a write that was refused because another program has written meanwhile"""
 VARIABLE = "TF_STATE_PERSIST_INTERVAL"
 SHORTEST = 20
-"""seconds: the default, and the least that can be set"""
+"""seconds: the default and the minimum"""
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:
@@ -48,12 +46,12 @@ class Snapshots:
         self._thread: Thread | None = None
 
     def begin(self, take: Callable[[], State]) -> None:
-        """From now on `take` returns the state as it is."""
+        """Begin snapshots; `take` returns the current state."""
         self._take = take
         self._stop.listen(self._wake)
 
     def changed(self) -> None:
-        """The state is not what it was."""
+        """Record that the state has changed."""
         with self._condition:
             if self._has_changed or self._is_closed:
                 return
@@ -66,7 +64,7 @@ class Snapshots:
                 self._condition.notify()
 
     def close(self) -> None:
-        """Write no more, and wait until one that is being written is."""
+        """Stop writing, and wait for a running write."""
         with self._condition:
             self._is_closed = True
             self._condition.notify()
@@ -88,10 +86,10 @@ class Snapshots:
                 return
             with self._condition:
                 self._last, self._has_failed = time.monotonic(), bool(problems)
-                self._has_changed |= self._has_failed  # once more, later: the journal has all of it
+                self._has_changed |= self._has_failed  # try again later; the journal has all changes
 
     def _next(self) -> bool:
-        """Wait until a snapshot is due; whether one is, for it is over else."""
+        """Wait until a snapshot is due. False if the apply has ended."""
         with self._condition:
             while not self._is_closed:
                 left = self._seconds_left() if self._has_changed else None
@@ -102,7 +100,7 @@ class Snapshots:
             return False
 
     def _seconds_left(self) -> float | None:
-        """Seconds until the next snapshot; None when there will be none."""
+        """Seconds until the next snapshot; None if there will be none."""
         is_urgent = self._stop.requested and not self._has_failed
         interval = self._store.snapshot_interval(self._interval, is_urgent)
         return None if interval is None else self._last + interval - time.monotonic()

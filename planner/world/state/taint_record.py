@@ -18,7 +18,7 @@ VERSION = "1.0"
 
 @frozen
 class TaintOrigin:
-    """The origin of a taint, where that is configured (empty: nowhere), and how it failed (empty: not known)."""
+    """The origin of a taint, its place in the configuration ("" for none), and how it failed ("" if unknown)."""
 
     what: str
     place: str = ""
@@ -26,7 +26,7 @@ class TaintOrigin:
 
     @property
     def text(self) -> str:
-        """In a few words."""
+        """The origin as a short text."""
         place = f" ({self.place})" if self.place else ""
         return f"{self.what}{place} failed{f': {self.how}' if self.how else ''}"
 
@@ -41,7 +41,7 @@ def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
 
 
 def read_taints(data: bytes, lineage: str) -> dict[str, TaintOrigin]:
-    """The origins by address; nothing where the document is of another state, or not readable."""
+    """The origins by address; empty if the document belongs to another state or is not readable."""
     try:
         document = orjson.loads(data)
         if document["format_version"] != VERSION or document["lineage"] != lineage:

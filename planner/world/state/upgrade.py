@@ -1,8 +1,7 @@
 """State files of versions 1 to 3, which Terraform wrote before 0.12, as version 4 documents.
 
-They have one entry an instance, each with text attributes in one flat map, which only the provider can turn into
-values: version 4 keeps that map as `attributes_flat`. Each step does what OpenTofu does.
-"""
+They have one entry for each instance, with string attributes in one flat map, which only the provider can turn into
+values: version 4 keeps that map as `attributes_flat`. Each step does what OpenTofu does."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry a resource. All instances get the provider of the first, in the order of their old addresses."""
+    """One entry for each resource. All instances get the provider of the first, in the order of their old addresses."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'
@@ -107,8 +106,8 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
-    """The provider configuration, `provider.TYPE` or `provider.TYPE.ALIAS`, with the module in front: at first it was
-    named as in the configuration of the module, or not at all."""
+    """The provider configuration, `provider.TYPE` or `provider.TYPE.ALIAS`, with the module as prefix; formerly it was
+    named as in the module's configuration, or not at all."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"
@@ -147,7 +146,7 @@ def _instance(old: dict[str, Any], key: int | None, deposed: str, place: str, ve
 
 
 def _schema_version(meta: dict[str, Any]) -> int:
-    """Taken out of what providers kept for themselves, where it is what it seems; else 0."""
+    """The schema version from the provider's private data, if valid; otherwise 0."""
     raw = meta.get("schema_version")
     if raw.__class__ is str and raw.isascii() and raw.isdigit() and int(raw) < 1 << 64:
         del meta["schema_version"]
@@ -159,8 +158,8 @@ def _schema_version(meta: dict[str, Any]) -> int:
 
 
 def _mark_maps(attributes: dict[str, str]) -> None:
-    """The count of a map gets the ending `%`; `#` is left to lists and sets. Counts of empty collections are removed:
-    their kind is unknown."""
+    """The count of a map gets the ending `%`; `#` remains for lists and sets. Counts of empty collections are removed,
+    because their kind is unknown."""
     for prefix in sorted(name[:-1] for name in attributes if name.endswith(".#")):
         below = (name[len(prefix) :] for name in attributes if name.startswith(prefix))
         keys = {rest.partition(".")[0] if rest[0:1] != "." else rest for rest in below if rest != "#"}
@@ -186,7 +185,7 @@ def _outputs(module: dict[str, Any], place: str, version: int) -> dict[str, Any]
 
 
 def _implied(value: Any) -> Type:
-    """The type that a JSON value has by itself."""
+    """The type implied by a JSON value."""
     if value is None:
         return DYNAMIC
     if value.__class__ is dict:
@@ -197,7 +196,7 @@ def _implied(value: Any) -> Type:
 
 
 def _simplified(type_: Type) -> Type:
-    """A list or map where all elements are alike: there was nothing else then."""
+    """A list or map type if all elements have the same type, because other types did not exist then."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
         parts = list(type_.attributes.values())
@@ -210,7 +209,7 @@ def _simplified(type_: Type) -> Type:
 
 
 def _rounded(value: Any) -> Any:
-    """Numbers were floats, and objects lose their order."""
+    """The value with numbers as floats, and objects without their order."""
     if value.__class__ is dict:
         return {name: _rounded(part) for name, part in sorted(value.items())}
     if value.__class__ is list:

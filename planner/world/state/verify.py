@@ -36,7 +36,7 @@ class KeptFiles(Protocol):
         """The path of the journal, if there is one."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state with what the journal adds."""
+        """The state with the changes in the journal."""
 
 
 def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
@@ -56,7 +56,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """Verify a state that was read from somewhere else than a file, with the problems of reading it."""
+    """Verify a state that was not read from a file, with the problems of reading it."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _rescued(seal, checked, problems)
@@ -114,7 +114,7 @@ def _content(state: State) -> str:
 
 
 def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]:
-    """The backup is what was there before the last change."""
+    """Problems of a backup, which should be the state before the last change."""
     if backup.lineage != state.lineage:
         detail = (
             f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is not a backup of it."

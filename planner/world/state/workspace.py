@@ -1,4 +1,5 @@
-"""Which workspace is selected: the variable TF_WORKSPACE, else the file `environment` in the data directory."""
+"""The selected workspace: from the variable TF_WORKSPACE, otherwise from the file `environment` in the data
+directory."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def data_directory(environment: Mapping[str, str]) -> str:
 
 
 def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[str, bool, list[Diagnostic]]:
-    """The selected workspace of the working directory, whether TF_WORKSPACE decides it, and what is wrong with it.
+    """The selected workspace of the working directory, whether TF_WORKSPACE selects it, and its problems.
 
     A data directory that cannot be read means the default workspace.
     """
@@ -55,7 +56,7 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
 
 
 def select_workspace(directory: str, environment: Mapping[str, str], name: str) -> list[Diagnostic]:
-    """Remember a workspace as the selected one."""
+    """Record the selected workspace."""
     folder = os.path.join(directory, data_directory(environment))
     try:
         os.makedirs(folder, exist_ok=True)
@@ -70,7 +71,7 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
 # The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
 #
 # The file is not a state: it names a backend with its settings (those of the command line included) and a hash of the
-# backend block itself, so that every other command notices when the block has changed since.
+# backend block itself, so that every other command notices a changed block.
 
 
 FILE = "terraform.tfstate"
@@ -87,7 +88,7 @@ class BackendPointer:
 
 
 def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
-    """The backend that was set up here; None when none was, or with an error."""
+    """The backend that was set up here; None if none was, or with an error."""
     path = os.path.join(data_directory, FILE)
     try:
         data = read_whole(path)
@@ -113,7 +114,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
-    """Remember the backend that is set up now, or that there is none."""
+    """Record the backend that is now set up, or that there is none."""
     path = os.path.join(data_directory, FILE)
     import json
 

@@ -1,4 +1,4 @@
-"""The relations of a plan itself: changes, outputs, checks, and dependencies. A method a relation."""
+"""The relations of a plan itself: changes, outputs, checks, and dependencies, with one method for each relation."""
 
 from __future__ import annotations
 

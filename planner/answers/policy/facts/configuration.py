@@ -1,4 +1,4 @@
-"""The relations of a plan's configuration. A method a relation."""
+"""The relations of a plan's configuration, with one method for each relation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.logic.programs.rule_programs import product_program
 
 
 class ConfigurationFacts:
-    """The configuration that a plan was made from."""
+    """The relations of the configuration of a plan."""
 
     def __init__(self, plan: Plan, config: Config, owners: ConfiguredOwners, reads: PolicyInputs) -> None:
         self.plan, self.config, self.owners, self.reads = plan, config, owners, reads
@@ -105,7 +105,7 @@ class ConfigurationFacts:
         return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
-        """The providers that only objects use which no block declares any more."""
+        """The providers that are used only by objects that are no longer declared."""
         for change in self.plan.changes:
             path, source = module_path(change.module), parse_provider_configuration(change.provider).source
             if (path, source) not in known:

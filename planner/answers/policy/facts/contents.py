@@ -1,4 +1,4 @@
-"""Everything that is read off the values of a plan, in as few passes over them as the policies allow."""
+"""The relations about values of a plan, built in as few passes as the policies allow."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Contents(Generic[R]):
         """unknown parts of the values of variables"""
 
     def read(self) -> None:
-        """Walk the values of changes, outputs and variables, as far as policies look at them."""
+        """Walk the values of changes, outputs and variables that policies read."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):
@@ -77,8 +77,7 @@ class Contents(Generic[R]):
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
-        """The values read, of the relations that policies read. `unknown` are further unknown values, by address and
-        path."""
+        """The rows of the relations that policies read. `unknown` are further unknown values, by address and path."""
         after, reads = self.after, self.reads
         table: dict[str, Collection[Row]] = {
             "planned": after.values,
@@ -95,7 +94,7 @@ class Contents(Generic[R]):
         return {predicate: rows for predicate, rows in table.items() if predicate in reads}
 
     def _argument_rows(self) -> set[Row]:
-        """The planned values of arguments that are written down."""
+        """The planned values of configured arguments."""
         given = self.owners.given
         known = {address: given(address) for address in {row[0] for row in self.after.values}}
         return {row for row in self.after.values if root_of(row[1]) in known[row[0]]}
@@ -120,13 +119,14 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """The unknown paths with the beginnings of the paths at or below them."""
+    """The unknown paths, with the prefixes of the paths at or below them."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The beginnings of paths at an unknown one, and (`is_open`) of those below, once END is appended."""
+    """The prefixes of paths at an unknown one and (`is_open`) below it; END must be appended to a path for
+    comparison."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

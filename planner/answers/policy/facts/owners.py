@@ -97,7 +97,7 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration of an address; the argument that a path begins with, where there is one."""
+        """The declaration of an address; or the argument with which a path begins, if there is one."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None
@@ -132,7 +132,7 @@ class ConfiguredOwners:
 
 
 def address_in(path: str, address: str) -> str:
-    """An address seen from a module."""
+    """An address relative to a module."""
     return address[len(path) + 1 :] if path else address
 
 

@@ -68,8 +68,8 @@ KEYED = frozenset(PATHS) | {
 
 @frozen
 class PolicyInputs:
-    """The inputs of policies: input predicates, and of which values (None: of all). `given` are facts that are not
-    about a plan: those of packs."""
+    """The inputs of policies: input predicates, and the values that they read (None: all). `given` are the facts of
+    packs."""
 
     predicates: frozenset[str]
     interest: Interest | None = None
@@ -79,13 +79,13 @@ class PolicyInputs:
         return predicate in self.predicates
 
     def attributes(self, change: ResourceChange | None) -> frozenset[str] | None:
-        """The attributes of a changed object that have to be looked at; None for all."""
+        """The attributes of a changed object that policies read; None for all."""
         if self.interest is None:
             return None
         return self.interest.attributes(kind_of(change) if change is not None else OUTPUT)
 
     def looked(self, change: ResourceChange) -> Looked:
-        """The parts of a changed object that are read."""
+        """The parts of a changed object that policies read."""
         return EVERYTHING if self.interest is None else self.interest.looked(kind_of(change))
 
 
@@ -94,7 +94,7 @@ class Owners(Protocol):
 
     @property
     def changes(self) -> dict[str, ResourceChange]:
-        """By address; of a deposed object it has the deposed key behind it (change_name)."""
+        """The changes by address; the address of a deposed object is followed by the deposed key (change_name)."""
 
     def about(self, address: str) -> ResourceDecl | OutputDecl | VariableDecl | ProviderDecl | None:
         """The block that declares a resource, an instance of one, a root output or variable, or a provider
@@ -112,9 +112,9 @@ class Owners(Protocol):
 
 class PolicyFacts(FactBase):
     """The facts of one plan. `hidden` maps (address, path) of everything sensitive to the path of its mark; `mentions`
-    and `given` are facts that know their own sources. `untold` names relations that policies read and whose rows cannot
-    be known here. `later` are resources that are left for a later plan. `unknown` maps (address, path) of values known
-    only after apply to the unknown value (None: not recorded)."""
+    and `given` are facts with their own sources. `untold` names relations that policies read but whose rows are not
+    available. `later` are resources that are left for a later plan. `unknown` maps (address, path) of values known only
+    after apply to the unknown value (None: not recorded)."""
 
     __slots__ = ("given", "hidden", "later", "mentions", "owners", "unknown", "untold")
 
@@ -143,7 +143,7 @@ class PolicyFacts(FactBase):
         return self.owners.source(predicate, row)
 
 
-# Resources that a plan leaves for a later one (-allow-deferral).
+# Resources that are left for a later plan (-allow-deferral).
 
 
 Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
@@ -152,7 +152,7 @@ Deferred: TypeAlias = tuple[tuple[str, str, str], ...]
 
 @frozen
 class DeferredResource:
-    """A resource that is left: its mode and type, and the block and argument that it waits for."""
+    """A resource that is left for a later plan: its mode and type, and the block and argument that it waits for."""
 
     address: str
     mode: str

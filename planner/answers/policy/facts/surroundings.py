@@ -1,5 +1,5 @@
-"""The context of a plan: the run that made it, installed and locked providers, provider configurations, and data that
-was read. A method a relation."""
+"""The context of a plan: the run that made it, installed and locked providers, provider configurations, and data
+sources, with one method for each relation."""
 
 from __future__ import annotations
 

@@ -68,10 +68,10 @@ def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row for JSON; a decimal that is not a float as an object."""
+    """A value of a row for JSON; a decimal that a float cannot represent is an object."""
     return {"decimal": str(value)} if value.__class__.__name__ == "Decimal" else value
 
 
 def fact_value(value: Any) -> Any:
-    """A value of a row as it is in a fact base."""
+    """The value of a fact base for a value of a JSON row."""
     return Fraction(value["decimal"]) if value.__class__ is dict else value

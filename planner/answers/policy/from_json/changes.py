@@ -1,5 +1,5 @@
-"""The changes of a shown plan, and the objects of a shown state, as those of a plan of our own: policies read them by
-the same relations."""
+"""The changes of a plan in JSON, and the objects of a state in JSON, in the form of our own plans, so that policies
+read them by the same relations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CREATE_THEN_FORGET = ("create", "forget")
 
 @cache
 def _actions() -> dict[tuple[str, ...], str]:
-    """The names of actions in a plan's JSON -> the actions."""
+    """The actions by their names in plan JSON."""
     known = {tuple(words(action)): action for action in actions()}
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
@@ -40,11 +40,11 @@ def plan_of(
     seen: set[tuple[str, str]] | None = None,
     matters: Matters | None = None,
 ) -> Plan:
-    """The plan that a document shows. Values are kept in its form: `after` of a change is the triple of the value, what
-    is unknown and what is sensitive in it, and `before` the same. Of an excerpt only those attributes are kept that are
-    read. Of a piece of an excerpt: `seen` are the objects (address and deposed key) of others, to which those of this
-    one are added; objects that do not matter are left out, unless they have to be looked at for mistakes. Raises
-    Misshapen, and JsonError for an excerpt that has to be read as a whole."""
+    """The plan in a document. Values keep the form of the document: `before` and `after` of a change are triples of the
+    value, its unknown parts and its sensitive parts. For an excerpt, only attributes that policies read are kept. For a
+    piece of an excerpt, `seen` are the objects (address and deposed key) of other pieces, to which those of this one
+    are added; objects that do not matter are omitted, unless they must be checked for mistakes. Raises Misshapen, and
+    JsonError for an excerpt that must be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -88,7 +88,7 @@ def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
 
 
 def _has_objects(planned: Any) -> bool:
-    """Whether planned values have objects: each has an entry among the changes, also when nothing is done to it."""
+    """Whether planned values have objects, each of which has an entry among the changes, even if it does not change."""
     root = planned.get("root_module") if planned.__class__ is dict else None
     return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 
@@ -103,7 +103,7 @@ _NO_VALUE = (None, None, None)
 
 
 def _only_read_parts(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
-    """The change with only those attributes that are read; it has not been shared yet."""
+    """The change with only the attributes that policies read; it must not be shared yet."""
     looked = reads.looked(change)
     if not looked.all:
         has_before = "prior" in reads or "sensitive_at" in reads
@@ -197,7 +197,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """Check that the address agrees with the other members: policies rely on both."""
+    """Check that the address matches the other members, because policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -219,7 +219,7 @@ def _is_module(module: str) -> bool:
 
 
 def _action(given: Any, path: str, member: str = ".change") -> str:
-    """The action that is given in the entry at a path."""
+    """The action in the entry at a path."""
     if given.__class__ is list and all(word.__class__ is str for word in given):
         action = _actions().get(tuple(given))
         if action is not None:
@@ -282,7 +282,7 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """The mode of the plan, "" where it is not known. Only an ordinary plan makes, updates or keeps objects, or has
+    """The mode of the plan, "" if it is not known. Only an ordinary plan creates, updates or keeps objects, or has
     reasons for deleting one."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):

@@ -1,8 +1,6 @@
-"""Checking a large plan piece by piece, in several processes: where the findings about an object depend on that object
-alone (planner.answers.policy.from_json.chunks), the pieces have the same result as the whole, in less memory and time.
-
-A piece with an unusual form is not handled here: then the plan is checked as a whole, which reports the problems.
-"""
+"""Checking a large plan piece by piece, in several processes: if the findings about an object depend only on that
+object, the pieces have the same result as the whole, in less memory and time. If a piece has an unusual form, the plan
+is checked as a whole instead, which reports the problems."""
 
 from __future__ import annotations
 
@@ -44,8 +42,8 @@ _MANY = 4
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan whose changes were suggested (excerpt.suggested), in at most so many processes; None
-    when it has to be checked as a whole."""
+    """The findings about a plan whose changes were suggested (excerpt.suggested), in at most this number of processes;
+    None if it must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -58,7 +56,7 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 @frozen(eq=False)
 class _ChunkResult:
-    """The result of a share of the pieces: `findings` are those of the forks; `addresses` are hashes."""
+    """The result of a share of the pieces: `findings` come from the forked process; `addresses` are hashes."""
 
     said: PolicyFindings
     findings: list[tuple[Any, ...]]
@@ -74,7 +72,7 @@ class _Work:
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """One share of the pieces; None when anything is unusual."""
+        """The result of one share of the pieces; None if anything is unusual."""
         try:
             if not self.document.confirm(number, self.shares):
                 return None
@@ -94,8 +92,8 @@ class _Work:
 
 
 class _Share:
-    """The pieces that one process checks. Most objects have no findings, and those of the others need proofs: these are
-    checked once more, together."""
+    """The pieces that one process checks. Most objects have no findings; the others are checked again together, to
+    prove their findings."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
         self.name, self.policies, self.members = work.name, work.policies, work.document.members
@@ -127,7 +125,7 @@ class _Share:
             self.judge_suspects()
 
     def judge_suspects(self) -> None:
-        """Judge the objects that were set aside."""
+        """Judge the objects that may have findings."""
         if not self.suspects:
             return
         document = Document(self.name, "plan", self.without, None, None, self.suspects)
@@ -153,7 +151,7 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of the processes; None when something in one concerns the others."""
+    """The findings of all processes; None if a result of one depends on the others."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):
@@ -162,9 +160,9 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
     said = _together(part.said for part in items)
     said.findings.extend(_unpacked(packed, policies, spans) for part in items for packed in part.findings)
     if said.has_cases and (said.steps >= ALL_STEPS or said.has_shapeless):
-        return None  # there is a limit for a whole plan, and there are no cases where an object has no shape
+        return None  # a limit of the whole plan, or an object without known attributes
     if said.has_hidden and any(finding.by_cases for finding in said.findings):
-        return None  # where anything is sensitive, messages of cases are not shown
+        return None  # if anything is sensitive, messages of cases are not shown
     return said
 
 
@@ -249,9 +247,8 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
-    """Whether the relations `wanted` have the rows (with the address in the second column) that they have in the pieces
-    of a plan, taken together, and each has the same derivations. `reads` are the relations that are read of a plan,
-    `given` the facts that are there next to it."""
+    """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
+    whole plan as for its pieces together. `reads` are the relations read from a plan, `given` the additional facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)
@@ -286,7 +283,7 @@ class _About:
         return None if at is None else atom.arguments[at]
 
     def _only_there(self, given: FactBase) -> set[str]:
-        """The relations that have rows about an address only where its facts are."""
+        """The relations that have rows about an address only in the piece with its facts."""
         result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
             more = {name for name in self.column.keys() - result if not given.relation(name)}
@@ -299,7 +296,7 @@ class _About:
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
-    """The relations about objects; None where an operator mixes what is about several."""
+    """The relations about objects; None if an operator mixes rows about several objects."""
     column = dict.fromkeys(OF_ONE, 0)
     operated = [p for p in predicates if p.operator is not None]
     changed = True

@@ -1,4 +1,5 @@
-"""The member `configuration` of a shown plan: its resources, modules and providers. A method a relation."""
+"""The member `configuration` of a plan in JSON: its resources, modules and providers, with one method for each
+relation."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class ShownModule:
 
 
 class ShownConfiguration:
-    """The configuration in a plan's JSON. Raises Misshapen where it is not well formed."""
+    """The configuration in a plan's JSON. Raises Misshapen if it is malformed."""
 
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
@@ -73,7 +74,7 @@ class ShownConfiguration:
                 waiting.append((contents, inner, f"{at}.module"))
 
     def _provider_addresses(self) -> dict[str, str]:
-        """Key of a provider configuration -> its address."""
+        """The addresses of provider configurations by key."""
         result = {}
         entries = table(self.root, "provider_config", "configuration")
         for key in entries:
@@ -82,7 +83,7 @@ class ShownConfiguration:
             module, address = text(entry, "module_address", at, ""), f'provider["{source}"]'
             if alias or table(entry, "expressions", at):
                 address = join(module, f"{address}.{alias}" if alias else address)
-            result[key] = address  # a module that configures nothing uses the configuration of the root module
+            result[key] = address  # a module without configurations uses that of the root module
         return result
 
     # -------- inputs of changes
@@ -113,8 +114,7 @@ class ShownConfiguration:
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations that it lacks, because the members for them were left out: there is no object without a block,
-        or a provider."""
+        """The relations without data because members were omitted; every object would have a block and a provider."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()
@@ -139,7 +139,7 @@ class ShownConfiguration:
             yield (address, text(entries[key], "full_name", at, ""), text(entries[key], "alias", at, ""), "")
 
     def provider_arguments(self, rows: ShownRows) -> None:
-        """Add the arguments of provider configurations: constants as they are, everything else as unknown."""
+        """Add the arguments of provider configurations: constants as values, everything else as unknown."""
         entries = table(self.root, "provider_config", "configuration")
         for key, address in self._providers.items():
             value, unknown = _evaluated(table(entries[key], "expressions", f"configuration.provider_config.{key}"))

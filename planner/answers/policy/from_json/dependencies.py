@@ -1,9 +1,9 @@
-"""Dependencies in a shown plan: the references in its configuration, followed through variables, outputs, modules and
+"""Dependencies in a plan in JSON: the references in its configuration, followed through variables, outputs, modules and
 providers.
 
-JSON does not contain the references of local values: an object that depends on one may depend on everything in reach
-of its module. Nor does it contain dynamic blocks, lifecycle and connections. A configuration at hand has all of this.
-"""
+JSON does not contain the references of local values, so an object that depends on one may depend on everything
+reachable in its module. It also omits dynamic blocks, lifecycle and connections. If the configuration is available, it
+has all of this."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources whose dependencies come from the configuration; if all is destroyed, they come from the
+        """The resources whose dependencies come from the configuration; if everything is destroyed, they come from the
         state."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
@@ -109,12 +109,12 @@ class ShownImpact(Impact):
 
     @property
     def asks_state(self) -> bool:
-        """Whether there are objects whose dependencies are only in the state."""
+        """Whether the dependencies of some objects are only in the state."""
         return not self.instances.keys() <= {join(*node[1:]) for node in self._declared}
 
     @property
     def is_exact(self) -> bool:
-        """Whether everything is known that objects refer to."""
+        """Whether all references of objects are known."""
         return self.mentions.config is not None and not any(self.mentions.reach(node)[1] for node in self._declared)
 
     def depends(self) -> Iterable[Row]:
@@ -129,7 +129,7 @@ def _no_graph() -> Graph:
 
 
 class ObjectReferences:
-    """Which objects of a configuration refer to which."""
+    """The references between objects of a configuration."""
 
     def __init__(self, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configuration, self.config = configuration, config
@@ -293,10 +293,10 @@ class ObjectReferences:
             if isinstance(ref, Ref):
                 self._refers(node, module, ref.kind, ref.name, ref.output)
 
-    # -------- what they lead to
+    # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """The resources that a node refers to, with none in between; and what it refers to that may lead anywhere."""
+        """The resources to which a node refers directly, and the referenced nodes that may lead anywhere."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -313,8 +313,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances that one of a resource, in this module instance, refers to by a constant key; and those that it
-        may refer to. Which instance of another module is meant is not known."""
+        """The instances to which an instance of a resource in this module instance refers by a constant key, and those
+        to which it may refer. The instance of another module is not known."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -330,12 +330,12 @@ class ObjectReferences:
                 keys = self.keys.get((node, other), {SOME})
                 if len(keys) == 1 and SOME not in keys:
                     sure.add((resource, resource + min(keys)))
-                else:  # of several, an expression may choose one
+                else:  # an expression may select one of several
                     unsure |= {(resource, key if key == SOME else resource + key) for key in keys}
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources that a resource refers to, without those to which some way leads out of its module."""
+        """The resources to which a resource refers only over paths within its module."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()
@@ -359,7 +359,7 @@ class ObjectReferences:
             elif other in self._reach:
                 reached |= self._reach[other][0]
                 hidden |= self._reach[other][1]
-            else:  # a circle, which no configuration that can be planned has
+            else:  # a cycle, which a plannable configuration cannot have
                 hidden.add((other[1], join(other[1], other[2])))
         return frozenset(reached), frozenset(hidden)
 

@@ -1,5 +1,5 @@
-"""Reading a document written by others: its kind, and the types of its parts. Everything is checked before use; a
-mistake is reported with its JSON path."""
+"""Reads documents from other programs: their kind, and the types of their parts. Everything is checked before use; a
+defect is reported with its JSON path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Kind: TypeAlias = Literal["plan", "state", "state file"]
 
 @frozen(eq=False)
 class Document:
-    """A parsed document: `name` is how messages call it, `root` its members."""
+    """A parsed document: `name` is its name in messages, `root` its members."""
 
     name: str
     kind: Kind
@@ -50,7 +50,7 @@ class Misshapen(ValueError):
 
 
 def parse(data: bytes, name: str) -> Document:
-    """A plan or a state. Raises Failure when it is neither."""
+    """The document of a plan or state. Raises Failure if it is neither."""
     result = excerpt(data)
     return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
@@ -82,12 +82,12 @@ def _parsed(data: bytes, name: str) -> Document:
 def _loaded(data: bytes) -> Any:
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
-    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as shells of Windows write what a command prints
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as Windows shells redirect the output of a command
         try:
             data = data.decode("utf-16").encode()
         except UnicodeError as problem:
             raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
-    if b"\\ud" in data or b"\\uD" in data:  # half a character is not valid text; the exact reader lets it pass
+    if b"\\ud" in data or b"\\uD" in data:  # a lone surrogate is not valid text, but the exact reader accepts it
         try:
             orjson.loads(data)
         except orjson.JSONDecodeError as problem:
@@ -104,7 +104,7 @@ def not_usable(name: str, why: str) -> Failure:
 
 
 def text(where: dict[str, Any], member: str, path: str, default: str | None = None) -> str:
-    """A member that is text; `default` where it is not there or null. Raises Misshapen."""
+    """A string member; `default` if it is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value.__class__ is str:
         return str(value)
@@ -114,7 +114,7 @@ def text(where: dict[str, Any], member: str, path: str, default: str | None = No
 
 
 def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
-    """A member that is an object; empty where it is not there or null. Raises Misshapen."""
+    """A member that is an object; empty if it is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return {}
@@ -124,7 +124,7 @@ def table(where: dict[str, Any], member: str, path: str) -> dict[str, Any]:
 
 
 def objects(where: dict[str, Any], member: str, path: str) -> list[dict[str, Any]]:
-    """A member that is a list of objects; empty where it is not there or null. Raises Misshapen."""
+    """A member that is a list of objects; empty if it is missing or null. Raises Misshapen."""
     value = where.get(member)
     if value is None:
         return []

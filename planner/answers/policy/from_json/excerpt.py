@@ -1,13 +1,11 @@
 """The members of a large plan that most policies need, without reading the others: planned values, the state before and
 the configuration are more than half of it.
 
-Only for the form in which OpenTofu and Terraform print plans: one line, members in their order. Presumed members are
-checked: the text up to the planned values and the text from the time to the end are parsed, which shows that they are
-at the top; the name of each member occurs once in the text that is not parsed, and its presumed value is one value. A
-plan in any other form is read as a whole. Parts that are not read are not checked.
-
-The changes of resources are read in pieces, each of which is forgotten when the next one comes.
-"""
+Only for the form in which OpenTofu and Terraform print plans: one line, with members in their order. Presumed members
+are verified: the text up to the planned values and the text from the time to the end are parsed, which shows that they
+are at the top; the name of each member occurs once in the text that is not parsed, and its presumed value is one value.
+A plan in any other form is read as a whole. Parts that are not read are not checked. The changes of resources are read
+in pieces, only one of which is in memory at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The parts of a plan that are read; `members` are those that are read at once: all but the changes of
+    """The parts of a plan that are read; `members` are those that are read immediately: all except the changes of
     resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
@@ -45,12 +43,12 @@ class Excerpt:
         self._is_exact: bool | None = None
 
     def __len__(self) -> int:
-        """How long the text of the changes is, in bytes."""
+        """The length of the text of the changes in bytes."""
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the presumed members are real, as far as names show: each occurs once outside of the changes. Of
-        several shares of this check, no single one is enough."""
+        """Whether the presumed members are real, judging by their names: each occurs once outside the changes. The
+        check is divided into shares, all of which must succeed."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -66,14 +64,14 @@ class Excerpt:
         return True
 
     def changes(self) -> Iterator[Any]:
-        """The changes of resources, one after the other. Raises JsonError when they are not what they looked like: then
-        the document has to be read as a whole."""
+        """The changes of resources, one after the other. Raises JsonError if they are not as presumed, so that the
+        document must be read as a whole."""
         for begin, end in self.bounds(PIECE):
             try:
                 piece: list[Any] = orjson.loads(b"[%b]" % self._data[begin:end])
             except orjson.JSONDecodeError as problem:
                 raise JsonError(problem.msg, begin) from None
-            if not piece and self._begin < self._end:  # a comma too many
+            if not piece and self._begin < self._end:  # superfluous comma
                 raise JsonError("an element expected", begin)
             yield from piece
 
@@ -90,7 +88,7 @@ class Excerpt:
         return results
 
     def only(self, begin: int, end: int) -> Excerpt:
-        """This excerpt with the changes in a piece only."""
+        """This excerpt, limited to the changes in a piece."""
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
@@ -98,8 +96,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError when numbers in the changes may have lost digits. Only needed after a number with a
-        fraction: numbers beyond 64 bits have become one."""
+        """Raises JsonError if numbers in the changes may have lost digits. Only needed after a number with a fraction,
+        because numbers beyond 64 bits are read as such."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -118,8 +116,8 @@ def _has_escaped_letters(data: bytes, begin: int, end: int) -> bool:
 
 
 def excerpt(data: bytes) -> Excerpt | None:
-    """Changes of resources and outputs, the variables, the time, and which providers are configured; None when the
-    whole document has to be read."""
+    """Changes of resources and outputs, the variables, the time, and the configured providers; None if the whole
+    document must be read."""
     result = suggested(data)
     return result if result is not None and result.confirm() else None
 
@@ -141,7 +139,8 @@ def _suggested(data: bytes) -> Excerpt | None:
     head, tail = _members(data, 0, planned), _members(data, last, len(data.rstrip()) - 1)
     if not (head.keys() <= _FIRST and tail.keys() <= _LAST):
         return None
-    # From behind: there is least to look at. A name within another member is not followed by a list of changes, either.
+    # Searched from the end, where the least text must be searched. A name within another member is not followed by a
+    # list of changes.
     configuration = data.rfind(b',"configuration":{"provider_config":{', changes, last)
     root_module = data.find(b',"root_module":{', configuration)
     if not 0 < configuration < root_module:
@@ -166,14 +165,14 @@ def _suggested(data: bytes) -> Excerpt | None:
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
     """The members in a part of an object's text, which begins with a comma or the brace. Raises JsonError."""
     text = data[begin + 1 : end]
-    if b"\\ud" in text or b"\\uD" in text:  # possibly half a character, which is not valid text
+    if b"\\ud" in text or b"\\uD" in text:  # possibly a lone surrogate, which is not valid text
         raise JsonError("half a character", begin)
     members = loads(b"{" + text + b"}")
     return members if members.__class__ is dict else {}
 
 
 def _is_simple(providers: Any) -> bool:
-    """Whether every provider has its default configuration only: then it does not matter which one a resource uses."""
+    """Whether every provider has only its default configuration, so that all resources use it."""
     if providers.__class__ is not dict:
         return False
     return all(p.__class__ is dict and not p.keys() & {"alias", "module_address"} for p in providers.values())

@@ -1,4 +1,4 @@
-"""A shown plan or state to facts: the same relations as for a plan of our own, as far as a document contains them."""
+"""A plan or state in JSON to facts: the relations of our own plans, as far as the document contains them."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts that policies read of a document. `config` is the configuration of the working directory, which has the
-    places if it is the one that the plan was made from; `locked` reads the rows of locked_provider next to it. Raises
-    Failure when the document is not well formed."""
+    """The facts that policies read of a document. `config` is the configuration of the working directory, which
+    provides locations if it is the configuration of the plan; `locked` reads the rows of locked_provider next to it.
+    Raises Failure if the document is malformed."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
             read = document.with_configuration if "depends" in reads else document
             return _facts(read, reads, config, locked=locked)
-        except JsonError:  # an excerpt that is not what it looked like, or whose numbers are long
+        except JsonError:  # an excerpt that is not as presumed, or that has long numbers
             return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
@@ -104,8 +104,8 @@ def shown_facts(
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
     """The facts of a piece of a plan (an excerpt's); `seen` are the objects of other pieces, to which those of this one
-    are added. Objects of kinds that do not matter may be left out. Raises Misshapen, and JsonError when the document
-    has to be read as a whole."""
+    are added. Objects of kinds that do not matter may be omitted. Raises Misshapen, and JsonError if the document must
+    be read as a whole."""
     return _facts(document, reads, None, seen, matters)
 
 
@@ -174,7 +174,7 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """The parts that the plan leaves for a later one: in the forms of planner and of Terraform."""
+    """The resources that are left for a later plan, in the forms of planner and of Terraform."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
@@ -182,7 +182,7 @@ def _later(
         yield from deferred_resources(
             deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
         )
-        return  # the rest is Terraform's form of the same
+        return  # the rest is the equivalent form of Terraform
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
@@ -210,7 +210,7 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether no file was changed after the plan was made: what is written there now may not have been there then."""
+    """Whether no file was changed after the plan was made."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -285,7 +285,7 @@ class ShownContents(Contents[ShownRows]):
 
 
 class ShownPlan:
-    """The relations that a document contains in a form of its own."""
+    """The relations that a document contains in its own form."""
 
     def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
@@ -328,8 +328,8 @@ class ShownPlan:
         return rows.values
 
 
-# The content of texts that a document shows as unknown: the configuration at hand makes them with jsonencode, and
-# everything that is not written there is unknown. Only names of the module's locals have a meaning.
+# The content of strings that a document shows as unknown, if the configuration creates them with jsonencode. Everything
+# that is not literal there is unknown, except the module's locals.
 
 
 _MAKES = "jsonencode"
@@ -339,8 +339,8 @@ _DEEPEST = 20
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """Unknown values (address, path) whose content is in the configuration. (Elements of lists are left out: they may
-    be those of a set, in another order.)"""
+    """Unknown values (address, path) whose content is in the configuration. (Elements of lists are omitted, because
+    they may belong to a set with another order.)"""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -365,7 +365,7 @@ def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]])
 
 
 class _Written(Scope):
-    """The names of a module of which only the locals are known."""
+    """A scope of a module in which only the locals are known."""
 
     def __init__(self, module: ModuleConfig | None) -> None:
         self.module = module
@@ -374,7 +374,7 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """The value of an argument, as far as it is written."""
+        """The value of an argument, as far as it is literal."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN
@@ -394,7 +394,7 @@ class _Written(Scope):
         if decl is None or self._depth > _DEEPEST:
             return UNKNOWN
         if name not in self._values:
-            self._values[name] = UNKNOWN  # while it is found out: one that refers to itself is an error elsewhere
+            self._values[name] = UNKNOWN  # while it is evaluated: a self-reference is reported elsewhere
             self._depth += 1
             value, problems = try_evaluate(decl.expr.node, self, decl.expr.source)
             self._depth -= 1

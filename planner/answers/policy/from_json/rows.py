@@ -17,18 +17,18 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects the rows of values in JSON. Unknown values there have no type: they may be anything. A list with unknown
-    elements may be a set, whose elements may turn out to be equal: it counts as unknown, too."""
+    """Collects the rows of values in JSON. Unknown values in JSON have no type, so they may be anything. A list with
+    unknown elements may be a set, whose elements may turn out to be equal, so it also counts as unknown."""
 
     __slots__ = ("_check",)
 
     def __init__(self, structure: bool = True, check: Callable[[], None] | None = None) -> None:
-        """`check` is called when a number is met that the reader of the document may have rounded."""
+        """`check` is called for a number that the reader of the document may have rounded."""
         super().__init__(structure)
         self._check = check
 
     def add_shown(self, address: str, value: Any, unknown: Any, sensitive: Any, looked: Looked = EVERYTHING) -> None:
-        """The attributes of an object, as far as they are looked at. Raises Misshapen."""
+        """Add the attributes of an object that policies read. Raises Misshapen."""
         if unknown is True:
             self._may_be_anything(address, "")
             return
@@ -59,10 +59,10 @@ class ShownRows(ValueRows):
         mark: str | None = None,
         looked: Looked = EVERYTHING,
     ) -> None:
-        """A value at a path, according to the members `after`, `after_unknown` and `after_sensitive`. `mark` is the
+        """Add a value at a path, according to the members `after`, `after_unknown` and `after_sensitive`. `mark` is the
         path of the sensitive mark above it. Raises Misshapen."""
         if sensitive or mark is not None:
-            looked = EVERYTHING  # so that everything is hidden that has to be
+            looked = EVERYTHING  # so that every secret part is hidden
         if sensitive is True:
             if mark is None:
                 mark = path
@@ -94,7 +94,7 @@ class ShownRows(ValueRows):
             raise Misshapen(f"{address}.{path}", "true, false, an object or a list expected as what is unknown")
 
     def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
-        """A value at a path in which nothing is unknown or sensitive."""
+        """Add a value at a path without unknown or sensitive parts."""
         cls = value.__class__
         if cls is str or cls is int:
             if looked.here:
@@ -190,7 +190,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether no part is marked as unknown, or sensitive, in any form that there is for it."""
+    """Whether no part is marked as unknown or sensitive, in any of the possible forms."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

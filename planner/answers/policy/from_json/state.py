@@ -1,5 +1,5 @@
-"""A state, as `show -json` prints it or as a file of version 4 has it, as a plan that changes nothing: policies check
-the existing objects."""
+"""A state, from `show -json` or a file of version 4, as a plan without changes, so that policies check the existing
+objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Entry = tuple[str, ResourceChange]
 
 
 def plan_of_state(document: Document, configuration: ShownConfiguration) -> Plan:
-    """A plan in which everything stays as it is. Raises Misshapen."""
+    """A plan without changes for a state. Raises Misshapen."""
     is_file = document.kind == "state file"
     changes = list(_of_file(document) if is_file else _shown_objects(document, configuration))
     seen: set[tuple[str, str]] = set()
@@ -113,20 +113,20 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Attributes of any type are written with their types: {"value": ..., "type": ...}. Which ones those are is known
-    of terraform_data only."""
+    """Convert attributes of type any, which are written with their types: {"value": ..., "type": ...}. Only those of
+    terraform_data are known."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}
 
 
 def _secrets(paths: Any, path: str) -> Any:
-    """Sensitive paths as the structure that shown states have."""
+    """Sensitive paths in the structure of states in JSON."""
     result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        result[str(name)] = True  # with everything in it: nothing sensitive is shown
+        result[str(name)] = True  # with all its parts, so that nothing sensitive is shown
     return result

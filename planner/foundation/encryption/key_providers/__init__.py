@@ -1,1 +1,1 @@
-"""Key providers: where keys come from. One file each, with the name that configurations use."""
+"""Key providers: sources of keys. Each has a file with the name that configurations use."""

@@ -1,4 +1,4 @@
-"""`aws_kms`: keys that AWS KMS generates, readable for all who may use one of its own."""
+"""`aws_kms`: keys that AWS KMS generates and encrypts with one of its own keys."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ _SPECS = ("AES_256", "AES_128")
 
 @frozen(eq=False)
 class AwsKms:
-    """The service, and its own key."""
+    """The KMS client and the KMS key."""
 
     service: Service
     key_id: str

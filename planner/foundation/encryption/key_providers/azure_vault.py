@@ -1,4 +1,4 @@
-"""`azure_vault`: random keys that Azure Key Vault encrypts with one of its own."""
+"""`azure_vault`: random keys that Azure Key Vault encrypts with one of its own keys."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ _ALGORITHM = re.compile(r"[A-Z0-9_-]{1,32}|RSA-OAEP-256")
 
 @frozen(eq=False)
 class AzureVault:
-    """The vault, and its own key."""
+    """The client of the vault and the key in it."""
 
     tokens: AzureTokens
     http: Http
@@ -107,7 +107,7 @@ class AzureVault:
         return Keys(Key.of(encryption), Key.of(decryption)), kept
 
     def _decrypted(self, metadata: Metadata) -> bytes:
-        """The key, with the version and the algorithm that it was encrypted with."""
+        """The key, decrypted with the version and the algorithm in the metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
             raise ServiceError("the metadata name no version or no algorithm of a key")

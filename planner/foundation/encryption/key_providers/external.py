@@ -1,4 +1,4 @@
-"""`external`: keys that a program of the user gives."""
+"""`external`: keys from a program of the user."""
 
 from __future__ import annotations
 

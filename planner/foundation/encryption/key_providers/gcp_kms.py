@@ -1,4 +1,4 @@
-"""`gcp_kms`: random keys that Google Cloud KMS encrypts with one of its own."""
+"""`gcp_kms`: random keys that Google Cloud KMS encrypts with one of its own keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
 @frozen(eq=False)
 class GcpKms:
-    """The service, and its own key."""
+    """The KMS client and the KMS key."""
 
     tokens: GoogleTokens
     http: Http

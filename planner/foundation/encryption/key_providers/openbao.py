@@ -1,4 +1,4 @@
-"""`openbao`: keys that the transit engine of OpenBao (or Vault) makes and keeps readable."""
+"""`openbao`: keys that the transit engine of OpenBao (or Vault) generates and can decrypt."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class OpenBao:
 
 
 def _refusal(url: str, status: int, text: str) -> str:
-    """An error answer, in the words of the ecosystem's clients."""
+    """The text of an error answer, in the words of the ecosystem's clients."""
     head = f"Error making API request.\n\nURL: PUT {url}\nCode: {status}. "
     try:
         errors = json.loads(text)["errors"]

@@ -46,7 +46,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class Pbkdf2:
-    """A passphrase (or the keys of another provider) and how keys are made of it."""
+    """A passphrase (or the keys of another provider), and the parameters for deriving keys."""
 
     passphrase: bytes
     chain: Keys | None
@@ -90,7 +90,7 @@ class Pbkdf2:
                 "key provider has to be configured with as many"
             )
         above = Key.of(self.passphrase) if self.chain is None else self.chain.decryption
-        if above is None:  # deriving from nothing would make a key that everybody has
+        if above is None:  # a key derived from nothing would be known to everybody
             assert self.chain is not None
             return Keys(encryption, None, self.chain.without_decryption or "the chained key provider gave none")
         return Keys(encryption, _key(above, name, salt, iterations, length))

@@ -1,1 +1,1 @@
-"""Methods: how bytes are encrypted. One file each, with the name that configurations use."""
+"""Encryption methods. Each has a file with the name that configurations use."""

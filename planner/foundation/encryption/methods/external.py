@@ -1,4 +1,4 @@
-"""`external`: a program of the user encrypts, and one decrypts."""
+"""`external`: programs of the user for encryption and decryption."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
 
 
 class _FailedError(Exception):
-    """The program did not do it, and why."""
+    """The program failed; the text has the reason."""
 
 
 @frozen(eq=False, repr=False)
 class ExternalMethod:
-    """The programs, and the keys that they are given, if any."""
+    """The programs, and the keys that they receive, if any."""
 
     keys: Keys | None
     encrypt_command: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`unencrypted`: a mark that something is, or was, kept in clear. Nothing is ever encrypted by it."""
+"""`unencrypted`: marks data that are, or were, stored in clear. It encrypts nothing."""
 
 from __future__ import annotations
 

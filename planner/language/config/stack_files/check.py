@@ -151,7 +151,7 @@ class _StackChecks:
     def passed(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
-        """Whether the configurations given are those that the module takes, of the same providers."""
+        """Check that the given configurations are those that the module expects, of the same providers."""
         root = config.root
         wanted = needed_configurations(config)
         for inner, outer in given:
@@ -235,15 +235,15 @@ class _StackChecks:
 
 
 def needed_configurations(config: Config) -> dict[str, str]:
-    """The provider configurations that a component's module takes from outside, by `name` or `name.alias`, with the
-    addresses of their providers. The builtin provider needs none."""
+    """The provider configurations that a component's module expects from its caller, by `name` or `name.alias`, with
+    the addresses of their providers. The builtin provider needs none."""
     table: dict[str, str] = {}
     root = config.root
     for required in root.required_providers.values():
         table |= {str(ref): required.source for ref in required.configuration_aliases}
     for module in root.walk():
         if module.path and (module.call is None or module.call.providers):
-            continue  # takes what its caller names, which is looked at there
+            continue  # uses the configurations that its caller passes, which are checked there
         for resource in module.resources.values():
             ref = resource.provider
             if ref is None or ref.alias is None:
@@ -254,7 +254,7 @@ def needed_configurations(config: Config) -> dict[str, str]:
     return {name: source for name, source in table.items() if source != BUILTIN}
 
 
-# Checks of deployments without any value.
+# Checks of deployments that need no values.
 
 
 CONTEXT = ("operation", "success", "errors", "warnings", "plan")
@@ -262,8 +262,7 @@ _SHARED = ("local", "identity_token", "store", "upstream_input")
 
 
 def check_deployments(config: StackConfig, problems: Problems) -> None:
-    """Check the references of deployments and of the blocks that decide about them, and that inputs fit the stack's
-    variables."""
+    """Check the references of deployments and of their approval blocks, and that inputs match the stack's variables."""
     _DeploymentChecks(config, problems).check()
 
 

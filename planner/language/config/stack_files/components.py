@@ -56,7 +56,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None when the source of its call is not known (reported)."""
+    """A `component` or `stack` block; None if the source of its call is unknown (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes
@@ -93,7 +93,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """The call of `source` and `version`, like that of a module; None when they are not valid (reported)."""
+    """The call of `source` and `version`, like that of a module; None if they are not valid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -135,7 +135,7 @@ def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
 
 
 def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource | None:
-    """`provider.TYPE.ALIAS`, `[...]` perhaps; None when it is none (reported)."""
+    """`provider.TYPE.ALIAS`, possibly with `[...]`; None for other expressions (reported)."""
     written = native(interpolated(expr), problems)
     if written is None:
         return None
@@ -148,7 +148,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
 
 
 def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
-    """`a.b.c[key]` as names and the key; no names where it is something else."""
+    """`a.b.c[key]` as names and the key; no names for other expressions."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
@@ -165,7 +165,7 @@ def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
-    """A `provider` block, which has two labels; None when its type is not a valid name (reported)."""
+    """A `provider` block, which has two labels; None if its type is not a valid name (reported)."""
     content = read(block.body, _PROVIDER, problems)
     type_, alias = (label.value for label in block.labels)
     if not check_provider_name(type_, label_span(block, 0), problems):
@@ -218,7 +218,7 @@ def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
 
 
 def removed_component(block: Block, problems: Problems) -> RemovedComponent | None:
-    """A `removed` block; None when its `from` cannot be read (reported)."""
+    """A `removed` block; None if its `from` cannot be read (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     attributes = content.attributes

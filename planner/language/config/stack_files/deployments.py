@@ -150,7 +150,8 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
 
 
 def _referenced_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
-    """The name in `ROOT.NAME`, which some write as a text, with or without the root; None for others (reported)."""
+    """The name in `ROOT.NAME`, which may also be a text, with or without the root; None for other expressions
+    (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node
         assert isinstance(text, nodes.Literal)

@@ -1,4 +1,4 @@
-"""From the files of a stack to a StackConfig: components with their modules, stacks below it, deployments."""
+"""Loads the files of a stack into a StackConfig: components with their modules, stacks below it, deployments."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FILE = BodySchema(
     ),
 )
 DEEPEST = 32
-"""stacks within stacks"""
+"""how deeply stacks may be nested"""
 
 
 _INIT = "planner stacks init"
@@ -67,15 +67,14 @@ _INIT = "planner stacks init"
 @frozen(eq=False)
 class StackSources:
     """The places of a stack's sources: `locate` finds a component's module or a child stack, `below` returns the same
-    function for the modules that one calls."""
+    function for the modules that a module calls."""
 
     locate: Locate
     below: Callable[[ModulePath], Locate]
     shares: bool = True
     """whether a directory that several components call is loaded once, and not recorded for each"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """the present place of a removed component of the stack at a path, which may have been installed under another
-    one"""
+    """the present place of a removed component of the stack at a path; it may have been installed under another path"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
@@ -99,8 +98,8 @@ def installed(root_dir: str, manifest: Manifest) -> StackSources:
 def load_stack(
     root_dir: str = ".", *, places: StackSources | None = None, data_dir: str = DATA_DIRECTORY
 ) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory as far as it can be loaded, and the problems of its files, in their order. `places`
-    replaces the sources that `init` recorded. References in its blocks are not checked."""
+    """The loadable parts of the stack in a directory, and the problems of its files, in order. `places` replaces the
+    sources that `init` recorded. References in its blocks are not checked."""
     problems = Problems()
     if places is None:
         manifest, item = read_manifest(root_dir, data_dir)
@@ -308,7 +307,7 @@ class _StackLoader:
 COMPONENTS = (".tfcomponent.hcl", ".tfcomponent.json", ".tfstack.hcl", ".tfstack.json")
 DEPLOYMENTS = (".tfdeploy.hcl", ".tfdeploy.json")
 OLD = (".tfstack.hcl", ".tfstack.json")
-"""endings of the time before the language was settled"""
+"""suffixes from before the final language"""
 
 
 @frozen
@@ -330,7 +329,7 @@ def stack_files(directory: str) -> StackFiles:
 
 
 def is_stack_file(name: str) -> bool:
-    """Whether a file is one by its name."""
+    """Whether the name is that of a stack file."""
     if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
         return False
     return name.endswith((*COMPONENTS, *DEPLOYMENTS))

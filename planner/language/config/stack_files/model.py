@@ -1,5 +1,5 @@
-"""The model of stack files: components, child stacks, providers, removed components; deployments and the blocks that
-decide about them. Nothing is evaluated, except what must be known early: sources, types, defaults.
+"""The model of stack files: components, child stacks, providers, removed components; deployments and the blocks for
+their approval. Only values that must be known early are evaluated: sources, types, defaults.
 
 Source: HashiCorp's public documentation of Terraform Stacks (block reference).
 """
@@ -45,8 +45,8 @@ class ProviderSource:
 
 @frozen(eq=False)
 class StackCall:
-    """A block that names the module of a component, or a child stack: `call` is the source as modules are called, by
-    which it is installed."""
+    """A block that names the module of a component, or a child stack: `call` is the source in the form of a module
+    call, for installing it."""
 
     kind: Kind
     name: str
@@ -89,8 +89,8 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: of the one instance
-    that is meant; None for all, `destroy`: False where its objects are only forgotten."""
+    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: that of a single
+    instance, None for all; `destroy`: False if its objects are only forgotten."""
 
     key: Expr | None
     destroy: bool

@@ -1,4 +1,4 @@
-"""All test files of a root module, and the modules that their runs are about."""
+"""All test files of a root module, and the modules of their runs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _read(root_dir: str, name: str, keep: bool, problems: Problems) -> TestFile 
 
 
 class _MockFiles:
-    """Finds files of mocks in a directory, which is named from the root module's."""
+    """Finds files of mocks in a directory, given relative to the root module."""
 
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
@@ -181,8 +181,8 @@ def _installed(root_dir: str, module: RunModule, manifest: Manifest, key: str, p
 
 
 def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[Diagnostic]:
-    """Errors of test files whose provider blocks are of other providers than those of the same name in the module
-    under test."""
+    """Errors for provider blocks of test files that mean another provider than the same name in the module under
+    test."""
     problems = Problems()
     for file in files:
         types = _types_of_providers(root, file)
@@ -211,7 +211,7 @@ _MISMATCH = "Provider type mismatch"
 
 
 def _types_in(module: ModuleConfig) -> dict[str, str]:
-    """Local name -> provider, of what a module requires or configures."""
+    """Local name -> provider, for the providers that a module requires or configures."""
     names = [*module.required_providers, *(block.name for block in module.providers.values())]
     return {name: module.provider_source(name) for name in names}
 
@@ -230,7 +230,7 @@ def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
 
 
 def module_calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
-    """The modules that runs are about, as calls, with the paths under which they are recorded."""
+    """The modules of runs, as calls, with the paths under which they are recorded."""
     table: dict[ModulePath, ModuleCall] = {}
     for file in tests.files:
         for run in file.runs:
@@ -280,7 +280,7 @@ def is_test_file(name: str) -> bool:
 
 
 def find_test_files(root_dir: str, directory: str = DEFAULT_DIRECTORY) -> tuple[list[str], bool]:
-    """Paths from the root module's directory in byte order, and whether the test directory is there. A file of the
+    """Paths relative to the root module's directory in byte order, and whether the test directory exists. A file of the
     second form (`x.tofutest.hcl`) hides the one of the first (`x.tftest.hcl`) next to it. Raises Failure for a
     directory that cannot be read."""
     found = _of(root_dir, ".") or []

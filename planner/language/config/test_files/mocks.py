@@ -41,7 +41,7 @@ _OWN_PROVIDER = BodySchema(
 )
 _SHARED = BodySchema({}, _PROVIDER.blocks)
 Sources = Callable[[str, Span, Problems], "list[Body]"]
-"""the files with mocks in a directory, and where to report what is wrong with them"""
+"""reads the files with mocks in a directory, and reports their problems"""
 _DEFAULTS = BodySchema({"defaults": False})
 _RESOURCE = BodySchema({"target": True, "values": False})
 _DURING = {"override_during": False}
@@ -49,8 +49,8 @@ _MODULE = BodySchema({"target": True, "outputs": False})
 
 
 def mock_provider_block(block: Block, problems: Problems, sources: Sources | None = None) -> ProviderDecl | None:
-    """A mocked provider configuration; None when it is wrong (reported). `sources`: it may name a directory with files
-    of mocks, which supply values that the block itself does not set."""
+    """A mocked provider configuration; None if it is wrong (reported). `sources`: reads a named directory of files with
+    mocks, which supply values that the block itself does not set."""
     mine = Problems()
     schema = _PROVIDER if sources is None else _OWN_PROVIDER
     content = read(block.body, schema, mine)
@@ -137,7 +137,7 @@ def _is_known_late(attribute: Attribute | None, usual: bool, problems: Problems)
 def resource_override(
     block: Block, problems: Problems, is_own: bool = False, known_late: bool = False
 ) -> Override | None:
-    """`override_resource`, `override_data` or `override_ephemeral`; None when it is wrong (reported). `is_own`: in a
+    """`override_resource`, `override_data` or `override_ephemeral`; None if it is wrong (reported). `is_own`: in a
     file that may use extensions that other programs do not understand; `known_late`: the default for whether its values
     are only known after the apply."""
     mine = Problems()
@@ -156,7 +156,7 @@ def resource_override(
 
 
 def module_override(block: Block, problems: Problems) -> ModuleOverride | None:
-    """`override_module`; None when it is wrong (reported)."""
+    """`override_module`; None if it is wrong (reported)."""
     mine = Problems()
     content = read(block.body, _MODULE, mine)
     target = _target(content.attributes.get("target"), mine)

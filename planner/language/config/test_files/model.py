@@ -51,7 +51,7 @@ class RunModule:
 @frozen(eq=False)
 class PolicyExpectation:
     """`policy "CODE"` of a run: the expected result of policies for its plan: `verdict` is pass, deny, warn, undecided,
-    broken, overridden, waived or info; about the object with this address, or about any."""
+    broken, overridden, waived or info; for the object with this address, or for any object."""
 
     code: str
     verdict: str
@@ -61,8 +61,8 @@ class PolicyExpectation:
 
 @frozen(eq=False)
 class QueryExpectation:
-    """`query` of a run: the expected number of answers to a question about its plan; `rows` is None for any number but
-    none. `message`: the message on failure."""
+    """`query` of a run: the expected number of answers to a question about its plan; `rows` is None for any number
+    except zero. `message`: the message on failure."""
 
     question: str
     rows: int | None
@@ -95,19 +95,19 @@ class TestRun:
     config: Config | None = None
     """the configuration of its module"""
     parallel: bool = False
-    """it may be carried out beside other parallel runs"""
+    """the run may execute at the same time as other parallel runs"""
     keeps_state: bool = False
     """its objects are not destroyed at the end"""
 
 
 def state_name(run: TestRun) -> str:
-    """The state that a run works with: "" is that of the module under test, shared with all runs of that module."""
+    """The state that a run uses: "" is that of the module under test, shared with all runs of that module."""
     return run.state_key or (run.module.source if run.module is not None else "")
 
 
 @frozen(eq=False)
 class TestFile:
-    """One test file; `name` is its path from the root module, by which it is known everywhere."""
+    """One test file; `name` is its path relative to the root module, which identifies it."""
 
     __test__ = False
 

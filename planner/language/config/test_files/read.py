@@ -1,4 +1,4 @@
-"""From the text of a test file to a TestFile."""
+"""Converts the text of a test file to a TestFile."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
-    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files of mocks: for a
-    file that may use extensions that other programs do not understand."""
+    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files of mocks: if the
+    file may use extensions that other programs do not support."""
     is_own = sources is not None
     content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []
@@ -142,7 +142,7 @@ class _Shared:
             self.variables = {name: expr_of(attribute, problems) for name, attribute in attributes.items()}
 
     def is_second(self, block: Block, problems: Problems) -> bool:
-        """Whether there is such a block already (reported)."""
+        """Whether there is already such a block (reported)."""
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False

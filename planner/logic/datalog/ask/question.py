@@ -139,7 +139,7 @@ def is_goal_directed(query: Query) -> bool:
 
 
 def _is_plain(literal: Literal) -> bool:
-    """Whether a literal computes nothing."""
+    """Whether a literal has no computation."""
     if isinstance(literal, Aggregate | Builtin) or (isinstance(literal, Comparison) and literal.operator == "="):
         return False
     return not any(isinstance(term, RuleCall) for term in literal.children())

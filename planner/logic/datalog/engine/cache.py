@@ -129,7 +129,7 @@ TABLES = Shelf("derived", 10, made_by=MADE_BY)
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
-    """The rows of predicates, sorted, that rule files (name, text) derive. Raises Failure when a file is broken."""
+    """The rows of predicates, sorted, that rule files (name, text) derive. Raises Failure if a file is broken."""
     wanted = sorted(want)
     name = TABLES.name(*wanted, *parts(files, None))
     known: dict[str, list[Row]] | None = TABLES.value(name)

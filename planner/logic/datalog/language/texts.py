@@ -68,7 +68,7 @@ def range_(first: Value, last: Value) -> list[Row] | None:
 
 
 def member(*values: Value) -> list[Row]:
-    """(value,): each of the values of a list."""
+    """Rows (value,) with the values of a list."""
     return [(value,) for value in dict.fromkeys(values)]
 
 

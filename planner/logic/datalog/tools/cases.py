@@ -43,8 +43,8 @@ class Case:
     wanted: dict[str, set[Row]]
     span: Span
     given: tuple[tuple[str, Span], ...] = ()
-    """the paths of `.given "PATH"`, and where that is written: what is there is given, too, if who runs the case can
-    read it"""
+    """the paths of `.given "PATH"`, with their places: their content is added to the facts, if the runner of the case
+    can read it"""
 
 
 @frozen

@@ -25,7 +25,7 @@ class Ended(BrokenExecutor):
 
 
 class CommandExecutor:
-    """So many commands at a time."""
+    """Runs a limited number of commands at a time."""
 
     def __init__(self, text: str, workers: int) -> None:
         """Raises Failure."""
@@ -47,7 +47,7 @@ class CommandExecutor:
         return self._pool.submit(self._carry, unit, parcel)
 
     def stop(self) -> None:
-        """Interrupt the commands, as from a terminal: they have to notify the other end."""
+        """Interrupt the commands as a terminal does; they pass the interrupt on to the other machine."""
         self._tell(signal.SIGINT)
 
     def close(self, at_once: bool = False) -> None:
@@ -80,7 +80,7 @@ class CommandExecutor:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    start_new_session=True,  # an interrupt from the terminal reaches it through us, once
+                    start_new_session=True,  # only planner passes an interrupt from the terminal on, once
                 )
             except (OSError, ValueError) as problem:
                 reason = getattr(problem, "strerror", None) or problem

@@ -33,8 +33,8 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Begin an execution; whether it may. Where nothing can be kept next to a state the lock alone decides. Raises
-    Failure when the service does not answer: nothing is begun without an answer."""
+    """Begin an execution; returns whether it may begin. If nothing can be stored next to a state, only the lock
+    decides. Raises Failure if the service does not answer."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:
         return True
@@ -50,7 +50,7 @@ def take(store: Store, run: str, attempt: int) -> bool:
 
 
 def _token(kept: bytes, run: str) -> int:
-    """The number of the execution of this run that began last; 0 for another run's, or an unreadable one."""
+    """The number of the last execution of this run; 0 if the entry belongs to another run, or is unreadable."""
     try:
         document = json.loads(kept)
         return int(document["attempt"]) if document["run"] == run else 0
@@ -63,11 +63,11 @@ FOLDER = "PLANNER_BUNDLE_DIR"
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")
-"""made by init over there"""
+"""made by init on the other machine"""
 
 
 class Missing(Unmet):
-    """The work looked at paths that are not in the bundle."""
+    """The work needed paths that are not in the bundle."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
         super().__init__(*paths)
@@ -75,7 +75,7 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Do the work of a parcel. Never raises for anything in it."""
+    """Do the work of a parcel. Its content never causes an exception."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:
@@ -101,7 +101,7 @@ def _place() -> Iterator[str]:
 
 
 def _leftovers(home: str) -> list[str]:
-    """Files that must not be lost: a state that could not be saved, journals."""
+    """Files that must not be lost: states that could not be saved, and journals."""
     paths = []
     for folder, _, names in os.walk(home):
         in_data = os.sep + ".terraform" + os.sep + "planner" in folder
@@ -154,7 +154,7 @@ def _kept_files_text(left: list[str]) -> str:
 
 
 def _refusal(request: Request, tree: str) -> str:
-    """Why nothing of this is done."""
+    """The reason to refuse the work."""
     if request.directory != tree and not request.directory.startswith(f"{tree}/"):
         return "The bundle names a directory that is not in it."
     if ".." in request.directory.split("/"):
@@ -195,7 +195,7 @@ def _unpacked(parcel: Parcel, home: str) -> None:
 
 
 def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
-    """The result; None when this execution was begun before. Raises Missing."""
+    """The result; None if this execution was begun before. Raises Missing."""
     if not os.path.isdir(request.directory):
         raise Missing((os.path.relpath(request.directory, tree),))
     covered = _Covered(parcel, tree)
@@ -238,7 +238,7 @@ def _lease(parcel: Parcel, request: Request) -> bool:
 
 
 class _Covered:
-    """Compares what the work has looked at with what the bundle has."""
+    """Compares the paths that the work used with the content of the bundle."""
 
     def __init__(self, parcel: Parcel, tree: str) -> None:
         self.tree, self.files, self.folders = tree, frozenset(parcel.files), parcel.folders

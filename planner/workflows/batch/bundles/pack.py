@@ -1,10 +1,9 @@
 """Bundles: the files below the fleet's root that a unit needs, as an archive that is named by its content.
 
-A bundle has the directories of the unit and of the modules that it calls as a whole, the files that were read when its
-configuration was surveyed, and policies. Files of this machine stay here: states, plugins, records, git's data. If the
-work looks at anything else below the root, the other side reports it before anything is done, and the bundle is made
-again with that.
-"""
+A bundle contains the complete directories of the unit and of the modules that it calls, the files that were read when
+its configuration was surveyed, and policies. Files of this machine are left out: states, plugins, records, git's data.
+If the work needs any other path below the root, the other machine reports it before it does anything, and the bundle is
+made again with that path."""
 
 from __future__ import annotations
 
@@ -21,11 +20,11 @@ from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import OF_UNIT
 
 LARGEST = 256 << 20
-"""bytes of all files of a bundle"""
+"""most bytes of all files of a bundle"""
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
-"""the parts of the data directory (.terraform) that travel"""
+"""the parts of the data directory (.terraform) that a bundle contains"""
 
 
 @frozen
@@ -40,11 +39,11 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of some directories, as a whole, and files below `root`, all relative to it. The same files give the
-    same bytes. Raises Failure."""
+    """A bundle of complete directories and of files below `root`; their paths are relative to it. The same files give
+    the same bytes. Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
-    for folder in whole:  # directories that are otherwise left out travel when they are named: working directories
+    for folder in whole:  # directories that are otherwise left out are included if named: working directories
         for path in _below(root, folder):
             table[path] = True
     for path in files:
@@ -57,7 +56,7 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
 
 
 def stays_here(path: str) -> bool:
-    """Whether a path relative to the root is of what belongs to this machine."""
+    """Whether a path, relative to the root, belongs to this machine only."""
     parts = path.split("/")
     name = parts[-1]
     if not _STAYS.isdisjoint(parts) or name.endswith((".tfstate", ".tfstate.backup", ".lock.info", ".tmp")):
@@ -72,7 +71,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories that are in no other of them."""
+    """The directories that lie in none of the others."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):
@@ -81,7 +80,7 @@ def _without_inner(folders: Iterable[str]) -> list[str]:
 
 
 def _is_with(folder: str, other: str) -> bool:
-    """Whether a directory travels with another one."""
+    """Whether a directory is included with another one."""
     if folder == other:
         return True
     inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""
@@ -98,7 +97,7 @@ def _below(root: str, folder: str) -> Iterator[str]:
         for name in sorted(files):
             if not stays_here(f"{inner}{name}"):
                 yield f"{prefix}{name}"
-        for name in folders:  # a link to a folder is walked like one, where it stays below the root
+        for name in folders:  # a link to a folder is walked like a folder if it stays below the root
             if os.path.islink(os.path.join(path, name)):
                 yield from _through_link(root, f"{prefix}{name}")
 
@@ -132,7 +131,7 @@ def _archive(root: str, paths: list[str]) -> bytes:
                 data = read_whole(where)
                 runs = os.stat(where).st_mode & 0o100
             except FileNotFoundError:
-                continue  # a link that leads nowhere, or gone since
+                continue  # a broken link, or removed since
             except (OSError, ValueError) as problem:
                 raise _refusal(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
             left -= len(data)

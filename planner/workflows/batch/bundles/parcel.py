@@ -1,8 +1,6 @@
-"""Messages to and from another machine: a line of JSON, then the bytes that it counts.
-
-Paths below the root of the fleet begin with `ROOT` on the way, so that each side has them where its own files are. All
-input from the other side is checked before use.
-"""
+"""Messages to and from another machine: a line of JSON, then as many bytes as the line states. In a message, paths
+below the root of the fleet begin with `ROOT`, which each side replaces by its own directory. All input from the other
+side is checked before use."""
 
 from __future__ import annotations
 
@@ -22,24 +20,24 @@ from planner.workflows.batch.model import Request, UnitResult, from_json, to_jso
 ROOT = "planner-root:"
 """placeholder for the fleet's root in paths that are sent"""
 LARGEST = 1 << 30
-"""bytes of an archive, a plan or a result"""
+"""most bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
 """members by questions of Terragrunt's files: words after zeros, of which some are paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
-"""members that hold values of users': nothing in them is taken for a path"""
+"""members with values of users: nothing in them is treated as a path"""
 
 
 class BadParcel(Exception):
-    """The bytes are not a parcel, or one of another version."""
+    """The bytes are not a parcel, or have another version."""
 
 
 @frozen
 class Parcel:
-    """One unit's work for another machine. `digest` is that of the archive (SHA-256), which is in `data` or in the
-    `store`; `files` and (as a whole) `folders` are in it, `absent` does not exist, all relative to the root; `run` and
-    `attempt` identify the execution, `plan` is the plan file that is applied; `rehearse`: the files that applying it
-    looks at are not known yet."""
+    """One unit's work for another machine. `digest` is the SHA-256 of the archive, which is in `data` or in the
+    `store`; the archive contains `files` and the complete `folders`, and paths in `absent` do not exist, all relative
+    to the root; `run` and `attempt` identify the execution, `plan` is the plan file to apply; `rehearse`: the files
+    that the apply needs are not known yet."""
 
     request: Request
     digest: str
@@ -56,9 +54,9 @@ class Parcel:
 
 @frozen
 class ParcelResult:
-    """The result of a parcel. `missing` are paths relative to the root that were looked at and are not in the bundle:
-    nothing was done then. `begun`: this execution was begun before, by a worker that may still be running. `problem`:
-    why nothing could be done at all. `plan` is the plan file that was made, `json` its content as JSON."""
+    """The result of a parcel. `missing` are needed paths, relative to the root, that are not in the bundle: then
+    nothing was done. `begun`: this execution was begun before, by a worker that may still be running. `problem`: why
+    nothing could be done. `plan` is the plan file that was made, `json` its content as JSON."""
 
     result: UnitResult | None = None
     missing: tuple[str, ...] = ()
@@ -70,7 +68,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version that both sides have to agree on: the version number, and a digest of the program."""
+    """The version that must be the same on both sides: the version number, and a digest of the program."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
@@ -82,7 +80,7 @@ def version() -> str:
 
 
 def parcel_bytes(parcel: Parcel, root: str) -> bytes:
-    """A parcel as bytes; `root` is the fleet's, here."""
+    """A parcel as bytes; `root` is the fleet's root on this machine."""
     plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
     header = {name: getattr(parcel, name) for name in plain}
     header["request"] = _relocated(to_json(parcel.request), root, ROOT)
@@ -90,7 +88,7 @@ def parcel_bytes(parcel: Parcel, root: str) -> bytes:
 
 
 def received(data: bytes, root: str) -> Parcel:
-    """A parcel; `root` is where its files are going to be here. Raises BadParcel."""
+    """The parcel in these bytes; `root` is the directory for its files on this machine. Raises BadParcel."""
     header, archive, plan = _split(data, "The bundle comes from")
     parcel: Parcel = _structured(Parcel, {**header, "request": _relocated(header.get("request"), ROOT, root)})
     return evolve(parcel, data=archive, plan=plan)
@@ -143,7 +141,7 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 
 def _relocated(value: Any, before: str, after: str) -> Any:
-    """Plain data in which what is below one directory is below another. Only whole texts are paths."""
+    """Plain data with the paths below one directory moved below another. Only complete texts are treated as paths."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

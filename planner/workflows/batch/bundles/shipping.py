@@ -1,8 +1,7 @@
 """Sending units to other machines and receiving their results, as an executor for a schedule.
 
-A carrier brings bytes to a worker and brings back its answer; it needs three methods, and knows nothing of units. That
-is all that another engine has to have.
-"""
+A carrier transports bytes to a worker and returns its answer; it has three methods and knows nothing of units. Any
+engine with such a carrier can be used."""
 
 from __future__ import annotations
 
@@ -23,21 +22,22 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""so often a bundle is made again because something was missing in it"""
+"""how often a bundle is made again because paths were missing in it"""
 
 
 class Carrier(Protocol):
-    """Brings parcels to workers. An engine may run lost work again on its own: the lease sees to it."""
+    """Transports parcels to workers. An engine may run lost work again on its own: the lease prevents a second
+    execution."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        """The answer that `planner.workflows.batch.bundles.host.work` gives for a parcel, once it is there. A worker
-        that ended without one is a BrokenExecutor, or another exception that `is_death` knows."""
+        """The answer of `planner.workflows.batch.bundles.host.work` to a parcel. If the worker ended without one, the
+        future has a BrokenExecutor or another exception that `is_death` knows."""
 
     def stop(self) -> None:
-        """Request running work to begin nothing more and finish."""
+        """Request that running work begin nothing more and finish."""
 
     def close(self, at_once: bool = False) -> None:
-        """No more parcels come. `at_once`: running ones are not waited for."""
+        """End: no more parcels follow. `at_once`: do not wait for running ones."""
 
 
 class WorkerLost(BrokenExecutor):
@@ -46,7 +46,7 @@ class WorkerLost(BrokenExecutor):
 
 class Shipping(Workplace):
     """Runs units through a carrier. `needs` has, for each unit, the directories and files below the root that its
-    bundle begins with; `known` are the bundles that were enough."""
+    bundle begins with; `known` are earlier bundles that were complete."""
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class Shipping(Workplace):
 
 
 def _on_the_way(request: Request) -> Request:
-    """A request without what stays here."""
+    """A request without the parts that only this machine needs."""
     recipe = request.recipe
     if recipe is None or recipe.source is None or not recipe.source.private:
         return request
@@ -202,8 +202,8 @@ def _refusal(request: Request, detail: str) -> UnitResult:
 
 
 def root_of(fleet: Fleet) -> str:
-    """The directory that bundles are from: the fleet's root, or, as Terragrunt's files reach above that, the
-    repository's that it is in."""
+    """The base directory of bundles: the fleet's root, or the root of its repository for Terragrunt, whose files may
+    include others above the fleet."""
     if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
         return fleet.root
     folder = fleet.root
@@ -216,8 +216,8 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """The first content of bundles: the directories of the unit and of the modules that its configuration has, `files`
-    by unit (absolute paths), those of units whose outputs it uses, and policies and rules. Raises Failure."""
+    """The first content of bundles: the directories of the unit and of its modules, the `files` of the unit (absolute
+    paths), the directories of units whose outputs it uses, and policies and rules. Raises Failure."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}
@@ -229,7 +229,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                     if path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")):
                         folders.add(_inside(root, os.path.dirname(path)))
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
-                    _inside(root, path)  # a module that lies outside
+                    _inside(root, path)  # a module outside of the root
         options = request.options
         for path in (*options.rules, *options.standing_policies, *options.policies, *request.fleet_policies):
             if os.path.isabs(path):
@@ -242,7 +242,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
 
 
 def _of_source(root: str, request: Request) -> set[str]:
-    """The directories of a unit of Terragrunt's: that of its file, and the working directory as a whole."""
+    """The directories of a Terragrunt unit: that of its file, and the complete working directory."""
     recipe = request.recipe
     if recipe is None or recipe.source is None:
         return set()
@@ -250,7 +250,7 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The files of variables that the recipe names, and programs of the fleet's own that hooks and auth name."""
+    """The variable files that the recipe names, and the fleet's programs that hooks and auth name."""
     recipe = request.recipe
     if recipe is None:
         return set()

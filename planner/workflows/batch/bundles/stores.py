@@ -1,11 +1,9 @@
-"""Stores that transfer archives of bundles: together with the work, in a shared directory, or next to the states in a
-backend.
+"""Stores that transfer archives of bundles: with the work, in a shared directory, or next to the states in a backend.
 
-A string names the store, and is sent to the other side: `scheduler` (with the work), a directory (`/mnt/bundles`), or
-a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains
-credentials: each side has its own, where the backend looks for them. A fetched archive counts only when it has the
-requested digest.
-"""
+A string names the store, and is sent to the other side: `scheduler` (with the work), a directory (`/mnt/bundles`), or a
+type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains credentials:
+each side has its own in the places that the backend reads. A fetched archive is accepted only if it has the requested
+digest."""
 
 from __future__ import annotations
 
@@ -32,10 +30,10 @@ class ArchiveStore(Protocol):
     """Archives by their digest (SHA-256 in hexadecimal). Raises OSError."""
 
     def has(self, digest: str) -> bool:
-        """Whether it is there as a whole."""
+        """Whether the complete archive is in the store."""
 
     def put(self, digest: str, data: bytes) -> None:
-        """Keep it."""
+        """Store an archive."""
 
     def get(self, digest: str) -> bytes:
         """The archive."""
@@ -61,7 +59,7 @@ def fetched(store: ArchiveStore, digest: str) -> bytes:
 
 
 class Folder:
-    """A directory that both sides see."""
+    """A directory that both sides can read."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -81,7 +79,7 @@ class Folder:
 
 
 class Beside:
-    """Documents of a service that keeps states. The number of parts is written last."""
+    """Documents in a service that stores states. The number of parts is written last."""
 
     def __init__(self, client: object) -> None:
         self._client: RemoteStateClient = client  # type: ignore[assignment]

@@ -1,1 +1,1 @@
-"""Reports of fleets: the document, and the forms that it is printed in."""
+"""Reports of fleets: the document, and its output formats."""

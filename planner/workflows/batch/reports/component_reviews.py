@@ -17,11 +17,11 @@ from planner.workflows.stacks.names import Path, PromiseName
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _DEEPEST = 50
-"""locals, inputs and outputs that one value passes through"""
+"""most locals, inputs and outputs on the way of one value"""
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
-    """The reviews of the instances that have changes, and what they read, before anything is applied."""
+    """The reviews of the instances with changes, and the outputs that they read, before the apply."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}
@@ -61,8 +61,8 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The place where the value of an input is written: of the stack's own inputs in the deployment, with the name
-        of the input there, "" elsewhere."""
+        """The place that sets an input. If that is an input of the stack, it is the place in the deployment, with the
+        input's name there; otherwise the name is ""."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -134,7 +134,7 @@ class _ComponentReads:
 
 
 def _items(inputs: Expr | None) -> Iterator[tuple[str, Expression]]:
-    """The items of an object that is written as such, by their names."""
+    """The items of an object expression, by name."""
     if inputs is not None and isinstance(inputs.node, Object):
         for item in inputs.node.items:
             if isinstance(item.key, Literal) and isinstance(item.key.value, str):

@@ -1,4 +1,5 @@
-"""Plans of deployments as a page: the graph of components, providers and child stacks, and the whole flow of values."""
+"""Plans of deployments as a page: the graph of components, providers and child stacks, and the complete flow of
+values."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _TITLES = {"components": "Components, providers and child stacks", "flow": "All 
 
 
 def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
-    """The part with what pages show of it: no secret is in it any more."""
+    """The report with the data for pages, with secrets removed."""
     steps = done_steps(plans)
     hides = [hiding(step.plan) for step in steps.values() if step.plan is not None]
 
@@ -78,7 +79,7 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view with the deployment before each name and around it all, and with the changes by their numbers."""
+    """The view with the deployment in front of each name and as the outer box, and with the numbers of changes."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""
@@ -152,7 +153,7 @@ class _Drawn:
         return [Arrow(a, b, ("reference",), (a, b) not in reduced, self._reasons(a, b)) for a, b in sorted(self.edges)]
 
     def _reasons(self, name: str, other: str) -> tuple[Reason, ...]:
-        """Why one is made from the other, with all lines on the ways between them."""
+        """The reasons why one depends on the other, with all lines on the ways between them."""
         if self.relation != "edge":
             return (Reason("", f"{name} reads {other}", tuple(self.places.get((name, other), ()))),)
         leads = {str(a) for a, b in self.database["flows_on"] if b == other and a not in self.nodes} | {other}
@@ -193,5 +194,5 @@ def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, s
 
 
 def _stacks(stack: str) -> list[str]:
-    """A child stack with those around it, the outermost first: of `stack.a["k"].stack.b` first `stack.a["k"]`."""
+    """A child stack and the stacks around it, the outermost first: of `stack.a["k"].stack.b` first `stack.a["k"]`."""
     return [stack[: step.end()] for step in _STEP.finditer(stack)]

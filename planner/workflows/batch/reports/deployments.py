@@ -1,5 +1,5 @@
-"""Plans of deployments of stacks in the shape of a batch's report (document.py), for the forms that this is printed in:
-an instance of a component is what a unit is there, and a deployment its directory.
+"""Plans of deployments of stacks in the shape of a batch's report (document.py), for the same output formats: an
+instance of a component corresponds to a unit, and a deployment to its directory.
 
 Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
 deferred or forgotten; `because` is what a deferred instance waits for.
@@ -32,8 +32,8 @@ Plans = Sequence["DeploymentPlan"]
 
 @frozen(eq=False)
 class DeploymentReport:
-    """The content of a report about one deployment. `edges`: which instance is done after which; `texts` and `views`
-    (as in deployment_page.py) are for pages."""
+    """The content of a report about one deployment. `edges`: the order of instances; `texts` and `views` (as in
+    deployment_page.py) are for pages."""
 
     deployment: str
     mode: str
@@ -65,7 +65,7 @@ def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentRe
 
 
 def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
-    """The report of a deployment after a further round: what was done in one before stays done."""
+    """The report of a deployment after a further round, which includes the work of earlier rounds."""
     now = {unit["unit"]: unit for unit in after.units}
     done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
     kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
@@ -76,14 +76,14 @@ def after_round(before: DeploymentReport, after: DeploymentReport) -> Deployment
 
 
 def prefix_of(part: DeploymentReport, parts: Sequence[DeploymentReport]) -> str:
-    """The prefix of the names of a deployment's components: its own name, where there are several."""
+    """The prefix of the names of a deployment's components: the deployment's name if there are several deployments."""
     return f"{part.deployment}: " if len(parts) > 1 else ""
 
 
 def stack_report(
     command: str, parts: Sequence[DeploymentReport], diagnostics: Iterable[Diagnostic], begun: float
 ) -> dict[str, Any]:
-    """The report of a command about deployments, which began at this time."""
+    """The report of a command about deployments; `begun` is the time of its start."""
     units: list[dict[str, Any]] = []
     edges: list[list[str]] = []
     for part in parts:
@@ -133,8 +133,8 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """The steps of each instance in all rounds, done or planned: steps with changes count, and deferred ones only if
-    they still are."""
+    """The steps of each instance in all rounds, done or planned: those with changes, and those that are still
+    deferred."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
         for step in plan.steps:
@@ -197,7 +197,7 @@ def _outcome(step: InstanceStep) -> str:
 
 
 def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
-    """The reason why an instance is deferred: others that are deferred themselves, or have to be applied before."""
+    """The reason why an instance is deferred: other deferred instances, or instances that must be applied first."""
     awaited = [what for because, what in step.put_off if because != "for_each"]
     waits = sorted(b for a, b in plan.decided.waits_until if a == str(step.name)) if plan.decided is not None else []
     return next(iter([*awaited, *waits]), "") if step.put_off else ""

@@ -14,16 +14,15 @@
      "shard": null or {"number", "of", "units", "fleet", "before": {unit: [unit...]}, "made_as": {unit: digest},
                        "beside": [{"unit", "outcome", "made_as", "diagnostics"}...]}}
 
-`age` is how many seconds ago real objects were looked at, where that was in an earlier run and may matter; `state_age`
-how many seconds ago the state was written that was used instead, where they were not looked at (-refresh=false) and
-that is known. `shard` is there where several jobs share the work (-shard): `units` is their number, `fleet` is a
-digest of them and their files, `beside` are units of other shards that were planned for their values; `made_as`
-identifies the state and the outputs that a plan used. Units are in the order of waves and names. `because` is the unit
-whose outcome decided this one's. `way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs`
-are of units that others read: the outputs that will have another value, and the unknown parts of those; `awaits` are
-the parts of a plan that are made from such unknown values. `orphaned` are removed units whose states still have
-objects. Diagnostics have the shape of `validate -json`.
-"""
+`age` is how many seconds ago real objects were read, if that was in an earlier run and may matter; `state_age` is how
+many seconds ago the state was written, if objects were not read (-refresh=false) and the time is known. `shard` is
+present if several jobs share the work (-shard): `units` is the number of units, `fleet` is a digest of the units and
+their files, `beside` are units of other shards that were planned for their values; `made_as` identifies the state and
+the outputs that a plan used. Units are in the order of waves and names. `because` is the unit that determined the
+outcome. `way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs` are present for units
+whose outputs others read: the outputs that will change, and their unknown parts; `awaits` are the parts of a plan that
+are made from such unknown values. `orphaned` are removed units whose states still have objects. Diagnostics have the
+shape of `validate -json`."""
 
 from __future__ import annotations
 
@@ -144,7 +143,7 @@ def because_text(unit: dict[str, Any]) -> str:
 
 
 def note(unit: dict[str, Any]) -> str:
-    """A remark on a unit: the unit that decided its outcome, and the age of that."""
+    """A remark on a unit: the unit that determined its outcome, and the age of the result."""
     because = because_text(unit)
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
@@ -212,8 +211,7 @@ def noun_of(document: Mapping[str, Any]) -> str:
 
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:
-    """`1 to add, 2 to destroy`; of a plan that only compares, the changes made outside. `mark` is put around
-    numbers."""
+    """`1 to add, 2 to destroy`; for a refresh-only plan, the changes made outside. `mark` is put around numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
         words = {"change": "changed by others", "remove": "gone"}
@@ -225,7 +223,7 @@ def totals_text(document: dict[str, Any], mark: str = "") -> str:
 
 
 def totals(document: dict[str, Any]) -> dict[str, int]:
-    """The sum of all units' counts; for rejected ones, of the changes that were not done."""
+    """The sum of all units' counts; for rejected units, the changes that were not made."""
     result = dict.fromkeys(COUNTS, 0)
     for unit in document["units"]:
         if not _is_rejected(document, unit):
@@ -235,7 +233,7 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
 
 
 def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
-    """Whether the changes of a unit were not done, so that its counts are those of its plan."""
+    """Whether the changes of a unit were not made, so that its counts are those of its plan."""
     outcome, command = str(unit["outcome"]), str(document["command"])
     return outcome == "declined" or (outcome == "denied" and command != "plan")
 

@@ -9,13 +9,13 @@ import os
 from typing import Any
 
 MOST = 50
-"""annotations of a step; GitHub shows no more"""
+"""most annotations of a step that GitHub shows"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 
 def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
-    """A line for each diagnostic, errors first; `root` is the fleet's, `workspace` the checkout that paths are seen
-    from."""
+    """A line for each diagnostic, errors first; `root` is the fleet's, paths are relative to the checkout
+    `workspace`."""
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
         whose.append((f"{unit['unit']}: ", os.path.join(root, unit["folder"]), unit["diagnostics"]))

@@ -29,13 +29,13 @@ COLOURS = {
     "denied": "delete",
 }
 SIGNS = {"applied": "=", "changes": "~", "incomplete": "?", "deferred": "?", "died": "!", "failed": "!", "denied": "!"}
-"""signs before names, for readers who do not see their colours"""
+"""signs before names, for readers who cannot distinguish colours"""
 LAYERS = (
     ("reference", "a value of the other unit is read"),
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""units from which on they are drawn by folder"""
+"""number of units from which on they are grouped by folder"""
 
 
 def html(
@@ -75,7 +75,7 @@ def page_of_batch(document: dict[str, Any], texts: dict[str, str], grounds: Mapp
 
 
 def colours(document: dict[str, Any]) -> tuple[tuple[str, str, str, str], ...]:
-    """The outcomes that there are, each with its colour, its sign and its name."""
+    """The outcomes that occur, each with its colour, its sign and its name."""
     known = (outcome for outcome in document["outcomes"] if outcome in COLOURS)
     return tuple((outcome, COLOURS[outcome], SIGNS.get(outcome, ""), outcome) for outcome in known)
 
@@ -149,7 +149,7 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """The directories that units of a large fleet are drawn in, each in the whole."""
+    """The directories that group the units of a large fleet, each directly in the outer box."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 
@@ -172,7 +172,7 @@ def _table(document: dict[str, Any]) -> str:
 
 
 def _problems(document: dict[str, Any]) -> str:
-    """The problems, for readers of the page alone."""
+    """The problems, for pages without a review."""
     rows = [("", problem) for problem in document["diagnostics"]]
     rows += [(unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"]]
     lines = [

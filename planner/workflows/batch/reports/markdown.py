@@ -1,9 +1,8 @@
 """A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
 
-Units come in the order of waves, of many the failed ones first, then those that change by themselves, then those that
-change because of them; below the table the changes of each are folded. Units for which there is no room are left out
-from the end, and counted.
-"""
+Units are in the order of waves; if there are many, failed units come first, then those that change by themselves, then
+those that change because of others. Below the table the changes of each unit are folded. Units that do not fit are left
+out from the end, and counted."""
 
 from __future__ import annotations
 
@@ -31,27 +30,27 @@ from planner.workflows.batch.reports.document import (
 LONGEST = 65_000
 """characters: GitHub takes 65,536"""
 FOLD = 6_000
-"""characters of the changes of one unit, while others have none yet"""
+"""most characters for the changes of one unit, as long as other units have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
-"""of the table; {}: what that is which is planned by itself"""
+"""the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30
-"""rows of the table that are not folded"""
+"""most rows of the table that are not folded"""
 MOST_OUTPUTS = 4
-"""outputs of a unit in the table"""
+"""most outputs of a unit in the table"""
 CAUSES = 0.45
-"""the part of the room that causes may take"""
+"""the share of the length for causes"""
 TABLE = 0.55
-"""the part of the room that the table may take"""
+"""the share of the length for the table"""
 MOST_NAMED = 10
-"""of what was left out"""
+"""most names of omitted parts"""
 _RESERVED = 600
 """characters for the note about omitted parts"""
 _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """A table of the units that are not as they were, then the changes of each, folded. `review`: the review of the
-    fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
+    """A table of the units that are not unchanged, then the changes of each, folded. `review`: the review of the fleet
+    (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -90,8 +89,8 @@ def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[st
 
 
 def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """The units that are not unchanged, or have diagnostics, in the order of waves. Where they are too many to see at
-    once: failures before the rest, causes before their consequences."""
+    """The units that are not unchanged, or have diagnostics, in the order of waves. If they are too many to see at
+    once, failures come first, and causes before their consequences."""
     units = [u for u in document["units"] if u["outcome"] != "unchanged" or u["diagnostics"]]
     is_long = len(units) > MOST_OPEN
     position = {unit["unit"]: n for n, unit in enumerate(units)}
@@ -104,7 +103,7 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
-    """The problems of no single part; as many as there is room for before the table."""
+    """The problems that belong to no unit; as many as fit before the table."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
     lines = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
     return [*_fenced(lines, "problems"), ""] if lines else []
@@ -123,8 +122,8 @@ def _groups(
     outputs: Mapping[str, list[Mapping[str, Any]]],
     in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units, those with the same changes for the same causes together. `in_any_wave`: in different waves, and with
-    different readers of their outputs, too."""
+    """The units, grouped by the same changes with the same causes. `in_any_wave`: groups may contain units of different
+    waves, and with different readers of their outputs."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
         name = unit["unit"]
@@ -148,7 +147,7 @@ def _groups(
 
 
 def _names(group: Sequence[dict[str, Any]]) -> list[tuple[str, int]]:
-    """The names of the units of a group, numbered ones together."""
+    """The names of the units of a group; numbered names are combined."""
     items = numbered(unit["unit"] for unit in group)
     shown = [(item.text, item.number) for item in items[:MOST_NAMED]]
     left = sum(item.number for item in items[MOST_NAMED:])
@@ -160,7 +159,7 @@ def _totals(document: dict[str, Any]) -> str:
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
-    """The first texts that there is room for, and the room that they leave."""
+    """The first texts that fit, and the remaining room."""
     items = []
     for text in texts:
         if len(text) + 1 > room:
@@ -171,7 +170,7 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
-    """The parts left out of the text, in words. `silent`: the number of units in the table without their changes."""
+    """A description of the omitted parts. `silent`: the number of units in the table without their changes."""
     lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -198,7 +197,7 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A row for units that change alike. `outputs`: those of a unit where nothing else changes."""
+    """A row for units with the same changes. `outputs`: the outputs of a unit with no other change."""
     unit = group[0]
     names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
@@ -222,8 +221,8 @@ def _fold(
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """The changes and diagnostics of a unit, or of several that change alike, folded; "" for none. `reviewed`:
-    the changes of units, attribute by attribute, and `outputs`."""
+    """The changes and diagnostics of a unit, or of several with the same changes, folded; "" if there are none.
+    `reviewed`: the changes of units, attribute by attribute, and `outputs`."""
     unit = group[0]
     shown = [
         f"{_sign(c['action'])} {c['address']}" + (f"  ({c['reason']})" if c["reason"] else "") for c in unit["changes"]
@@ -244,7 +243,7 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units that change alike: of several units those that others read, each with its unit."""
+    """The outputs of units with the same changes; for several units only those that others read, each with its unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]
@@ -252,7 +251,7 @@ def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:
-    """Lines as they are, within their bound."""
+    """Lines in a code block, within their bound."""
     body, left = _bounded(lines)
     fence = "```"
     while fence in body:
@@ -262,7 +261,7 @@ def _fenced(lines: list[str], what: str = "") -> list[str]:
 
 
 def _bounded(lines: list[str]) -> tuple[str, int]:
-    """The first lines within the bound of one unit, and how many were left out; one that is too long is cut."""
+    """The first lines within the bound of one unit, and how many were left out; a line that is too long is cut."""
     items: list[str] = []
     room = FOLD
     for line in lines:

@@ -1,5 +1,5 @@
-"""The review of a fleet: the reviews of its units as one document. A cause in one unit has effects in others, where an
-output carries it on. Units are named before their objects, as in `svc5: terraform_data.app`."""
+"""The review of a fleet: the reviews of its units as one document. A cause in one unit affects other units through
+outputs. Units are named before their objects, as in `svc5: terraform_data.app`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.workflows.batch.run import BatchReport
 Key: TypeAlias = tuple[str, int]
 """a unit and the number of a cause in its own review"""
 Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
-"""unit -> variable from outside -> the outputs of other units that it comes from, as (unit, output)"""
+"""unit -> input variable -> the outputs of other units that determine it, as (unit, output)"""
 _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
 REFUSED = frozenset(("policy.denied", "policy.broken"))
 """codes of diagnostics about denials"""
@@ -35,12 +35,13 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """With those of a later round."""
+        """These reviews combined with those of a later round."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """The reviews of a batch's units. `is_kept`: those that may be in a file: values of encrypted units may not."""
+    """The reviews of a batch's units. `is_kept`: only reviews that may be stored in a file; values of encrypted units
+    may not."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
@@ -63,7 +64,7 @@ def reviews_json(units: UnitReviews) -> dict[str, Any]:
 
 
 def reviews_from_json(data: Mapping[str, Any]) -> UnitReviews:
-    """The reviews that reviews_json made data of."""
+    """The reviews from the data of reviews_json."""
     return UnitReviews(
         {name: one["review"] for name, one in data.items()},
         {
@@ -79,7 +80,7 @@ def fleet_review(document: Mapping[str, Any], units: UnitReviews, subject: Revie
 
 
 class _Fleet:
-    """The units' reviews on their way into one document."""
+    """Combines the units' reviews into one document."""
 
     def __init__(self, document: Mapping[str, Any], units: UnitReviews, subject: ReviewSubject) -> None:
         self.document, self.reads, self.subject = document, units.reads, subject
@@ -101,7 +102,7 @@ class _Fleet:
                     self.sources.setdefault((key[0], output), []).append(key)
 
     def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-        """The outputs of other units that a cause in a unit is."""
+        """The outputs of other units behind a cause in a unit."""
         known = self.reads.get(unit, {})
         if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
             return known[cause["what"].partition(".")[2]]
@@ -194,7 +195,7 @@ class _Fleet:
     # ---- causes
 
     def _roots(self, key: Key) -> list[Key]:
-        """The first causes behind one: those of the outputs that it is, and of theirs in turn."""
+        """The first causes behind a cause, found through the outputs behind it."""
         roots: dict[Key, None] = {}
         seen, waiting = {key}, [key]
         while waiting:
@@ -209,7 +210,7 @@ class _Fleet:
         return sorted(roots)
 
     def _identity(self, key: Key) -> tuple[Any, ...]:
-        """Causes of several units are one where they are the same edit of the same line."""
+        """The identity of a cause: the same edit of the same line is one cause in several units."""
         one = self.causes[key]
         place = self._place(key[0], one)
         if not place:
@@ -239,7 +240,7 @@ class _Fleet:
         own = ((unit, edit) for unit, inner in keys for edit in self.causes[unit, inner].get("unsettles") or ())
         place = self._place(first[0], one)
         note = one["note"]
-        if place and note.endswith(f"{one['file']}:{one['line']}"):  # a place as seen from the unit
+        if place and note.endswith(f"{one['file']}:{one['line']}"):  # a place relative to the unit
             note = note.removesuffix(f"{one['file']}:{one['line']}") + f"{place['file']}:{place['line']}"
         return {
             **one,
@@ -261,7 +262,7 @@ class _Fleet:
         }
 
     def _place(self, unit: str, one: Mapping[str, Any]) -> dict[str, Any]:
-        """A place as seen from the fleet's directory."""
+        """A place relative to the fleet's directory."""
         if not one.get("file"):
             return {}
         links: Links = self.subject.links
@@ -272,7 +273,7 @@ class _Fleet:
     # ---- the rest
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
-        """Decisions or changes without causes of all units, those of one kind together."""
+        """Decisions, or changes without causes, of all units, grouped by kind."""
         inner = "objects" if name == "decisions" else "changes"
         together: dict[str, dict[str, Any]] = {}
         for unit, review in self.reviews.items():

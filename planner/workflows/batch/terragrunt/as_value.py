@@ -1,5 +1,5 @@
-"""A file as a value for others (`read_terragrunt_config`, an include that is exposed): with everything that Terragrunt
-shows there, written or not."""
+"""A file as a value for other files (`read_terragrunt_config`, an exposed include): with everything that Terragrunt
+shows there, including defaults."""
 
 from __future__ import annotations
 

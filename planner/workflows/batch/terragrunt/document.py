@@ -99,7 +99,7 @@ _ERRORS = Form(
     },
 )
 AGAIN = "\0"
-"""suffix for the name of a block that an earlier one also has"""
+"""suffix for the name of a block that repeats an earlier name"""
 _REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",
@@ -117,7 +117,7 @@ SCALARS = (
     "retry_max_attempts",
     "retry_sleep_interval_sec",
 )
-"""arguments of a whole file; the last three are of former versions"""
+"""arguments at the top of a file; the last three belong to former versions"""
 UNIT = Form(
     _some(*SCALARS, "remote_state", "generate"),
     {
@@ -176,7 +176,7 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A file; None when it has mistakes (reported). `form` None: any arguments, as in a file of values."""
+    """A file; None if it has mistakes (reported). `form` None: any arguments, as in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):
@@ -231,7 +231,7 @@ def _schema(form: Form) -> BodySchema:
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
-    """In JSON what may be an argument and a block is a block; an include may have no name there, too."""
+    """In JSON a name that may be an argument or a block is a block; an include may be without a name there, too."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:
         bare = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))[0].blocks

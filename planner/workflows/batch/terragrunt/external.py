@@ -1,8 +1,5 @@
-"""Answers from outside for the functions of Terragrunt files: programs, sops, AWS.
-
-Where they are not available (no credentials, no sops), the answer is an unknown value while the fleet is looked at,
-and a run of the unit is rejected with the reason.
-"""
+"""External lookups for the functions of Terragrunt files: programs, sops, AWS. If one is not available (no credentials,
+no sops), its value is unknown while the fleet is read, and a run of the unit is rejected with the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from planner.workflows.batch.terragrunt.session import UnitSession, question
 
 _QUIET, _GLOBAL, _FRESH = "--terragrunt-quiet", "--terragrunt-global-cache", "--terragrunt-no-cache"
 TIME = 300
-"""seconds that a program may take"""
+"""time limit of a program, in seconds"""
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:
@@ -93,7 +90,7 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """The identity of the caller according to AWS. Unknown, and the run rejected, where there are no credentials."""
+    """The identity of the caller according to AWS. Without credentials it is unknown, and a run is rejected."""
     environment = session.library.environment
     key = question("aws", name)
     if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):

@@ -20,17 +20,17 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, has_configurati
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
-"""units that one may lead to over others"""
+"""most units that can be reached from one unit"""
 
 
 def has_files(folder: str) -> bool:
-    """Whether a directory is a unit or a stack of Terragrunt's."""
+    """Whether a directory is a Terragrunt unit or stack."""
     return is_unit(folder) or os.path.isfile(os.path.join(folder, STACK))
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet of some directories, by their paths as seen from the root. Units that these wait for are known, too,
-    but lie outside."""
+    """The fleet of some directories, given relative to the root. Units for which these wait are included as outside
+    units."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]
@@ -83,7 +83,7 @@ def _left_out(root: str) -> list[tuple[str, FileLocation]]:
 
 
 def _without(unit: Unit, left_out: list[tuple[str, FileLocation]]) -> Unit:
-    """A unit, excluded from everything if a pattern means it."""
+    """The unit, excluded from everything if a pattern matches it."""
     place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
     return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
 

@@ -1,9 +1,8 @@
 """A Terragrunt file during its evaluation: the names and functions for one unit.
 
-A file that is included is evaluated for the unit that includes it: its directory is the unit's. One that
-`read_terragrunt_config` reads is evaluated for itself. Names are evaluated on first use, so that the order of blocks
-does not matter, and unused names need not have a value.
-"""
+An included file is evaluated for the unit that includes it: its directory is that of the unit. A file that
+`read_terragrunt_config` reads is evaluated on its own. Names are evaluated on first use, so that the order of blocks
+does not matter, and unused names need not have a value."""
 
 from __future__ import annotations
 
@@ -64,16 +63,16 @@ class Frame(Scope):
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
         is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
-        """the file that a stack has written next to a unit's file, which takes precedence over it"""
+        """the file that a stack has written next to a unit's file, and that takes precedence over it"""
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
-        """The directories of units and stacks, where the file is that of a stack."""
+        """The directories of units and stacks, if this is the file of a stack."""
         return {}
 
     @property
     def folder(self) -> str:
-        """The directory of the unit, or of the file that is read for itself."""
+        """The directory of the unit, or of the file that is evaluated on its own."""
         return os.path.dirname(self.origin)
 
     @property
@@ -243,15 +242,15 @@ class Frame(Scope):
             )
         exposed = self.truth(part.attributes.get("expose"))
         frame = Frame(self.session, path, self)
-        frame.includes()  # there may be none
+        frame.includes()  # fails on a nested include
         return Include(part.label, frame, strategy, exposed, part.header)
 
     # ------------------------------------------------------------ dependencies
 
     def dependencies(self) -> dict[str, DependencyBlock]:
-        """The dependencies that the file and those that go with it have, by label. Raises Failure."""
+        """The dependencies of the file and of the files combined with it, by label. Raises Failure."""
         if self._dependencies is None:
-            self._dependencies = {}  # what they are made of cannot mention them
+            self._dependencies = {}  # expressions in dependencies cannot refer to dependencies
             table: dict[str, DependencyBlock] = {}
             if not self.is_broken:
                 for include in self.includes().values():
@@ -268,7 +267,7 @@ class Frame(Scope):
 
     @property
     def is_broken(self) -> bool:
-        """Whether what the file includes cannot be read."""
+        """Whether an included file cannot be read."""
         try:
             self.includes()
         except Failure:
@@ -279,7 +278,7 @@ class Frame(Scope):
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
-        """The dependencies that the file itself names, except some that the file that includes it has, too."""
+        """The dependencies that the file itself names, except those `without`, which the including file has too."""
         result = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:
@@ -307,7 +306,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ parts as values
 
     def text(self, expr: Expr) -> str:
-        """A text that is known. Raises Failure."""
+        """The known text of an expression. Raises Failure."""
         return str(self._known_value(expr, str))
 
     def truth(self, expr: Expr | None) -> bool:
@@ -327,7 +326,7 @@ class Frame(Scope):
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object; blocks in it by label, or as one. Raises Failure."""
+        """A block as an object, with the inner blocks by label or as single ones. Raises Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -337,7 +336,7 @@ class Frame(Scope):
         return result
 
     def part(self, name: str, span: Span) -> Value:
-        """An argument or kind of block of the file by its name, as others see it. Raises Failure."""
+        """An argument or block type of the file, by name, as other files see it. Raises Failure."""
         if name == "locals":
             return self._all("local", span)
         if name == "dependency" and self.child is not None:
@@ -357,16 +356,15 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
 
     def _own_blocks(self) -> Value:
-        """The dependencies of an included file as others see them: the arguments of each, and its outputs. They are
-        known before those of the unit are, which may be made of them."""
+        """The dependencies of an included file as other files see them: the arguments of each, and its outputs. They
+        are known before the dependencies of the unit, which may use them."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
         return result
 
     def merged(self, name: str) -> Value:
-        """A part of the file together with those of the files that it includes; null where none has it. Raises
-        Failure."""
+        """A part of the file combined with those of the files that it includes; null if none has it. Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame
@@ -379,7 +377,7 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file, evaluated for itself, once: it looks the same to all who read it. Raises Failure."""
+        """Another file, evaluated on its own and only once: it is the same for all its readers. Raises Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)
@@ -390,7 +388,7 @@ class Frame(Scope):
         return known[path]
 
     def config(self) -> dict[str, Value]:
-        """The whole file as an object, with what it includes. Raises Failure."""
+        """The whole file as an object, including the files that it includes. Raises Failure."""
         span = self.root.span
         result: dict[str, Value] = dict(WHOLE)
         if self.document.root.one("locals") is not None:
@@ -410,7 +408,7 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """A text as the kind of value that a default is."""
+    """A text converted to the type of a default value."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

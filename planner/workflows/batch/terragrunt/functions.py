@@ -1,8 +1,7 @@
 """The functions that Terragrunt adds to those of the language: paths, files, the environment, programs.
 
-Each knows the frame that it is called in. Answers from outside (the environment, a program, AWS) are stored in the
-session, so that the run of a unit uses those of its reading.
-"""
+Each has the frame of its call. Results of external lookups (the environment, a program, AWS) are stored in the session,
+so that the run of a unit uses those from its reading."""
 
 from __future__ import annotations
 
@@ -72,12 +71,12 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""errors that are worth another try: of the network and of services that come late"""
+"""errors that cause another try: those of the network and of services that are not ready yet"""
 
 
 _TEXTS = ListType(STRING)
 DEEPEST = 100
-"""files over which another one is read"""
+"""how deeply files may read other files"""
 _FUNCTIONS: list[Function] = []
 _declared = partial(function, result=STRING, into=_FUNCTIONS)
 _WORDS = Param("words", STRING)
@@ -89,13 +88,13 @@ class Included(Protocol):
 
     @property
     def place(self) -> str:
-        """The file that is included."""
+        """The path of the included file."""
         ...
 
 
 class CallScope(Protocol):
-    """The scope of function calls: a file during its evaluation (frame.py). All but the plain names may raise
-    Failure."""
+    """The scope of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except those
+    that only return a name."""
 
     session: UnitSession
     path: str
@@ -152,7 +151,7 @@ class Functions:
             folder = above
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
-        """The include that a call is about; None where there is none."""
+        """The include that a call means; None if there is none."""
         known = self.frame.includes()
         if words:
             if words[0] not in known:
@@ -163,7 +162,7 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The file on the other side: the included one, or the one that this is included by."""
+        """The file at the other end of the include: the included or the including one."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

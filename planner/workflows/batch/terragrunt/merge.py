@@ -1,6 +1,6 @@
-"""The combination of a file with those that it includes, part by part: shallow (the child's value wins, but named items
-are united), or deep (objects are joined, lists appended). Files that are included later win over earlier ones, and the
-file itself over all."""
+"""The combination of a file with those that it includes, part by part: shallow (the child's value takes precedence, but
+named items are combined), or deep (objects are merged, lists appended). Files that are included later take precedence
+over earlier ones, and the file itself over all."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NAMED = ("generate", "dependency", "feature")
 """blocks that are distinguished by labels"""
 _UNITED = ("extra_arguments", "before_hook", "after_hook", "error_hook")
 _WHOLE = ("remote_state", "generate", "dependency", "feature")
-"""parts that are never joined inside"""
+"""parts that are never merged item by item"""
 
 
 def open_marks(value: Value) -> Value:
-    """A value with accessible parts: marks stay on these alone. Nothing is sensitive here; variables declare what
-    is."""
+    """A value with accessible parts: marks remain only on the parts. Values are not sensitive here; variables declare
+    whether they are."""
     if not is_marked_deep(value):
         return value
     value = apply_marks(
@@ -77,7 +77,7 @@ def _terraform(parent: Value, child: Value, is_deep: bool) -> Value:
 
 
 def deep_merge(first: Value, second: Value) -> Value:
-    """The second value joined into the first."""
+    """The second value merged into the first."""
     first, second = open_marks(first), open_marks(second)
     if _is_object(first) and _is_object(second):
         result = dict(entries(first))

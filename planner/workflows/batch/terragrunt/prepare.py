@@ -1,5 +1,5 @@
-"""A Terragrunt unit right before it is run, in the worker: read once more, now with the outputs of the units that
-it waits for. Answers from outside during the first reading are still valid."""
+"""A Terragrunt unit immediately before its run, in the worker: it is read again with the outputs of the units for which
+it waits. Results of external lookups from the first reading are still valid."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
     """The recipe of the run and the values of variables, some perhaps unknown, in the working directory of the unit.
-    `is_look`: nothing is run, so that parts that depend on outputs may be left out. `command`: the command that the
-    user would call. Raises Failure."""
+    `is_look`: nothing is run, so parts that depend on outputs may be left out. `command`: the value of
+    get_terraform_command. Raises Failure."""
     source = recipe.source
     assert source is not None
     units, stacks = dict(source.units), dict(source.stacks)
@@ -85,6 +85,6 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
 
 
 def _of_declared(value: Value) -> dict[str, Value]:
-    """Values as unknown as this one for all variables that the configuration in the working directory declares."""
+    """Unknown values like this one for all variables of the configuration in the working directory."""
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

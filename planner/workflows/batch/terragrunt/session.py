@@ -1,4 +1,5 @@
-"""The session of reading one unit: services for it, and its discoveries: files, other units, answers from outside."""
+"""The session of reading one unit: services for it, and what it finds: files, other units, results of external
+lookups."""
 
 from __future__ import annotations
 
@@ -24,13 +25,13 @@ _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?k
 
 
 def question(kind: str, *words: str) -> str:
-    """A question to the outside; words that are paths of the fleet's are marked as such for other machines."""
+    """The key of an external lookup; words that are paths in the fleet are marked as paths for other machines."""
     return _BETWEEN.join((kind, *words))
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """A unit's source for another machine: without secret answers, which are obtained there again. Of a secret variable
-    it has enough to check that it is the same."""
+    """A unit's source for another machine: without secret results, which that machine obtains again. Digests show
+    whether secret variables are the same there."""
     if not source.private:
         return source
     salt, secret = os.urandom(16).hex(), frozenset(source.private)
@@ -61,7 +62,7 @@ class DependencyBlock:
 
 
 class Library:
-    """The files of one command, each parsed once, and answers that do not depend on the unit."""
+    """The files of one command, each parsed once, and lookups that do not depend on the unit."""
 
     def __init__(self, root: str, environment: Mapping[str, str]) -> None:
         self.root, self.environment = root, environment
@@ -70,10 +71,10 @@ class Library:
         self.stacks: dict[str, dict[str, str]] = {}
         """the folders of stacks, and those of their units by name"""
         self.failed: dict[str, list[Diagnostic]] = {}
-        """packages that could not be had"""
+        """packages that could not be fetched"""
 
     def place(self, path: str) -> str:
-        """A directory as units are called by, also where a link leads to it."""
+        """A directory in the form that names units, with links resolved."""
         real, root = os.path.realpath(path), os.path.realpath(self.root)
         inside = real == root or real.startswith(f"{root}{os.sep}")
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
@@ -92,10 +93,10 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """One unit's reading. `outputs(folder)` are those of the unit in another directory. `given` are answers that an
-    earlier reading got from outside (variables of the environment, programs), which remain valid; `expected` its
-    digests of those that it keeps to itself; `answers` those of this one, `private` the questions of them that are
-    secret. `refusals` are the reasons why it cannot be run, though the unit can be described."""
+    """The reading of one unit. `outputs(folder)` returns those of the unit in another directory. `given` are results of
+    external lookups by an earlier reading (variables of the environment, programs), which remain valid; `expected` are
+    digests of its secret results; `answers` are the results of this reading, `private` the keys of secret ones.
+    `refusals` are the reasons why the unit cannot run although it can be described."""
 
     library: Library
     config: str
@@ -111,11 +112,11 @@ class UnitSession:
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
     configs: dict[str, dict[str, Value]] = field(factory=dict)
-    """files that were read as values, and those that are being read"""
+    """files that were read as values, including those being read"""
     reading: list[str] = field(factory=list)
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The answer from outside, obtained once for a reading and the one after it. `answer` may raise
+        """The result of an external lookup, obtained once for a reading and the run after it. `answer` may raise
         FunctionError."""
         if question not in self.answers:
             result = self.given[question] if question in self.given else answer()
@@ -127,7 +128,7 @@ class UnitSession:
         return self.answers[question]
 
     def once(self, question: str, answer: Callable[[], Any]) -> Any:
-        """The answer from outside, obtained once for all units."""
+        """The result of an external lookup, obtained once for all units."""
         known = self.library.answers
         if question not in known and question not in self.given:
             known[question] = answer()
@@ -138,7 +139,7 @@ class UnitSession:
         return self.library.document(path, form)
 
     def is_file(self, path: str) -> bool:
-        """Whether a file is there, which counts as looking at it."""
+        """Whether a file exists; the check is recorded like a read."""
         if RECORDER.paths is not None:
             RECORDER.look(path)
         return os.path.isfile(path)

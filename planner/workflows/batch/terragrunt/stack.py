@@ -1,8 +1,6 @@
-"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to where they are run from.
-
-They go to the same place as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one),
-because the settings of states contain paths. A directory that neither program made is never written into.
-"""
+"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to the directory of their run.
+It is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one), because the
+settings of states contain paths. Files are never written into a directory that neither program made."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class StackFrame(Frame):
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
-    """Make the units of stacks; their directories."""
+    """Generate the units of stacks; returns their directories."""
     made: list[str] = []
     for folder in folders:
         try:
@@ -200,7 +198,8 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The file for a block, evaluated in the stack's file, for the unit in the directory `target`. Raises Failure."""
+    """The text of the file for a block, evaluated in the stack's file, for the unit in the directory `target`. Raises
+    Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
@@ -227,7 +226,7 @@ def _path(frame: Frame, expr: Expr, target: str) -> str:
 
 
 def _text(frame: Frame, expr: Expr) -> str:
-    """An expression with all that is known in the stack's file filled in."""
+    """An expression in which the known values of the stack's file are filled in."""
     result = variables(expr.node)
     if not any(_root(node) == "dependency" for node in result):
         return _value(frame, expr)

@@ -1,4 +1,4 @@
-"""A unit as its terragrunt.hcl describes it: read with everything that it includes, its working directory made."""
+"""A unit as its terragrunt.hcl describes it: read with everything that it includes; its working directory is made."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _IGNORED = ("engine",)
 
 @define(eq=False)
 class UnitReading:
-    """The result of reading a unit. `problems` are the reasons why it cannot be run."""
+    """The result of reading a unit. `problems` are the reasons why the unit cannot run."""
 
     session: UnitSession
     frame: Frame | None = None
@@ -56,7 +56,7 @@ class UnitReading:
     role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
-    """whether some values are known only when other units have their outputs"""
+    """whether some values depend on outputs of other units"""
     problems: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
 
@@ -70,7 +70,7 @@ class UnitReading:
 
 
 def read_unit(session: UnitSession) -> UnitReading:
-    """A unit's file, and what it needs to be run. Mistakes in the file are in its problems."""
+    """A unit's file, and what its run needs. Mistakes in the file are in `problems`."""
     reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
@@ -86,7 +86,7 @@ def read_unit(session: UnitSession) -> UnitReading:
 
 
 def make_working(reading: UnitReading) -> None:
-    """The directory in which the unit is run, with all that belongs there."""
+    """Make the directory in which the unit runs, with all its files."""
     frame = reading.frame
     reading.working = working_directory(reading.home, reading.source, reading.download)
     if frame is None:
@@ -270,7 +270,7 @@ def _scalars(reading: UnitReading, frame: Frame) -> None:
 
 
 def _inputs(reading: UnitReading, frame: Frame) -> None:
-    unit_inputs(frame)  # what is wrong with them shows before anything is run
+    unit_inputs(frame)  # so that errors in inputs are reported before anything runs
 
 
 def unit_inputs(frame: Frame) -> Value:
@@ -286,7 +286,8 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Those that depend on unknown outputs are left out, which the reading notes."""
+    """The files to generate. Files that depend on unknown outputs are left out and make the reading incomplete
+    (`is_late`)."""
     result = []
     state = _block(frame, "remote_state")
     if state:
@@ -319,7 +320,7 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of a part, in the file or one that it includes."""
+    """The place of a part, in the file or in an included file."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span

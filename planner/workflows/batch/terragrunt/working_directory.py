@@ -1,10 +1,7 @@
-"""The directory that a unit is run in.
-
-A unit whose `terraform` block names no source is run in its own directory, as in Terragrunt; the files that it
-generates are written there. Any other one has a separate working directory: links to the files of the source and of
-the unit, and generated files. A list next to it names the files that are planner's there, so that nothing else is ever
-touched: states, data directories and files of programs.
-"""
+"""The directory in which a unit runs. A unit whose `terraform` block names no source runs in its own directory, as in
+Terragrunt; the files that it generates are written there. Every other unit has a separate working directory: links to
+the files of the source and of the unit, and generated files. A list next to it names planner's files there, so that all
+others are left alone: states, data directories and files of programs."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ _NEVER = (".git", ".terraform", ".terragrunt-cache", ".terragrunt-stack", ".plan
 
 
 def working_directory(folder: str, source: str, download: str = "") -> str:
-    """The directory where a unit with this source is run."""
+    """The directory where a unit with this source runs."""
     if not source:
         return folder
     base, sub = working_base(folder, download), split_subdirectory(source)[1]
@@ -36,12 +33,12 @@ def working_directory(folder: str, source: str, download: str = "") -> str:
 
 
 def working_base(folder: str, download: str = "") -> str:
-    """The working directory of a unit with a source, as a whole."""
+    """The complete working directory of a unit with a source."""
     return os.path.join(download or os.path.join(folder, FOLDER), "work")
 
 
 def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, files: Iterable[GenerateBlock]) -> None:
-    """Bring the directory `place` in which a unit is run up to date. Raises Failure and OSError."""
+    """Update the directory `place` in which a unit runs. Raises Failure and OSError."""
     files = list(files)
     if package is None:
         for file in files:
@@ -73,7 +70,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Which hidden files go along, and which files do not: patterns as seen from the unit's directory."""
+    """Which hidden files are included, and which files are excluded: patterns relative to the unit's directory."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded
@@ -87,7 +84,7 @@ class Copy:
 
 
 def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[str, str]:
-    """Paths below the working directory, and what they are linked to."""
+    """Paths below the working directory, with the targets of their links."""
     wanted: dict[str, str] = {}
     at, shown = package.folder, ""
     parts = [part for part in package.sub.split("/") if part not in ("", ".")]
@@ -105,7 +102,7 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Links to the files of one directory, and over them to those of another; directories that both have are joined."""
+    """Links to the files of two directories; those of `above` take precedence, and common directories are merged."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
@@ -131,20 +128,20 @@ def _link(path: str, target: str) -> None:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.isdir(path) and not os.path.islink(path):
-        return  # programs made it: theirs is left alone
+        return  # another program made it, so it stays
     beside = f"{path}.{os.getpid()}.tmp"
     os.symlink(target, beside)
     os.replace(beside, path)
 
 
 def _drop(path: str, target: str) -> None:
-    """Take away what was planner's and is not wanted any more."""
+    """Remove a file or link of planner that is no longer needed."""
     if (os.path.islink(path) and target) or (not target and has_mark(path)):
         os.unlink(path)
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """The dependency lock file: the unit's own, else that of the source, unless init has made one here since."""
+    """The dependency lock file: the unit's own, otherwise that of the source, unless init has made one here since."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
@@ -154,8 +151,8 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write a generated file; its if_exists decides if another file is there already. `below`: the directories that it
-    links to, in a working directory."""
+    """Write a generated file; its if_exists decides if another file exists. `below`: the linked directories of a
+    working directory."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -202,7 +199,7 @@ def _own_files(home: str) -> dict[str, str]:
 
 
 def rewrite(place: str, files: Iterable[GenerateBlock]) -> None:
-    """Write generated files again whose text is known only now. Raises Failure and OSError."""
+    """Write generated files whose text has just become known. Raises Failure and OSError."""
     for file in files:
         path = os.path.join(place, file.path)
         if file.text is not None and (has_mark(path) or not os.path.lexists(path)):

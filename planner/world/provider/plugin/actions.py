@@ -1,4 +1,4 @@
-"""Calls to a plugin about actions: validated, planned, and invoked, which is answered with a stream of events."""
+"""Calls to a plugin about actions: validation, planning, and invocation, whose response is a stream of events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ActionCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def plan_action(self, type: str, config: Value) -> ActionPlan:
-        """The provider's answer about an invocation with this configuration, which may have unknown values."""
+        """The provider's plan for an invocation with this configuration, which may have unknown values."""
         try:
             answer = self._call("PlanAction", "ActionPlan", **self._action_fields(type, config))
         except (PluginError, CodecError) as problem:
@@ -61,7 +61,7 @@ class ActionCalls(PluginBase):
         return result
 
     def _action_fields(self, type: str, config: Value) -> dict[str, Any]:
-        """Raises PluginError and CodecError."""
+        """The fields of a request about an action. Raises PluginError and CodecError."""
         config_field = self._action_config(type, config)
         return {"action_type": type, "config": config_field, "client_capabilities": self._abilities()}
 

@@ -15,7 +15,7 @@ _WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
-    """The problems that an answer reports; one without an attribute is about the body as a whole."""
+    """The problems in a response; one without an attribute is about the body as a whole."""
     problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"
@@ -37,7 +37,7 @@ def path(given: Any) -> Path:
 
 
 def failure(summary: str, detail: str) -> AttributeDiagnostic:
-    """An error that is about the plugin, not about anything in the configuration."""
+    """An error of the plugin, without a place in the configuration."""
     return AttributeDiagnostic("error", summary, detail, None)
 
 

@@ -1,8 +1,7 @@
 """The basis of all calls to a plugin: its process, its schema, and values on their way to it and back.
 
-A plugin process serves one configuration: protocols 5 and 6 keep what `ConfigureProvider` sets for the whole process.
-So each configuration has a process of its own, started by the first call that the cache of schemas cannot serve.
-"""
+A plugin process serves one configuration: in protocols 5 and 6, `ConfigureProvider` applies to the whole process. So
+each configuration has its own process, started by the first call that the cache of schemas cannot serve."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 class PluginBase:
     """The provider with a source address, run by a command, or already running at the address of an attachment.
-    `keep_schema`: the file whose identity is the cache key of its schema; None when it must be requested each time."""
+    `keep_schema`: the file whose identity is the cache key of its schema; None if it must be requested each time."""
 
     is_inline = False
     deferral_allowed = False
@@ -69,7 +68,7 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._starting = RLock()
-        """taken last; a cached schema is read while the process starts"""
+        """acquired last; a cached schema is read while the process starts"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
@@ -82,12 +81,12 @@ class PluginBase:
         self._valid: set[tuple[str, str, bool, bytes]] = set()
         """valid configurations of objects: mode, type, whether the provider was configured when it validated them, and
         digest"""
-        self._asked = False  # whether this process was queried for its schema, which some plugins need first
+        self._asked = False  # whether the schema was requested from this process, which some plugins need first
 
     # ---------------------------------------------------------------- process
 
     def _start(self) -> PluginClient:
-        """The plugin, running. Raises PluginError."""
+        """The running plugin. Raises PluginError."""
         with self._starting:
             if self._client is None:
                 self._client = PluginClient(self._command, self.address, self._attachment)
@@ -147,7 +146,7 @@ class PluginBase:
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
 
     def _wake(self) -> None:
-        with suppress(PluginError, Failure):  # later callers meet it once more
+        with suppress(PluginError, Failure):  # later callers get the error, too
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
@@ -194,7 +193,7 @@ class PluginBase:
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """Let the process end, or end it, when the running calls have returned. The next call starts another one."""
+        """Let the process end, or kill it, when the running calls have returned. The next call starts another one."""
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -207,7 +206,7 @@ class PluginBase:
     # ---------------------------------------------------------------- schema
 
     def schema(self) -> ProviderSchema:
-        """All that the plugin offers. Raises Failure."""
+        """The schema of the plugin. Raises Failure."""
         return self._schema
 
     @cached_property
@@ -281,7 +280,7 @@ class PluginBase:
                 client = self._start()
                 answer = self._request_schema(client)
                 self._asked = True
-            # Identities are an extra: whatever is wrong with them, the provider serves without them.
+            # Identities are optional: if they have problems, the provider is used without them.
             identities = b""
             with suppress(PluginError):
                 more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
@@ -295,7 +294,7 @@ class PluginBase:
             store_parts(self._keep_schema, parts, data)
 
     def _request_schema(self, client: PluginClient) -> bytes:
-        """Raises PluginError, and Failure with the errors of the plugin."""
+        """Request the schema. Raises PluginError, and Failure with the errors of the plugin."""
         answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
         try:
             problems = diagnostics(general_part(client.version, answer).diagnostics)
@@ -317,14 +316,14 @@ class PluginBase:
         return failure("Provider plugin failed", f"{self._who}: {problem}")
 
     def _resource(self, mode: str, type: str) -> ResourceSchema:
-        """Raises PluginError when there is no such type."""
+        """Raises PluginError if there is no such type."""
         known = self.schema().resource(mode, type)
         if known is None:
             raise PluginError(f"It has nothing named {type}.")
         return known
 
     def _block(self, mode: str, type: str) -> BlockSchema:
-        """Raises PluginError when there is no such type."""
+        """Raises PluginError if there is no such type."""
         return self._resource(mode, type).block
 
     # ---------------------------------------------------------------- values
@@ -341,8 +340,8 @@ class PluginBase:
         return self._messages.DynamicValue(msgpack=encode(value, wanted))
 
     def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
-        """The value in a field of an answer; Null when there is none. Raises CodecError, also for an infinite number in
-        what is stored."""
+        """The value in a field of a response; Null if there is none. Raises CodecError, also for an infinite number in
+        a stored value."""
         given = getattr(answer, name)
         try:
             if given.msgpack:
@@ -357,14 +356,14 @@ class PluginBase:
         return Null(wanted)
 
     def _identity_out(self, field: str, identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-        """The field of a request that carries an identity, if there is one."""
+        """The field of a request with an identity, if there is one."""
         if identity is None or identity.__class__ is Null or schema.identity is None:
             return {}
         data = self._dynamic(identity, implied_type(schema.identity))
         return {field: self._messages.IdentityData(identity_data=data)}
 
     def _identity_in(self, answer: Any, field: str, schema: ResourceSchema) -> Value:
-        """The identity in a field of an answer, None when there is none. Raises CodecError."""
+        """The identity in a field of an answer, None if there is none. Raises CodecError."""
         if schema.identity is None or not answer.HasField(field):
             return None
         given = getattr(answer, field)
@@ -376,8 +375,8 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """Why an object must not have this identity (None: none): objects of a type with identities keep theirs, and
-        it is as it was planned."""
+        """Why an object must not have this identity (None: no identity): objects of a type with identities keep them,
+        and they must match the plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -387,7 +386,7 @@ class PluginBase:
             detail = f"{self._who} left the identity of a {type} unknown. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         before = {} if planned is None or planned.__class__ is not dict else planned
-        changed = [  # a part that was planned as null or empty, as google does, is not known yet
+        changed = [  # a part that was planned as null or empty, as google does, counts as unknown
             name
             for name, part in before.items()
             if part != ""
@@ -416,7 +415,7 @@ class PluginBase:
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
-        """The error of an answer that defers its object, if it does."""
+        """The error for a response that defers its object, if it does."""
         reason, faults = self._deferred(answer, type)
         if not reason or faults:
             return faults
@@ -424,8 +423,8 @@ class PluginBase:
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
-        """The word for the reason why an answer defers its object or action, "" where it does not; and the fault of a
-        provider that must not."""
+        """The reason why a response defers its object or action, "" if it does not; and the error of a provider that
+        must not."""
         if not answer.HasField("deferred"):
             return "", []
         reason = DEFERRALS.get(answer.deferred.reason, "")
@@ -475,7 +474,7 @@ Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
 
 
 def functions(given: Any, call: Call) -> dict[str, Function]:
-    """The functions that a schema lists. Raises ValueError when a type cannot be read."""
+    """The functions that a schema lists. Raises ValueError if a type cannot be read."""
     return {name: _function(name, given[name], call) for name in sorted(given)}
 
 

@@ -24,16 +24,16 @@ from planner.world.provider.plugin.process import (
 # The transport that runs: HTTP/2 of our own, a connection for each thread that calls.
 
 
-_IDLE_SECONDS = 60.0  # a connection that rested longer is not used again: its peer may have grown tired of it
+_IDLE_SECONDS = 60.0  # a connection that was idle for longer is not used again, because its peer may have closed it
 
 
 class Connections:
     """A connection for each thread that calls, kept for later calls.
 
-    grpcio has one channel and hands each answer from thread to thread. Measured against it with a plugin of the tests:
-    a call takes 335 us instead of 497, with ten threads 234 instead of 302; of that our end needs 107 us of the
-    processor instead of 240, with ten threads 98 instead of 170; and starting takes 8 ms instead of 85.
-    `python tests/provider/test_transport.py` measures it anew."""
+    grpcio has one channel and hands each answer from thread to thread. Compared with it, using a plugin of the tests: a
+    call takes 335 us instead of 497, with ten threads 234 instead of 302; this side needs 107 us of CPU time instead of
+    240, with ten threads 98 instead of 170; and starting takes 8 ms instead of 85. `python
+    tests/provider/test_transport.py` repeats the measurement."""
 
     def __init__(self, target: str, certificate: str, longest: int) -> None:
         self._target, self._certificate, self._longest = target, certificate, longest
@@ -56,7 +56,7 @@ class Connections:
             self._release(connection)
 
     def _release(self, connection: Connection) -> None:
-        """Keep a connection for another call, or close it where it is of no use."""
+        """Keep a connection for another call, or close it if it is unusable."""
         with self._lock:
             self._busy.discard(connection)
             if connection.is_usable:
@@ -87,10 +87,10 @@ class Connections:
 
 
 QUICK_SECONDS = 300.0
-"""for calls that only compute; calls that reach the world may take as long as they need"""
+"""for calls that only compute; calls that access real objects have no limit"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
-"""bytes; schemas of 4 MB and more are common, and what is longer than this is a mistake"""
+"""bytes; schemas of 4 MB and more are common; a longer message is a mistake"""
 
 
 class ClientClosedError(Exception):
@@ -99,7 +99,7 @@ class ClientClosedError(Exception):
 
 class PluginClient:
     """A started plugin, or one that already runs at the address of an attachment. `messages` are the classes of the
-    protocol that it speaks. Calls may come from several threads at once. Raises PluginError when the plugin cannot be
+    protocol that it speaks. Calls may come from several threads at once. Raises PluginError if the plugin cannot be
     started."""
 
     def __init__(
@@ -114,7 +114,7 @@ class PluginClient:
         self._transport = transport(shake.target, shake.certificate, message_limit())
         self._lock = Lock()
         self._calls = 0
-        """how many are under way"""
+        """the number of running calls"""
         self._closed = False
         self._paths = {call: method(self.version, call) for call in CALLS}
         self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
@@ -193,14 +193,14 @@ class PluginClient:
             ) from None
 
     def _check(self, name: str, reply: CallReply) -> None:
-        """Raises PluginError when a call failed."""
+        """Raises PluginError if a call failed."""
         if reply.code == UNIMPLEMENTED:
             raise UnknownCall(f"It does not know the call {name}.")
         if reply.code != OK:
             raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
     def close(self) -> None:
-        """Let the plugin end, or end it, as soon as no call is under way: others may use it, too."""
+        """Let the plugin end, or kill it, as soon as no call is running, because others may use it, too."""
         with self._lock:
             is_last = not (self._closed or self._calls)
             self._closed = True
@@ -209,7 +209,7 @@ class PluginClient:
 
     def _end(self) -> None:
         if self._process.is_running and not self._attached:
-            with suppress(OSError):  # most plugins are gone before they could answer
+            with suppress(OSError):  # most plugins end before they respond
                 self._transport.call(_SHUTDOWN, b"", END_SECONDS)
         self._transport.close()
         self._process.end(END_SECONDS)
@@ -220,7 +220,7 @@ def _unreadable(name: str, problem: Exception) -> PluginError:
 
 
 def message_limit() -> int:
-    """How many bytes an answer may have: PLANNER_PROVIDER_MESSAGE_LIMIT, or what is far beyond any real one."""
+    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, or far more than any real one has."""
     try:
         limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
     except ValueError:

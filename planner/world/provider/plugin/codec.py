@@ -1,10 +1,8 @@
 """Values to and from the plugin protocol's bytes: MessagePack in the forms of go-cty's msgpack package.
 
-Unknown values are extension 0, or 12 when something is known of them (a map: 1 nullness, 2 prefix, 3 and 4 bounds of a
-number, 5 and 6 bounds of a length). Whole numbers are integers within 64 bits, other numbers doubles where that is
-exact, and decimal texts where neither fits. Where the type is dynamic, the form is a pair of the type's JSON and the
-value.
-"""
+Unknown values are extension 0, or 12 if something is known about them (a map: 1 nullness, 2 prefix, 3 and 4 bounds of a
+number, 5 and 6 bounds of a length). Whole numbers are integers within 64 bits, other numbers are doubles if that is
+exact, otherwise decimal strings. If the type is dynamic, the form is a pair of the type's JSON and the value."""
 
 from __future__ import annotations
 
@@ -151,7 +149,7 @@ def _unknown_out(value: Unknown) -> ExtType:
 
 
 def _short(prefix: str) -> str:
-    """A long prefix cut where no combining character can follow: readers refuse long refinements."""
+    """A long prefix, shortened where no combining character can follow, because readers refuse long refinements."""
     data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix
@@ -231,7 +229,7 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
-    """The element type of a collection: where the wanted one is not complete, the one that the elements have."""
+    """The element type of a collection; if the wanted one is incomplete, that of the elements."""
     if not items or not has_dynamic(wanted):
         return wanted
     types = {type_of(item) for item in items} - {DYNAMIC}
@@ -281,7 +279,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     if data.code != _REFINED or len(data.data) > _LONGEST_REFINEMENT:
         raise CodecError(f"an unknown value of the unknown kind {data.code} ({len(data.data)} bytes)")
     unpacker = msgpack.Unpacker(strict_map_key=False)
-    unpacker.feed(data.data)  # what follows the map may be padding
+    unpacker.feed(data.data)  # padding may follow the map
     refinement = unpacker.unpack()
     if refinement.__class__ is not dict:
         raise CodecError("what is known of an unknown value must be a map")

@@ -1,9 +1,8 @@
 """A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
 
-Each calling thread has a connection to itself during the call: sending and waiting are then two system calls of that
-thread, where a client that all threads share passes every response from thread to thread, which took longer than the
-rest of our work for a call. Frames of HTTP/2 for sharing a connection are answered as far as the peer may send them.
-"""
+Each calling thread has a connection to itself during the call: so sending and waiting are two system calls of that
+thread. A client shared by all threads would pass every response from thread to thread, which took longer than the rest
+of the work for a call. HTTP/2 frames for sharing a connection are handled only as far as a peer may send them."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _HEADER_TABLE, _PUSH, _INITIAL_WINDOW = 1, 2, 4
 _FRAME = 9  # bytes before the payload
 _MOST = (1 << 31) - 1
 _LEAST_WINDOW = 65_535
-_LONGEST_FRAME = 16_384  # what every peer takes
+_LONGEST_FRAME = 16_384  # which every peer accepts
 _LONGEST_HEADERS = 1 << 20
 _MOST_FIELDS = 10_000
 _RECEIVE = 1 << 18
@@ -60,16 +59,16 @@ def request_headers(path: str, secure: bool) -> bytes:
 
 
 def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """A block of headers that enters nothing into the table which both sides may share: no state is kept from block to
-    block, and all calls of a method begin with the same bytes."""
+    """A block of headers that does not use the shared table, so that no state is kept between blocks, and all calls of
+    a method begin with the same bytes."""
     from hpack import Encoder, NeverIndexedHeaderTuple
 
     return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """The headers in a block, from a peer that was instructed to use no table. Raises ValueError when the bytes are not
-    such a block."""
+    """The headers in a block from a peer that was told to use no table. Raises ValueError if the bytes are not such a
+    block."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
 
@@ -85,8 +84,8 @@ def decode_headers(data: bytes) -> dict[str, str]:
 
 
 class Connection:
-    """A connection to where a plugin listens (`unix:PATH` or `HOST:PORT`), with TLS when there is a certificate (base64
-    DER) to know it by. `longest`: bytes that an answer may have. Raises OSError."""
+    """A connection to the address of a plugin (`unix:PATH` or `HOST:PORT`), with TLS if there is a certificate (base64
+    DER). `longest`: the maximum size of a response in bytes. Raises OSError."""
 
     def __init__(self, target: str, certificate: str = "", longest: int = _MOST, seconds: float | None = None) -> None:
         self._longest = longest
@@ -101,16 +100,16 @@ class Connection:
         self._unsent = _GREETING
         self._buffer, self._at = b"", 0
         self._stream = -1
-        self._window = self._first_window = _LEAST_WINDOW  # what the peer takes: of all, and of one call at first
+        self._window = self._first_window = _LEAST_WINDOW  # what the peer accepts: in total, and initially for one call
         self._stream_window = 0
         self._received = 0
-        self._body = b""  # of the request: what is not sent yet
+        self._body = b""  # the unsent part of the request
         self._is_leaving = False
         self.is_usable = True
         """whether another call can be made"""
 
     def abort(self) -> None:
-        """End the connection, whatever another thread waits for on it."""
+        """End the connection, even if another thread waits on it."""
         self.is_usable = False
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -122,15 +121,15 @@ class Connection:
     # ---------------------------------------------------------------- a call
 
     def call(self, headers: bytes, body: bytes, seconds: float | None = None) -> CallReply:
-        """The answer to a call. Raises TimeoutError when the peer is silent for so many seconds, ConnectionError when
-        it ends the connection or does not keep to the protocol, OSError; then the connection is of no use any more."""
+        """The response to a call. Raises TimeoutError if the peer is silent for this number of seconds, ConnectionError
+        if it ends the connection or violates the protocol, OSError. After an error the connection is unusable."""
         with _faults():
             self._begin(headers, body, seconds)
             return self._answer()
 
     def stream(self, headers: bytes, body: bytes, seconds: float | None = None) -> Replies:
-        """The messages of a call that is answered with several, each as it arrives. Raises the errors of `call`; a
-        consumer that closes this before the end cancels the call."""
+        """The messages of a call with a streamed response, each as it arrives. Raises the errors of `call`; a consumer
+        that closes this before the end cancels the call."""
         with _faults():
             self._begin(headers, body, seconds)
             try:
@@ -141,7 +140,7 @@ class Connection:
                 raise
 
     def _begin(self, headers: bytes, body: bytes, seconds: float | None) -> None:
-        """Send a request, as far as the peer takes it now."""
+        """Send as much of a request as the peer accepts now."""
         usable, self.is_usable = self.is_usable, False
         if not usable:
             raise ConnectionError("the connection is closed")
@@ -207,8 +206,8 @@ class Connection:
                 return reply if reply.code or not received else CallReply(UNKNOWN, "its last message has no end", b"")
 
     def _part(self) -> tuple[int, int, bytes]:
-        """The kind (headers or data), flags and payload of the next frame of the answer. What is unsent of the request
-        is sent as the peer takes it."""
+        """The kind (headers or data), flags and payload of the next frame of the answer. The unsent part of the request
+        is sent as the peer accepts it."""
         while True:
             if self._body:
                 self._send_some()
@@ -230,7 +229,7 @@ class Connection:
                 self._stream_window = _widened(self._stream_window, payload)
 
     def _send_some(self) -> None:
-        """Send as much of the request as the peer takes now."""
+        """Send as much of the request as the peer accepts now."""
         while self._body:
             size = min(len(self._body), _LONGEST_FRAME, self._window, self._stream_window)
             if size <= 0:
@@ -255,7 +254,7 @@ class Connection:
         return word & 255, flags, stream & _MOST, self._buffer[start : self._at]
 
     def _need(self, size: int) -> None:
-        """Have so many bytes in the buffer from where it is read."""
+        """Read until the buffer has this number of unread bytes."""
         while len(self._buffer) - self._at < size:
             more = self._socket.recv(_RECEIVE)
             if not more:
@@ -283,7 +282,7 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Let the peer send on: it may send as much as any answer has, so this happens once in a gigabyte."""
+        """Enlarge the peer's window, which is larger than any response, so this happens once in a gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
@@ -341,7 +340,7 @@ def _decoded(payload: bytes) -> dict[str, str]:
 
 @contextmanager
 def _faults() -> Iterator[None]:
-    """Turns what is wrong with an answer, and the end of a wait, into errors of connections."""
+    """Converts invalid responses and timeouts to connection errors."""
     try:
         yield
     except ValueError as problem:
@@ -390,8 +389,8 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
-    """Limit waits for the peer to so many seconds. The system enforces it where it can: Python would poll before each
-    send or receive, and let other threads go first each time."""
+    """Limit waits for the peer to this number of seconds. If possible the system enforces it, because Python would poll
+    before each send or receive and let other threads go first."""
     if connected.__class__ is not socket.socket:
         connected.settimeout(seconds)
         return
@@ -402,9 +401,9 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
 
 
 def _secured(plain: socket.socket, certificate: str) -> socket.socket:
-    """The connection with TLS: the peer has to show exactly the certificate that the handshake named. So its issuer,
-    validity and key length (some use 1024 bits) do not matter. The peer gets no certificate of ours, see PluginProcess.
-    Raises OSError."""
+    """The connection with TLS. The peer must present exactly the certificate in the handshake, so issuer, validity and
+    key length (some use 1024 bits) do not matter. The peer gets no client certificate, see PluginProcess. Raises
+    OSError."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -419,9 +418,8 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     return secured
 
 
-# Transport of calls to a plugin: the seam between messages (client.py) and their carrier.
-#
-# The one that runs is client.py, over http2.py. The tests have another one over grpcio and compare the two.
+# Transport of calls to a plugin: the interface between messages and their carrier. client.py uses http2.py; the tests
+# have another one based on grpcio and compare the two.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
@@ -429,7 +427,7 @@ OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
 
 
 class CallReply(NamedTuple):
-    """The result of a call: gRPC's code, its message, and the bytes of the response when the code is OK."""
+    """The result of a call: gRPC's code, its message, and the bytes of the response if the code is OK."""
 
     code: int
     message: str
@@ -444,20 +442,21 @@ class Transport(Protocol):
     """Calls to one plugin, which may come from several threads at once."""
 
     def call(self, path: str, body: bytes, seconds: float | None) -> CallReply:
-        """The answer to the method of that path (`/tfplugin6.Provider/PlanResourceChange`). Raises TimeoutError when
-        the plugin is silent for so many seconds, other OSErrors when the connection breaks or was never made."""
+        """The response to a call of the method with this path (`/tfplugin6.Provider/PlanResourceChange`). Raises
+        TimeoutError if the plugin is silent for this number of seconds, other OSErrors if the connection breaks or
+        cannot be made."""
         ...
 
     def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
-        """The messages with which the method answers, each as it arrives. Raises the errors of `call`; a consumer that
-        closes this before the end cancels the call."""
+        """The messages of a streamed response, each as it arrives. Raises the errors of `call`; a consumer that closes
+        this before the end cancels the call."""
         ...
 
     def close(self) -> None:
-        """End all connections, whatever other threads wait for on them."""
+        """End all connections, even if other threads wait on them."""
         ...
 
 
 Open = Callable[[str, str, int], Transport]
-"""from where a plugin listens (`unix:PATH`, `HOST:PORT`), its certificate (base64 DER, "" for none) and the bytes that
-an answer may have. Connects when the first call is made"""
+"""creates a transport from a plugin's address (`unix:PATH`, `HOST:PORT`), its certificate (base64 DER, "" for none) and
+the maximum size of a response in bytes; it connects at the first call"""

@@ -1,5 +1,5 @@
-"""Calls to a plugin about objects that exist: searches, which are answered with a stream of results, and the
-configuration of an object."""
+"""Calls to a plugin about existing objects: searches, which return a stream of results, and the configuration of an
+object."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
 _MOST_REMARKS = 1000
-"""events of a search that are not results"""
+"""the maximum number of events of a search that are not results"""
 
 
 class ListCalls(PluginBase):

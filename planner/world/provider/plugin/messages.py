@@ -1,12 +1,10 @@
-"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11) as far as they are used, as one table.
+"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11) as far as planner uses them, as one table, from
+the published protocol definitions. On the wire the protocols differ only in a few field numbers and names of calls, so
+both are built from this table, each into its own descriptor pool, separate from other users of protobuf in the process.
 
-The facts are those of the published protocol definitions. On the wire the protocols differ only in a few field numbers
-and names of calls, so both are built from this table, each into a descriptor pool of its own: nothing here meets other
-users of protobuf in the process.
-
-A field is `name=number:type`. Two numbers are those of protocol 5 and 6, `-` for "not there". Before the type, `*`
-means repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as numbers.
-"""
+A field is `name=number:type`. Two numbers are those of protocol 5 and 6; `-` means that a field is missing. Before the
+type, `*` means repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as
+numbers."""
 
 from __future__ import annotations
 
@@ -139,7 +137,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "StopProvider": ("Stop", "Empty", "StopAnswer"),
 }
 STREAMS = frozenset({"InvokeAction", "ListResource"})
-"""the calls that are answered with a stream of messages"""
+"""the calls with a streamed response"""
 
 
 def method(version: int, call: str) -> str:
@@ -195,7 +193,7 @@ def _add_message(message: DescriptorProto, fields: list[str], version: int) -> N
 
 
 def _mark_optional(message: DescriptorProto, names: set[str]) -> None:
-    """Fields whose presence shows are, in proto3, each the only member of a group made for them."""
+    """In proto3, each field with explicit presence is the only member of its own group."""
     for field in message.field:
         if field.name in names:
             field.proto3_optional = True

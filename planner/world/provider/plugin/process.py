@@ -1,4 +1,4 @@
-"""The process of a plugin: started, its handshake read, its output drained, and ended for certain.
+"""The process of a plugin: it is started, its handshake is read, its output is drained, and it is reliably ended.
 
 After hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line has
 its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
@@ -34,10 +34,10 @@ START_SECONDS = 60.0
 END_SECONDS = 2.0
 _KEPT_LINES = 200
 _SHOWN_LINES = 30
-_LONGEST_DIRECTORY = 60  # the path of a socket has at most 103 bytes, and the plugin adds a name of its own
+_LONGEST_DIRECTORY = 60  # the path of a socket has at most 103 bytes, and the plugin adds a name
 
-# The shell becomes the plugin. Beside it waits a watchdog for the end of its input, which comes when this process is
-# gone, however it ended: then it kills the plugin with all that it started and removes the socket.
+# The shell becomes the plugin. A watchdog waits for the end of its input, which comes when this process has ended for
+# any reason. Then it kills the plugin with all its child processes and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -45,7 +45,7 @@ exec "$@" </dev/null 3<&-"""
 
 
 class PluginError(Exception):
-    """A plugin could not be started or did not behave; the text describes what happened."""
+    """A plugin could not be started or violated the protocol; the text describes what happened."""
 
 
 class UnknownCall(PluginError):
@@ -62,7 +62,7 @@ class Handshake:
 
 
 class PluginProcess:
-    """A running plugin. Raises PluginError when it cannot be started."""
+    """A running plugin. Raises PluginError if it cannot be started."""
 
     def __init__(self, command: list[str], name: str, seconds: float = START_SECONDS) -> None:
         self.name = name
@@ -72,7 +72,7 @@ class PluginProcess:
         self._ended = False
         base = tempfile.gettempdir()
         self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
-        if trace.RECORDER is None and _log_is_wanted():  # by a program that uses this library
+        if trace.RECORDER is None and _log_is_wanted():  # requested by a program that uses this library
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:
@@ -127,7 +127,7 @@ class PluginProcess:
         trace.plugin_line(self.name, line)
 
     def last_output(self) -> str:
-        """The last output of the plugin, as the end of a message; "" when there was none."""
+        """The last output of the plugin, as the end of a message; "" if there was none."""
         for reader in self._readers:
             reader.join(0.5 if self._process.poll() is not None else 0.05)
         lines = [line for line in list(self._lines) if line.strip()]
@@ -138,7 +138,7 @@ class PluginProcess:
     # ---------------------------------------------------------------- end
 
     def how_it_ended(self) -> str:
-        """The exit status in words; waits a moment for a process that is about to end."""
+        """The exit status in words. Waits a moment for a process that is ending."""
         try:
             status = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -155,7 +155,7 @@ class PluginProcess:
         return self._process.poll() is None
 
     def end(self, seconds: float = 0.0) -> None:
-        """End the process, after waiting so long for it to do so itself, and everything that it started."""
+        """End the process and its child processes, after waiting this number of seconds for it to end by itself."""
         with self._lock:
             if self._ended:
                 return
@@ -195,7 +195,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
             stderr=subprocess.PIPE,
             env=environment(directory, name),
             cwd=on_disk("") or None,
-            start_new_session=True,  # a Ctrl-C at the terminal is for us: we request the plugin to stop
+            start_new_session=True,  # so that Ctrl-C reaches only planner, which asks the plugin to stop
         )
     except BaseException:
         os.close(lifeline)
@@ -206,9 +206,9 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
-    """The environment of a plugin (its address: `name`) that is to make its socket in a directory. No certificate is
-    offered: a directory that other users cannot enter protects the socket. Plugins by default write some 20 lines of
-    log a call, half of all their work; when no log was requested their log level is set to warnings."""
+    """The environment of a plugin (its address: `name`) that will create its socket in a directory. No certificate is
+    offered, because other users cannot enter the directory of the socket. By default plugins write some 20 log lines
+    for each call, half of all their work, so their log level is set to warnings unless a log was requested."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
@@ -222,7 +222,7 @@ def environment(directory: str, name: str = "") -> dict[str, str]:
 
 
 def parse_handshake(line: str) -> Handshake:
-    """The handshake that a plugin's first line is. Raises PluginError."""
+    """The handshake in a plugin's first line. Raises PluginError."""
     parts = line.strip().split("|")
     if len(parts) < 4:
         raise PluginError(
@@ -249,7 +249,7 @@ def _log_is_wanted() -> bool:
     return level.upper() != "OFF"
 
 
-# Plugins that run outside of planner, from TF_REATTACH_PROVIDERS: for debugging a provider.
+# Plugins that run outside planner, from TF_REATTACH_PROVIDERS: for debugging a provider.
 #
 # The variable holds a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test":
 # true, "Addr": {"Network": "unix", "String": "/tmp/plugin.sock"}}.
@@ -260,7 +260,7 @@ VARIABLE = "TF_REATTACH_PROVIDERS"
 
 @frozen
 class Attachment:
-    """The address of a running plugin. Its output is unknown, and it is not ended by us."""
+    """The address of a running plugin. Its output is unknown, and planner does not end it."""
 
     handshake: Handshake
     is_running: bool = True

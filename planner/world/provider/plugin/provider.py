@@ -1,4 +1,4 @@
-"""A provider that runs as a plugin, behind the same questions as any other
+"""A provider that runs as a plugin, with the same interface as any other
 (planner.world.provider.interface.Provider)."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class EphemeralCalls(PluginBase):
         )
 
     def close_ephemeral(self, type: str, private: bytes | None) -> list[interface.AttributeDiagnostic]:
-        """The resource is needed no longer."""
+        """Close a resource that is no longer needed."""
         try:
             answer = self._call("CloseEphemeralResource", "Close", type_name=type, **_private_field(private))
         except PluginError as problem:
@@ -81,7 +81,7 @@ def _renew_at(answer: Any) -> float | None:
 
 
 class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
-    """A plugin as a Provider; see PluginBase for what it is made from."""
+    """A plugin as a Provider; see PluginBase for its arguments."""
 
     # ---------------------------------------------------------------- validate, configure
 
@@ -353,8 +353,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
-        """A function of the schema, or a registered one: a plugin is queried for those once, after it was configured if
-        it will be."""
+        """A function of the schema, or a registered one: a plugin is queried for these once, if possible after it was
+        configured."""
         item: Function | None = self.schema().functions.get(name)
         return item or self._registered.get(name)
 
@@ -384,7 +384,9 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
             answer = self._call_kept("CallFunction", "FunctionCall", stamps, name=name, arguments=given)
             if answer.HasField("error"):
-                raise FunctionError(answer.error.text, answer.error.function_argument)  # the first when it names none
+                raise FunctionError(
+                    answer.error.text, answer.error.function_argument
+                )  # the first one if the error names none
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None

@@ -1,9 +1,6 @@
-"""A plugin's schema as the bytes it came in, divided without being decoded.
-
-A large provider sends 30 MB and more, of which a configuration uses a few types. So the message is only searched for
-the beginning and end of each type's schema (a list of some 2,000 places), which is also kept with the bytes from run
-to run; a type is decoded on first use.
-"""
+"""A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
+which a configuration uses a few types. So the message is only searched for the beginning and end of each type's schema
+(a list of some 2,000 places), which is cached with the bytes; a type is decoded on first use."""
 
 from __future__ import annotations
 
@@ -38,13 +35,13 @@ _ANSWER_TABLES = {
 _IDENTITY_TABLES = {1: "identity_schemas"}
 
 Place = tuple[int, int, str]
-"""where a part begins, how many bytes it has, and their check sum"""
+"""the offset of a part, its number of bytes, and their checksum"""
 Places = dict[str, dict[str, Place]]
 """table -> name -> place"""
 
 
 def check_sum(data: bytes) -> str:
-    """A checksum for which no other bytes with the same one can be found."""
+    """A cryptographic checksum of the bytes."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -54,8 +51,8 @@ class DamagedSchema(Exception):
 
 class SchemaParts:
     """The schema of a plugin that speaks a protocol `version`: `head` holds everything outside the tables, as bytes;
-    `read` returns the bytes from a place on, fewer when there are no more (it may raise OSError). Raises ValueError
-    when the head is not a valid message."""
+    `read` returns the bytes from a place on, perhaps fewer (it may raise OSError). Raises ValueError if the head is not
+    a valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
         self.version, self.head, self.places = version, head, places
@@ -65,8 +62,8 @@ class SchemaParts:
         """the message without its tables"""
 
     def part(self, table: str, name: str) -> Any:
-        """One schema, as a message. Raises KeyError when there is none of that name, DamagedSchema, and ValueError when
-        its bytes are not a valid message."""
+        """One schema, as a message. Raises KeyError if there is none of that name, DamagedSchema, and ValueError if its
+        bytes are not a valid message."""
         start, size, check = self.places[table][name]
         try:
             data = self._read(start, size)
@@ -99,8 +96,8 @@ class MessageTable(Mapping[str, Any]):
 
 
 def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
-    """The parts of the answers to GetProviderSchema and GetResourceIdentitySchemas, and the bytes that their places are
-    in. Raises ValueError when they are no such messages."""
+    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which their
+    places refer. Raises ValueError if they are not such messages."""
     spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
     head = _search(answer, _ANSWER_TABLES, spans, 0)
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
@@ -118,7 +115,8 @@ def general_part(version: int, answer: bytes) -> Any:
 
 
 def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tuple[int, int]]], base: int) -> bytes:
-    """Note where the values in the tables (fields by number) begin and end, and give the bytes of all the rest."""
+    """Record the begin and end of the values in the tables (fields by number), and return the bytes of everything
+    else."""
     rest = bytearray()
     at = 0
     while at < len(data):
@@ -140,7 +138,7 @@ def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tupl
 
 
 def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """Number and kind of the field at a place, where its value begins, and where it ends. Raises ValueError."""
+    """The number and kind of the field at a place, and the begin and end of its value. Raises ValueError."""
     tag, at = _varint(data, at, end)
     kind = tag & 7
     first = at
@@ -179,11 +177,10 @@ def _decoded(kind: Any, data: bytes) -> Any:
         raise ValueError(str(problem)) from None
 
 
-# The schemas of plugins, kept in the user's cache: requesting that of a large provider takes seconds.
-#
-# An entry belongs to one file: its real path, size, times and number. An unchanged script may return another schema,
-# so those of scripts are not kept. The head of an entry is a list of places; behind it are the bytes as the plugin
-# sent them, of which a run reads only the types that it uses, each with a checksum in the list.
+# The schemas of plugins, in the user's cache, because requesting that of a large provider takes seconds. An entry
+# belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
+# of scripts are not cached. The head of an entry is a list of places; behind it are the bytes as the plugin sent them,
+# of which a run reads only the types that it uses, each with a checksum in the list.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
@@ -198,14 +195,14 @@ def load_parts(binary: str) -> SchemaParts | None:
     try:
         listed = json.loads(entry.head)
         if listed["version"] not in VERSIONS or set(listed["places"]) != set(TABLES):
-            return None  # of another kind
+            return None  # an entry in another format
         return SchemaParts(listed["version"], b64decode(listed["head"]), listed["places"], entry.read)
     except (ValueError, KeyError, TypeError):
         return None
 
 
 def store_parts(binary: str, parts: SchemaParts, data: bytes) -> None:
-    """Keep the schema of a plugin, where that is possible."""
+    """Cache the schema of a plugin, if possible."""
     name = _name(binary)
     if name is not None:
         listed = {"version": parts.version, "head": b64encode(parts.head).decode(), "places": parts.places}

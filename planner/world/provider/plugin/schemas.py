@@ -1,5 +1,5 @@
-"""The schemas of a plugin as our types. Each resource type is converted on first use: a large provider has a thousand
-and more, of which a configuration uses a few."""
+"""Converts the schemas of a plugin to planner's types. Each resource type is converted on first use, because a large
+provider has more than a thousand, of which a configuration uses a few."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Converted(Mapping[str, ResourceSchema]):
 
 
 def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
-    """The schema of a resource type, with what identifies its objects if there is such a thing. Raises ValueError when
-    a type in it cannot be read or, if it is checked, the schema contradicts itself."""
+    """The schema of a resource type, with the identity of its objects, if any. Raises ValueError if a type in it cannot
+    be read or, if it is checked, the schema contradicts itself."""
     block = block_schema(schema.block)
     problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:

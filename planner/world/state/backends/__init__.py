@@ -1,1 +1,1 @@
-"""Backends: where states are kept. One file each."""
+"""Backends, which keep states: one module for each type."""

@@ -1,9 +1,8 @@
 """`backend "azurerm"`: the state in a blob of Azure Storage, locked by a lease on it, whose holder is recorded in the
 blob's metadata.
 
-Every lock changes the entity tag of the blob. So versions are digests of the content, and the tag that was seen with
-one is the condition for replacing it.
-"""
+Every lock changes the entity tag of the blob. So versions are digests of the content, and the entity tag read with the
+content is the condition for replacing it."""
 
 from __future__ import annotations
 
@@ -113,13 +112,13 @@ class AzureClient(StateClient):
         body: bytes = b"",
         lease: str | None = None,
     ) -> HttpResponse:
-        """About the state's blob, with the lease that we have, or another."""
+        """Send a request about the state's blob, with our lease or another one."""
         held = self._lease if lease is None else lease
         headers_of_lease = {"x-ms-lease-id": held} if held else {}
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
 
     def _properties(self) -> HttpResponse | None:
-        """The blob without its content; None when there is none."""
+        """The blob without its content; None if there is none."""
         secret = {k: v for k, v in self._to.secret.items() if "scope" not in k}
         try:
             return self._ask("HEAD", headers=secret, lease="")
@@ -161,14 +160,14 @@ class AzureClient(StateClient):
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)
                 return _digest(data)
             except ServiceError as problem:
-                # the lock was taken or released, or the blob written, meanwhile: look again
+                # meanwhile the lock was taken or released, or the blob was written: try again
                 raced = isinstance(problem, AzureError) and problem.code in ("ConditionNotMet", "BlobAlreadyExists")
                 if not raced or attempt == _RACES - 1:
                     raise _with("error uploading blob: ", problem) from None
         raise AssertionError
 
     def _version(self, known: HttpResponse | None) -> str:
-        """The digest of what is there; "" for nothing, or nothing in it."""
+        """The digest of the content; "" if the blob is missing or empty."""
         if known is None or known.headers.get("content-length") == "0":
             return ""
         checksum = known.headers.get("content-md5", "")
@@ -208,7 +207,7 @@ class AzureClient(StateClient):
             try:
                 self._write(self._blob, b"", {"If-None-Match": "*"})
             except AzureError as problem:
-                if problem.status not in (409, 412):  # else another process was faster
+                if problem.status not in (409, 412):  # otherwise another process was faster
                     raise
         elif known.headers.get("x-ms-lease-status") == "locked":
             holder = _holder(known)
@@ -257,7 +256,7 @@ class AzureClient(StateClient):
             raise Held(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
         holder = _holder(known)
         if holder is None:
-            # a lease whose holder was stopped before it could record itself: its id proves enough
+            # a lease whose holder ended before it recorded itself; its id suffices
             if known.headers.get("x-ms-lease-status") == "locked":
                 try:
                     self._release(lock_id)
@@ -340,7 +339,7 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # not below the name of the state, where an account with directories has no room, and none of its workspaces
+        # not below the name of the state, which accounts with directories do not allow, and not a name of a workspace
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 
@@ -489,7 +488,7 @@ def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: C
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its blob."""
+    """The identity of a state: its blob."""
     where = "/".join(str(settings.get(name) or "") for name in ("storage_account_name", "container_name"))
     cloud = settings.get("metadata_host") or settings.get("environment") or ""
     return f"azurerm:{cloud}:{where}/{_blob(str(settings.get('key') or ''), workspace)}"

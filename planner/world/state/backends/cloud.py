@@ -63,7 +63,8 @@ class CloudBackend(TfeBackend):
         self._name, self._made = name, WorkspaceSettings(tags, project)
 
     def client(self, workspace: str) -> TfeClient:
-        """The state that was the default one before there was a `cloud` block becomes that of a single workspace."""
+        """The state of a workspace. If the block names a single workspace, the former default state becomes its
+        state."""
         name, refused = workspace, ""
         if workspace == DEFAULT_WORKSPACE:
             name, refused = self._name, "" if self._name else NO_DEFAULT
@@ -128,7 +129,7 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its workspace, as the organization knows it: that of `remote` is the same."""
+    """The identity of a state: its workspace, as the organization knows it: that of `remote` is the same."""
     name = (settings.get("workspaces") or {}).get("name") or workspace
     host = settings.get("hostname") or os.environ.get("TF_CLOUD_HOSTNAME") or ""
     return f"tfe:{host}/{settings.get('organization') or os.environ.get('TF_CLOUD_ORGANIZATION') or ''}/{name}"

@@ -1,9 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
 
-Keys, flags and lock infos are OpenTofu's. A lock and its info are set and removed in one transaction, so a lock always
-has its holder. A session that ends while its process lives (it could not be renewed in time) is replaced if the state
-was not written, and the lock not forced, meanwhile.
-"""
+Keys, flags and lock infos are those of OpenTofu. A lock and its info are set and removed in one transaction, so a lock
+always has its holder. A session that expires while its process runs is replaced, unless the state was written or the
+lock forced meanwhile."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ class ConsulClient(StateClient):
         self._session: ConsulSession | None = None
         self._lock: LockInfo | None = None
         self._mine: set[str] = set()
-        """ids of sessions, one after the other, that the lock was ours with"""
+        """ids of all our sessions that held the lock"""
         self._seen = ""
         """the version that was last read or written"""
 
@@ -92,7 +91,7 @@ class ConsulClient(StateClient):
             digest, names = chunks
             try:
                 return Payload(self._join(digest, names), self._seen)
-            except ServiceError:  # parts are removed by writers; then there is another list of them
+            except ServiceError:  # a writer has removed the parts; read the new list
                 if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
@@ -116,7 +115,7 @@ class ConsulClient(StateClient):
         old = self._chunks_kept()
         payload = compress(data) if self._compresses else data
         digest = _sum(data)
-        # larger ones would be sent only to be refused
+        # larger ones would be refused after being sent
         version = self._set(payload, before) if len(payload) <= _CHUNK else ""
         parts: str | None = None
         if not version:
@@ -136,13 +135,13 @@ class ConsulClient(StateClient):
             if not version:
                 raise ServiceError(f"the list of parts of {self.place} is too large for Consul")
         if old is not None and old != parts:
-            with suppress(ServiceError):  # they are only in the way
+            with suppress(ServiceError):  # leftover parts do no harm
                 self._drop(old)
         self._seen = version
         return version
 
     def _chunks_kept(self) -> str | None:
-        """The digest in the names of the parts that are kept now; None when there are none."""
+        """The digest in the names of the stored parts; None if there are none."""
         kept = self._cluster.key(self._path)
         chunks = _chunks(value_of(kept)) if kept is not None else None
         return chunks[0] if chunks is not None else None
@@ -151,7 +150,7 @@ class ConsulClient(StateClient):
         self._cluster.ask("DELETE", f"kv/{self._below}/tfstate.{digest}/", recurse=None)
 
     def _set(self, value: bytes, before: str | None) -> str:
-        """The new version, "" when the value is too large. Raises Newer, ServiceError."""
+        """The new version; "" if the value is too large. Raises Newer, ServiceError."""
         verb = {"Verb": "set"} if before is None else {"Verb": "cas", "Index": int(before or 0)}
         try:
             done, problem = self._cluster.together({**verb, "Key": self._path, "Value": b64encode(value).decode()})
@@ -201,7 +200,7 @@ class ConsulClient(StateClient):
             return lock
 
     def _refuse_others(self) -> None:
-        """Raises Held when there is a holder, ServiceError when the key is something else."""
+        """Raises Held if there is a holder, ServiceError if the key is something else."""
         kept = self._cluster.key(self._lock_key)
         if kept is None:
             return
@@ -240,7 +239,7 @@ class ConsulClient(StateClient):
                 session.end()
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock of a session. Unlike OpenTofu's, this one looks whether it is that session's."""
+        """Remove the lock of a session. Unlike OpenTofu, this checks that the lock belongs to that session."""
         kept, info = self._cluster.key(self._lock_key), self._holder()
         holder = str((kept or {}).get("Session") or (info.id if info is not None else ""))
         if holder and holder != lock_id:
@@ -259,8 +258,8 @@ class ConsulClient(StateClient):
             raise ServiceError(problem)
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock is ours; if our session is over, it is taken again unless the lock was forced or the state
-        written meanwhile. Raises ServiceError that may pass while Consul grants the lock to none."""
+        """Whether the lock is ours; if our session has expired, it is taken again unless the lock was forced or the
+        state written meanwhile. Raises a temporary ServiceError while Consul grants the lock to no session."""
         with self._mutex:
             kept = self._cluster.key(self._lock_key)
             holder = str((kept or {}).get("Session") or "")
@@ -312,7 +311,7 @@ def _sum(data: bytes) -> str:
 
 
 def _chunks(value: bytes) -> tuple[str, list[str]] | None:
-    """The digest of a state that is in several keys, and these; None when it is in one."""
+    """The digest and the keys of a state that is stored in several keys; None if it is in one."""
     if b'"current-hash"' not in value:
         return None
     try:
@@ -413,7 +412,7 @@ def _folder(path: str) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its key, in a datacenter."""
+    """The identity of a state: its key, in a datacenter."""
     address = settings.get("address") or os.environ.get("CONSUL_HTTP_ADDR") or "127.0.0.1:8500"
     where = str(address).partition("://")[2] or address
     key = f"{settings.get('path') or ''}" + ("" if workspace == DEFAULT_WORKSPACE else f"{_WORKSPACES}{workspace}")

@@ -1,5 +1,5 @@
-"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While that one is
-looked for and made, a tag of the account keeps others out. Releasing a lock requires the digest of its object."""
+"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While that object is
+checked and created, a tag of the account serves as a lock. Releasing a lock requires the digest of its object."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}
 """defaults for required settings"""
 _TAG = "tencentcloud-terraform-lock"
 _TRIES = 30
-"""How often a tag is removed, a second apart."""
+"""Attempts to remove a tag, one second apart."""
 
 
 @frozen(repr=False)
@@ -107,7 +107,7 @@ class CosClient(StateClient):
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
-        """The entity tag, None when there is something else than before."""
+        """The entity tag; None if the object has changed."""
         headers = {"x-cos-meta-md5": _md5(data), "x-cos-acl": self._at.acl}
         if self._at.encrypt:
             headers["x-cos-server-side-encryption"] = "AES256"
@@ -149,7 +149,7 @@ class CosClient(StateClient):
             kept = self._read(self._lock)
             if kept is not None:
                 holder = lock_info_of(kept[0])
-                if holder is not None and holder.id == info.id:  # our own, whose answer got lost
+                if holder is not None and holder.id == info.id:  # our own, whose response was lost
                     return evolve(info, id=kept[1])
                 raise self._held_error(f"lock file {self._lock} exists")
             data = info.to_json()
@@ -335,7 +335,7 @@ def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its object."""
+    """The identity of a state: its object."""
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = str(settings.get("key") or "terraform.tfstate")
     path = posixpath.normpath(posixpath.join(str(settings.get("prefix") or ""), *parts, key))

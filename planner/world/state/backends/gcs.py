@@ -87,7 +87,7 @@ class Bucket:
         return f"{path}?{urlencode(sorted({'alt': 'json', **query}.items()))}"
 
     def _secret(self, is_secret: bool) -> dict[str, str]:
-        """The headers with the customer's key, where there is one."""
+        """The headers with the customer's key, if there is one."""
         if not self.key or not is_secret:
             return {}
         return {
@@ -107,7 +107,7 @@ class Bucket:
         return Payload(answer.body, answer.headers.get("x-goog-generation", ""))
 
     def write(self, name: str, data: bytes, is_secret: bool = True, before: str | None = None) -> str:
-        """Keep an object; its generation. `before` as in Client.put, and then the answer may be 412."""
+        """Store an object, and return its generation. With `before` as in Client.put, the response may be 412."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         query = {"name": name, "uploadType": "multipart"}
         if before is not None:
@@ -129,7 +129,7 @@ class Bucket:
         return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def generation(self, name: str) -> str:
-        """The generation of an object; "" when there is none."""
+        """The generation of an object; "" if there is none."""
         try:
             document = self.ask("GET", self.url(name)).json()
         except GoogleError as problem:
@@ -139,7 +139,7 @@ class Bucket:
         return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def remove(self, name: str, **conditions: str) -> None:
-        """Raises GoogleError, also when it is not there. One that is gone after an answer got lost is removed."""
+        """Remove an object. Raises GoogleError, also if it does not exist, unless that is due to a lost response."""
         url = self.url(name, **conditions)
         try:
             self.ask("DELETE", url, retries=NONE)
@@ -211,11 +211,11 @@ class GcsClient(StateClient):
                     raise ServiceError(_several(text, more.text), may_pass=more.may_pass) from None
                 is_taken = isinstance(problem, GoogleError) and problem.status == 412
                 if kept is None and is_taken:
-                    continue  # given back in this moment
+                    continue  # just released
                 holder = lock_info_of(kept.data) if kept is not None else None
                 if kept is None or holder is None:
                     raise Held(text, may_wait=is_taken) from None
-                if holder.id == info.id:  # our own, whose answer got lost
+                if holder.id == info.id:  # our own, whose response was lost
                     return evolve(info, id=kept.version)
                 raise Held(text, evolve(holder, id=kept.version)) from None
         raise Held(text, may_wait=True)
@@ -229,7 +229,7 @@ class GcsClient(StateClient):
             raise Held(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Compares by itself, too: not every server that speaks this protocol does when something is removed."""
+        """Also compares the generation itself, because not every server with this protocol does so when removing."""
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():
             text = "At least one of the pre-conditions you specified did not hold."
@@ -391,7 +391,7 @@ def _endpoint(read: SettingsReading) -> tuple[str, bool]:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its object, at its endpoint."""
+    """The identity of a state: its object, at its endpoint."""
     where = settings.get("storage_custom_endpoint") or ""
     path = _path(_prefix(str(settings.get("prefix") or "")), workspace)
     return f"gcs:{where}:{settings.get('bucket', '')}/{path}"

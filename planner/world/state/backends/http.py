@@ -62,7 +62,7 @@ class StateEndpoint:
 
 
 class HttpClient(NothingBeside):
-    """The state behind a URL. The server has no versions: the former content is compared before it is replaced."""
+    """The state behind a URL. The server has no versions: so the former content is compared before it is replaced."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint
@@ -96,14 +96,14 @@ class HttpClient(NothingBeside):
         rules, at = self._to.http.retries, url
         for _ in range(_MOST_REDIRECTS + 1):
             answer = self._to.http.ask(method, at, headers, body)
-            if rules.most and rules.statuses(answer.status):  # it was tried again and again
+            if rules.most and rules.statuses(answer.status):  # all retries failed
                 raise ServiceError(
                     f"{method} {display_url(at)} giving up after {rules.most + 1} attempt(s)", may_pass=True
                 )
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
             to = _redirected(method, at, answer)
-            if _host(to) != _host(at):  # its credentials are for this host alone
+            if _host(to) != _host(at):  # the credentials are only for this host
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
         raise ServiceError(
@@ -159,7 +159,7 @@ class HttpClient(NothingBeside):
         holder = lock_info_of(answer.body)
         if holder is None:
             raise Held("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
-        if holder.id == info.id:  # our own request, whose answer got lost
+        if holder.id == info.id:  # our own request, whose response was lost
             self._lock = info
             return info
         raise Held(f"HTTP remote state already locked:\nID={holder.id}", holder)
@@ -186,8 +186,8 @@ class HttpClient(NothingBeside):
 
 
 def _redirected(method: str, url: str, answer: HttpResponse) -> str:
-    """The target of a redirect. Raises ServiceError: only a GET may replace any other request, and a request over https
-    is not repeated in clear."""
+    """The target of a redirect. Raises ServiceError: a redirect may only turn a request into a GET, and must not lead
+    from https to http."""
     try:
         to = urljoin(url, answer.headers["location"])
         before, after = urlsplit(url), urlsplit(to)
@@ -314,7 +314,7 @@ def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsRe
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is identified by its address, whatever the credentials."""
+    """The identity of a state: its address, whatever the credentials."""
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)

@@ -1,5 +1,4 @@
-"""`backend "inmem"`: states in the memory of this process. Useful in tests, also in those of programs that run
-planner."""
+"""`backend "inmem"`: states in the memory of this process. Useful in tests, also of programs that use planner."""
 
 from __future__ import annotations
 
@@ -103,7 +102,7 @@ class InMemory(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> InMemory:
-    """The states of this process. With `lock_id` the default one is locked by an operation `test`."""
+    """The states of this process. With `lock_id`, the default state is locked by an operation `test`."""
     read.finish_check()
     backend = InMemory(read.settings, seal)
     if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:

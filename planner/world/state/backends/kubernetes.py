@@ -63,14 +63,14 @@ SCHEMA = BlockSchema(
 )
 _INFO = "app.terraform.io/lock-info"
 _MINE = "planner.world.state"
-"""the label of documents: whose they are"""
+"""the label of documents with their owner"""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _ATTEMPTS = 8
 
 
 @frozen(repr=False)
 class Namespace:
-    """A namespace of a cluster, and what the states in it are called and labelled."""
+    """A namespace of a cluster, and the names and labels of the states in it."""
 
     api: KubernetesApi
     namespace: str
@@ -101,7 +101,7 @@ class Namespace:
         return f"/{api}/namespaces/{quote(self.namespace, safe='')}/{kind}" + (f"/{name}" if name else "")
 
     def read(self, kind: str, name: str) -> dict[str, Any] | None:
-        """An object; None when there is none. Raises ServiceError."""
+        """An object; None if there is none. Raises ServiceError."""
         answer = self.api.ask("GET", self.path(kind, name))
         if answer.status == 404:
             return None
@@ -113,14 +113,14 @@ class Namespace:
         return result
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:
-        """Make an object; False when there is one. Raises ServiceError."""
+        """Create an object; False if it exists. Raises ServiceError."""
         answer = self.api.ask("POST", self.path(kind), body)
         if answer.status == 404:
             raise problem_of(answer)
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object by a newer version of it; False when another writer was faster. Raises ServiceError."""
+        """Replace an object by a new version; False if another writer was faster. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:
@@ -140,7 +140,7 @@ class Namespace:
 
 
 class KubernetesClient(StateClient):
-    """The state in a secret. Its version is a digest of what is kept: others may change labels."""
+    """The state in a secret. Its version is a digest of the content, because other programs may change labels."""
 
     def __init__(self, at: Namespace, workspace: str) -> None:
         self._at, self._workspace = at, workspace
@@ -203,7 +203,7 @@ class KubernetesClient(StateClient):
         for item in self._at.listed(f"{_MINE}={self._mark}"):
             self._at.remove("secrets", str(item.get("name")))
         if self._held:
-            self._is_deleted = True  # the lease goes with the lock
+            self._is_deleted = True  # the lease is removed with the lock
         else:
             self._remove("leases", self._lease, "Lease")
 
@@ -232,7 +232,7 @@ class KubernetesClient(StateClient):
                 done = self._at.create("leases", {**body, "spec": {"holderIdentity": info.id}})
             else:
                 holder = _holder(lease)
-                if holder == info.id:  # our own request, whose answer got lost
+                if holder == info.id:  # our own request, whose response was lost
                     done = True
                 elif holder is not None:
                     raise Held("the state is already locked by another tofu client", _info(lease), may_wait=True)
@@ -278,7 +278,7 @@ class KubernetesClient(StateClient):
         return sha256(self._secret.encode()).hexdigest()[:40]
 
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
-        """The name of a document's secret, and its content. Raises ServiceError when that is not a document."""
+        """The name of a document's secret, and its content. Raises ServiceError if that is not a document."""
         whole = f"{self._secret}.{name.lower()}"
         result = self._at.read("secrets", whole)
         if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:
@@ -339,7 +339,7 @@ def _info(lease: Mapping[str, Any]) -> LockInfo | None:
 
 
 def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[str, Any]:
-    """The lease with another holder; None: without one."""
+    """The lease with another holder (None: without a holder)."""
     metadata, spec = dict(lease["metadata"]), dict(lease.get("spec") or {})
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _INFO}
     spec.pop("holderIdentity", None)
@@ -368,7 +368,7 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError when they do not
+    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError if they do not
     determine the cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
@@ -421,7 +421,7 @@ def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its secret, in the cluster that the settings name."""
+    """The identity of a state: its secret, in the cluster that the settings name."""
     where = settings.get("host") or os.environ.get("KUBE_HOST") or ""
     if not where:
         paths = [settings.get("config_path") or os.environ.get("KUBE_CONFIG_PATH")]

@@ -71,7 +71,7 @@ class StateStore:
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
-        note_look(self.read_path)  # which is read through the lock, and that opens it for writing
+        note_look(self.read_path)  # the file is read through the lock, which opens it for writing
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:
@@ -114,7 +114,7 @@ class StateStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        if os.path.exists(self.path) and not os.path.isfile(self.path):  # a device, say
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # such as a device
             return []
         try:
             replace_file(self._beside(name), self.seal.seal_document(name, data), 0o600, durable=False)
@@ -123,8 +123,8 @@ class StateStore:
         return []
 
     def _beside(self, name: str) -> str:
-        """Not called like a state, for which other programs look, but so that what hides states and backups from
-        version control (`*.tfstate.*`) hides it, too."""
+        """The name of a document. Other programs do not take it for a state, but patterns that hide states and backups
+        from version control (`*.tfstate.*`) match it."""
         folder, file = os.path.split(os.path.realpath(self.path))
         return os.path.join(folder, f".{file.removesuffix('.tfstate')}.tfstate.{name}.json")
 
@@ -138,7 +138,7 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file, with the changes in the journal of an interrupted apply; None when there is no file
+        """The state in the file, with the changes in the journal of an interrupted apply; None if there is no file
         yet, or an error."""
         try:
             data = self._bytes(self.read_path)
@@ -158,8 +158,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
-        """A warning when there is a state file with nothing in it, but a backup that knows of objects. We never leave
-        it so, and a plan would make everything anew."""
+        """A warning about an empty state file with a non-empty backup. planner never leaves it so, and a plan would
+        create everything again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -242,7 +242,7 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """The permissions of the state: its users may read its journal."""
+        """The permissions of the journal: those of the state."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:
@@ -299,7 +299,7 @@ class StateStore:
         return []
 
     def erase(self) -> list[Diagnostic]:
-        """Leave an empty file, after keeping what it held as the backup: the state is somewhere else now."""
+        """Leave an empty file and a backup, after the state was copied elsewhere."""
         try:
             before = self._bytes(self.path)
             if before and self.backup_path:
@@ -315,7 +315,7 @@ class StateStore:
         return []
 
     def _end_journal(self) -> list[Diagnostic]:
-        """The state file has everything: the journal is not needed any more."""
+        """Remove the journal, because the state file has everything."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None
@@ -353,7 +353,7 @@ class StateStore:
         if old is None or not same_content(old, state):
             self._write_backup(self._files.backup(before))
             self._backed_up = True
-        elif self._is_pending and os.path.exists(self.backup_path):  # the one of before must not stay in clear
+        elif self._is_pending and os.path.exists(self.backup_path):  # the former backup must not remain unencrypted
             resealed = self._files.resealed(read_whole(self.backup_path))
             if resealed is not None:
                 self._write_backup(resealed)
@@ -362,11 +362,11 @@ class StateStore:
         try:
             replace_file(self.backup_path, data)
         except PermissionError:
-            with builtins.open(self.backup_path, "wb") as file:  # where the folder takes no new files
+            with builtins.open(self.backup_path, "wb") as file:  # if the directory does not allow new files
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:
-        """Put the bytes in place of the file at once. Where the directory takes no new files, write in place."""
+        """Replace the file atomically or, if the directory does not allow new files, write in place."""
         target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
 

@@ -56,7 +56,7 @@ SCHEMA = BlockSchema(
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds that a state may differ from its digest in TableStore, and between two looks."""
+"""Seconds for which a state may differ from its digest in TableStore, and seconds between two checks."""
 _BAD_DIGEST = (
     "state data in OSS does not have the expected content.\n\n"
     "This may be caused by unusually long delays in OSS processing a previous state\n"
@@ -69,7 +69,7 @@ _BAD_DIGEST = (
 
 @frozen(repr=False)
 class OssBucket:
-    """A bucket and a table, and how objects are put there."""
+    """A bucket and a table, and the settings for storing objects."""
 
     name: str
     bucket: BucketClient
@@ -92,7 +92,7 @@ class OssClient(StateClient):
 
     def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
-        # not below the prefix, where OpenTofu takes every name for that of a workspace
+        # not below the prefix, where OpenTofu treats every name as a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
 
     @property
@@ -156,7 +156,7 @@ class OssClient(StateClient):
             self._at.table.delete(f"{self.lock_path}-md5")
 
     def _digest(self) -> str:
-        """The digest of the state in the table. "" when the table cannot be read."""
+        """The digest of the state in the table. "" if the table cannot be read."""
         if self._at.table is None:
             return ""
         try:
@@ -179,7 +179,7 @@ class OssClient(StateClient):
             except ServiceError as more:
                 lines = f"\n\t* {text}\n\t* \ngetting lock info got an error: {more.text}\n"
                 raise ServiceError(f"2 errors occurred:{lines}", may_pass=more.may_pass) from None
-            if holder is not None and holder.id == info.id:  # our own, whose answer got lost
+            if holder is not None and holder.id == info.id:  # our own, whose response was lost
                 return info
             raise Held(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
         return info
@@ -351,7 +351,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
 
 
 def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
-    """The address of OSS in a region: from the location service, or else its usual name."""
+    """The address of OSS in a region: from the location service, otherwise the usual name."""
     query = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:
@@ -363,7 +363,7 @@ def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its object, at its endpoint."""
+    """The identity of a state: its object, at its endpoint."""
     prefix = str(settings.get("prefix", "env:")).strip("/").removeprefix("./")
     parts = [workspace] if workspace != DEFAULT_WORKSPACE else []
     key = posixpath.normpath(posixpath.join(prefix, *parts, str(settings.get("key") or "terraform.tfstate")))

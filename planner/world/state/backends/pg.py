@@ -1,8 +1,7 @@
 """`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
 
-A lock lives as long as its connection, so one that a killed process held is gone. When a connection breaks in the
-middle and the state was not written meanwhile, the lock is taken again.
-"""
+A lock exists as long as its connection, so that of a killed process is released. If a connection breaks and the state
+was not written meanwhile, the lock is taken again."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ SCHEMA = BlockSchema(
 T = TypeVar("T")
 CONNECTING = 30
 LONGEST = 300.0
-"""seconds that the server may take for a connection, and for all that is done in one transaction"""
+"""seconds that the server may take for a connection, and for one transaction"""
 
 
 @frozen(repr=False)
@@ -62,12 +61,12 @@ class StateTable:
 
     @property
     def beside(self) -> str:
-        """The table of what is kept next to states; only made when something is."""
+        """The table of documents next to states, created on first use."""
         return f"{quoted(self.schema)}.{quoted(f'planner_{self.name}')}"
 
     @property
     def creation_lock(self) -> int:
-        """The number of the lock under which rows are made: that of OpenTofu."""
+        """The number of the lock for creating rows, which is OpenTofu's."""
         return -fnv1(f"{self.schema}\0{self.name}".encode())
 
 
@@ -85,12 +84,12 @@ def fnv1(data: bytes) -> int:
 
 
 class PgConnection:
-    """One connection, opened when it is needed and again when it broke. May be used by several threads, in turn."""
+    """A connection, opened on first use and reopened after it breaks. Several threads may use it, in turn."""
 
     def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
-        """counts connections: locks belong to one"""
+        """the number of the connection, to which locks belong"""
         self._connection: Any = None
         self._mutex = RLock()
 
@@ -103,8 +102,8 @@ class PgConnection:
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
-        """Make what is missing. `IF NOT EXISTS` does not keep two that do so at once from failing: the one that comes
-        second finds it there. Raises ServiceError."""
+        """Create something missing. With `IF NOT EXISTS`, the second of two concurrent commands may still fail, and
+        then finds it existing. Raises ServiceError."""
         errors = _psycopg().errors
 
         def made(cursor: Any) -> None:
@@ -112,13 +111,13 @@ class PgConnection:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
             except errors.UniqueViolation as problem:
-                if problem.diag.schema_name != "pg_catalog":  # then the content is the problem
+                if problem.diag.schema_name != "pg_catalog":  # otherwise a name conflict is the problem
                     raise
 
         self.do(made)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """The result of work with a cursor, in one transaction of its own or none. Raises ServiceError."""
+        """The result of work with a cursor, in a separate transaction or none. Raises ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -165,11 +164,10 @@ class PgConnection:
 
 @contextmanager
 def _in_time(connection: Any) -> Iterator[None]:
-    """Break the connection off when the server takes longer than LONGEST, or when a stop ends what this thread waits
-    for. The connection then is broken."""
+    """Break the connection if the server takes longer than LONGEST, or if a stop ends this thread's wait."""
 
     def end() -> None:
-        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:  # it may be closed by now
+        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:  # it may already be closed
             one.shutdown(SHUT_RDWR)
 
     timer = Timer(LONGEST, end)
@@ -201,7 +199,7 @@ def _psycopg() -> Any:
 
 
 _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
-"""parts of connection strings in messages about them that may be a password, or half of one"""
+"""parts of connection strings in messages that may contain a password or a part of one"""
 
 
 def _secretless(problem: Exception) -> str:
@@ -216,7 +214,7 @@ def _message(problem: Exception) -> str:
 
 
 class PgClient(StateClient):
-    """The state in a row. Its version is the sum of what is in it."""
+    """The state in a row. Its version is the checksum of the content."""
 
     def __init__(self, session: PgConnection, workspace: str) -> None:
         self._session, self._table, self._name = session, session.table, workspace
@@ -305,10 +303,10 @@ class PgClient(StateClient):
             self._give_back(int(lock.path))
 
     def force_unlock(self, lock_id: str) -> None:
-        """Nothing: a lock is its holder's connection, and ends with it."""
+        """Do nothing, because a lock ends with its holder's connection."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the connection is the one that has the lock; else it is taken again, if the state was not written."""
+        """Whether the current connection has the lock; otherwise it is taken again if the state was not written."""
         if self._lock is None:
             return False
         self._session.rows("SELECT 1")
@@ -325,7 +323,7 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that holds the lock of the row: PostgreSQL knows no more."""
+        """A process that holds the lock of the row; PostgreSQL has no more information."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
@@ -411,7 +409,7 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """Create missing tables, as far as the block allows it. Looking first needs fewer rights."""
+    """Create missing tables, if the block allows it. Checking first needs fewer rights."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
@@ -443,7 +441,7 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is identified by its row in a database, whatever the credentials."""
+    """The identity of a state: its row in a database, whatever the credentials."""
 
     def said(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)

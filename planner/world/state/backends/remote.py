@@ -36,7 +36,7 @@ SCHEMA = BlockSchema(
 
 
 class NamedBackend(TfeBackend):
-    """One workspace with a name of its own, or all whose names begin alike."""
+    """One named workspace, or all with a common prefix."""
 
     type = "remote"
 
@@ -91,7 +91,7 @@ def open(read: SettingsReading, seal: Seal) -> NamedBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its workspace, as the organization knows it: that of `cloud` is the same."""
+    """The identity of a state: its workspace, as the organization knows it: that of `cloud` is the same."""
     block = settings.get("workspaces") or {}
     name = block.get("name") or ""
     if workspace != DEFAULT_WORKSPACE or not name:

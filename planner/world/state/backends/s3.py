@@ -268,7 +268,7 @@ def _customer_key(given: str, wrong: Any) -> bytes:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A state is its object, at its endpoint."""
+    """The identity of a state: its object, at its endpoint."""
     prefix = settings.get("workspace_key_prefix", "env:")
     parts = [prefix, workspace] if workspace != DEFAULT_WORKSPACE else []
     key = "/".join(str(part) for part in (*parts, settings.get("key", "")) if part)

@@ -1,1 +1,1 @@
-"""States that services keep: what a backend has to do for one (client), and the store over it."""
+"""States in services: the interface that a backend implements (client), and the store that uses it."""

@@ -21,14 +21,14 @@ class RemoteBackend(ABC):
     type: ClassVar[str]
     has_workspaces: ClassVar[bool] = True
     makes_empty: ClassVar[bool] = False
-    """whether `init` saves an empty state where there is none, as OpenTofu does with this type"""
+    """whether `init` saves an empty state if there is none, as OpenTofu does for this type"""
 
     def __init__(self, settings: Mapping[str, Any], seal: Seal = PLAIN) -> None:
         self._settings, self.seal = dict(settings), seal
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings as written: without those of the environment or defaults."""
+        """The settings in the block, without those from the environment and defaults."""
         return self._settings
 
     @abstractmethod
@@ -37,16 +37,16 @@ class RemoteBackend(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The workspaces that there are besides the default one. Raises ServiceError."""
+        """The existing workspaces except the default one. Raises ServiceError."""
 
     def remove(self, workspace: str) -> None:
-        """Remove the state of a workspace and all that belongs to it. Raises ServiceError."""
+        """Remove the state of a workspace and everything that belongs to it. Raises ServiceError."""
         self.client(workspace).delete()
 
     def store(
         self, workspace: str = DEFAULT_WORKSPACE, state: str = "", state_out: str = "", backup: str = ""
     ) -> Store:
-        """The store of a workspace; a file that `-state` names takes its place. Raises ServiceError."""
+        """The store of a workspace; with `-state`, a file is used instead. Raises ServiceError."""
         if state or state_out:
             return LocalBackend(seal=self.seal).store(DEFAULT_WORKSPACE, state, state_out, backup)
         if not self.has_workspaces and workspace != DEFAULT_WORKSPACE:

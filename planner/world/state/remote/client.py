@@ -12,7 +12,7 @@ from planner.world.state.lock import LockInfo
 
 @frozen
 class Payload:
-    """Stored bytes and their version (the service's own word: an entity tag, a generation)."""
+    """Stored bytes and their version (as the service defines it: an entity tag, a generation)."""
 
     data: bytes
     version: str
@@ -29,7 +29,7 @@ class Held(ServiceError):
 
 
 class Newer(ServiceError):
-    """The stored version is not the one that was read: it was written since."""
+    """The stored version differs from the one that was read, because it was written since."""
 
 
 class RemoteStateClient(Protocol):
@@ -37,7 +37,7 @@ class RemoteStateClient(Protocol):
 
     @property
     def place(self) -> str:
-        """The place of the state, for sentences: `s3://bucket/key`. No secrets."""
+        """The place of the state, for messages: `s3://bucket/key`. No secrets."""
 
     @property
     def locks(self) -> bool:
@@ -48,30 +48,30 @@ class RemoteStateClient(Protocol):
         """The Path of lock infos."""
 
     def get(self) -> Payload | None:
-        """The stored bytes; None where there are none."""
+        """The stored bytes; None if there are none."""
 
     def put(self, data: bytes, before: str | None) -> str:
-        """Store bytes and return their version. `before`: the version that must still be there, "" where there must be
-        none, None for any. Raises Newer as far as the service can check it, or it could be checked just before."""
+        """Store bytes and return their version. `before`: the version that must still be stored, "" if there must be
+        none, None for any. Raises Newer if the service, or a check just before, detects another version."""
 
     def delete(self) -> None:
-        """Keep nothing."""
+        """Delete the state."""
 
     def lock(self, info: LockInfo) -> LockInfo:
-        """Take the lock: the info with the id that gives it back. Raises Held. A request that was done although its
-        answer got lost counts as done."""
+        """Take the lock, and return the info with the id for releasing it. Raises Held. A request that succeeded
+        although its response was lost counts as successful."""
 
     def unlock(self, lock_id: str) -> None:
-        """Give back the lock with this id. Raises ServiceError, too, where another one holds it."""
+        """Release the lock with this id. Raises ServiceError, also if another process holds it."""
 
     def force_unlock(self, lock_id: str) -> None:
         """Remove the lock with this id, even of another holder."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock with this id is still held. True where the service has no such information."""
+        """Whether the lock with this id is still held. True if the service does not provide this information."""
 
     def holder(self) -> LockInfo | None:
-        """The holder of the lock; None when there is none, or it is unknown."""
+        """The holder of the lock; None if there is none, or it is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """Seconds between two snapshots of the state while an apply runs, as in Store."""
@@ -81,24 +81,24 @@ class RemoteStateClient(Protocol):
         """Whether documents can be kept next to the state."""
 
     def get_beside(self, name: str) -> bytes | None:
-        """A document next to the state. `name` is made of letters, digits, dots and dashes."""
+        """A document next to the state. `name` consists of letters, digits, dots and dashes."""
 
     def put_beside(self, name: str, data: bytes) -> None:
-        """Keep one: at most 256 KiB."""
+        """Store a document of at most 256 KiB."""
 
     def delete_beside(self, name: str) -> None:
-        """Remove one, if there is one."""
+        """Remove a document, if it exists."""
 
 
 class StateClient:
-    """The common part of most services: they take snapshots as often as the user wants."""
+    """The common part of most services: the user's interval of snapshots applies."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else interval
 
 
 class NothingBeside(StateClient):
-    """For services that keep nothing but the state."""
+    """For services that store only the state."""
 
     @property
     def has_place_beside(self) -> bool:
@@ -114,7 +114,7 @@ class NothingBeside(StateClient):
         pass
 
 
-# States that are kept compressed with gzip.
+# States stored compressed with gzip.
 
 
 LARGEST = 1 << 30

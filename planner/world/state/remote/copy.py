@@ -1,9 +1,7 @@
-"""The copy of a journal next to a state in a service, so that another machine can take up what this one began.
-
-The journal in the working directory comes first: it is on the disk before anything starts. A thread of its own sends
-new entries to the service, at most half a second later while the service responds. A head names the journal; its text
-is in parts that are only written at the end, and each is replaced until it is full.
-"""
+"""The copy of a journal next to a state in a service, so that another machine can continue an interrupted operation.
+The journal in the working directory is written first, before anything starts. A separate thread sends new entries to
+the service, at most half a second later while the service responds. A head names the journal; its text is in parts, of
+which only the last one is replaced until it is full."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ _MOST_PARTS = 4096
 _LONGEST_ID = 64
 _MOST_TAKEN = 20
 _CLOSING = 5.0
-"""Seconds that the last copy may take when an operation could not be ended well."""
+"""Seconds that the last copy may take after an operation failed."""
 
 
 @frozen
@@ -42,7 +40,7 @@ class Copied:
 
 
 def read_copy(client: RemoteStateClient) -> Copied | None:
-    """The journal next to the state; None when there is none. Raises ServiceError."""
+    """The journal next to the state; None if there is none. Raises ServiceError."""
     if not client.has_place_beside:
         return None
     head = client.get_beside(HEAD)
@@ -78,7 +76,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
 
 
 def forget_all(client: RemoteStateClient) -> None:
-    """Remove everything next to a state that is gone. Raises ServiceError."""
+    """Remove everything next to a removed state. Raises ServiceError."""
     copy = read_copy(client)
     if copy is not None:
         forget(client, copy.id)
@@ -92,13 +90,13 @@ def _part(journal: str, number: int) -> str:
 
 
 def id_of(data: bytes) -> str:
-    """The id of a journal: a digest of its first line, which no two have in common."""
+    """The id of a journal: a digest of its first line, which is unique."""
     return hashlib.sha256(data.partition(b"\n")[0]).hexdigest()[:32]
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that a state has the changes of this copy, for the machine that has the journal itself, and remove the
-    copy. Raises ServiceError."""
+    """Record that the state has the changes of this copy, for the machine with the journal itself, and remove the copy.
+    Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
@@ -126,24 +124,24 @@ class Copier:
         self._grown, self._end = Event(), Event()
         self._thread: Thread | None = None
         self._sent = 0
-        """bytes that the service has"""
+        """the number of bytes that the service has"""
         self._copying = Lock()
         self._has_head = False
         self.problem: ServiceError | None = None
 
     def grown(self) -> None:
-        """The file has more than before."""
+        """Record that the file has grown."""
         if self._thread is None:
             self._thread = Thread(target=self._run, name="journal copy", daemon=True)
             self._thread.start()
         self._grown.set()
 
     def copy_now(self) -> None:
-        """Send what came since the last time, and return when the service has it. Raises ServiceError, OSError."""
+        """Send new entries, and return when the service has them. Raises ServiceError, OSError."""
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """No more comes. `finished`: the state has everything, so the copy goes."""
+        """End copying. `finished`: the state has everything, so the copy is removed."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:
@@ -157,7 +155,7 @@ class Copier:
                 self._copy()
 
     def _run(self) -> None:
-        self._end.wait(PAUSE / 2)  # most operations end before
+        self._end.wait(PAUSE / 2)  # most operations end earlier
         while not self._end.is_set():
             self._grown.wait()
             if self._end.is_set():
@@ -167,14 +165,14 @@ class Copier:
                 self._copy()
             except (ServiceError, OSError) as problem:
                 self.problem = problem if isinstance(problem, ServiceError) else ServiceError(str(problem))
-                self._grown.set()  # once more, later
+                self._grown.set()  # try again later
                 self._end.wait(4 * PAUSE)
             else:
                 self.problem = None
             self._end.wait(PAUSE)
 
     def _copy(self) -> None:
-        """Send what came since the last time. Raises ServiceError, OSError."""
+        """Send new entries. Raises ServiceError, OSError."""
         with self._copying:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             try:

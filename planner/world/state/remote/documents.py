@@ -1,8 +1,6 @@
-"""planner's documents next to a state in a service, in parts that every service takes.
-
-The first part begins with a line with the length and the checksum of the whole: a document that was written in part, or
-is being replaced, is not read.
-"""
+"""planner's documents next to a state in a service, in parts of a size that every service accepts. The first part
+begins with a line with the length and the checksum of the whole, so that a partly written document, or one that is
+being replaced, is not read."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _MOST_PARTS = 4096
 
 
 def read_document(client: RemoteStateClient, name: str) -> bytes | None:
-    """A document; None where there is none, or it is not whole. Raises ServiceError."""
+    """A document; None if there is none or it is incomplete. Raises ServiceError."""
     first = client.get_beside(_part(name, 0))
     header, _, content = (first or b"").partition(b"\n")
     length, _, checksum = header.decode("ascii", "replace").partition(" ")
@@ -38,7 +36,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
 
 
 def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
-    """Store a document, and remove what a longer one left, where that is permitted. Raises ServiceError."""
+    """Store a document, and remove leftover parts of a longer one, if permitted. Raises ServiceError."""
     whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
     parts = range(0, len(whole), PART)
     for number, at in enumerate(parts):
@@ -47,14 +45,14 @@ def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
 
 
 def delete_documents(client: RemoteStateClient) -> None:
-    """Remove all documents of a state that is gone, where that is permitted."""
+    """Remove all documents of a removed state, if permitted."""
     if client.has_place_beside:
         for name in DOCUMENTS:
             _delete_from(client, name, 0)
 
 
 def _delete_from(client: RemoteStateClient, name: str, number: int) -> None:
-    with suppress(ServiceError):  # which some services answer with for what is not there
+    with suppress(ServiceError):  # with which some services respond if it does not exist
         while client.get_beside(_part(name, number)) is not None:
             client.delete_beside(_part(name, number))
             number += 1

@@ -1,8 +1,7 @@
-"""The fence: a process that has lost its lock begins nothing more and writes nothing over a newer state.
+"""The fence: a process that has lost its lock starts nothing and does not overwrite a newer state.
 
-A lock can be lost while it is thought to be held: its lease or session ends, or it is removed by force. It is checked
-before a change when the last check is some seconds ago, and always before the state is written.
-"""
+A lock can be lost unnoticed: its lease or session ends, or it is removed by force. It is checked before a change if the
+last check is some seconds old, and always before the state is written."""
 
 from __future__ import annotations
 
@@ -17,9 +16,9 @@ from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
 INTERVAL = 3.0
-"""Seconds for which an answer counts."""
+"""Seconds for which a check is valid."""
 OUTAGE = 120.0
-"""Seconds for which a service may be away before we give up."""
+"""Seconds for which a service may be unavailable before an error."""
 
 
 class Fence:
@@ -32,7 +31,7 @@ class Fence:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Raises Failure when the lock is lost. A recent result is reused."""
+        """Raises Failure if the lock is lost. A recent result is reused."""
         with self._mutex:
             if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
                 self._ask()
@@ -41,11 +40,11 @@ class Fence:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it is known that the lock is lost."""
+        """Whether the lock is known to be lost."""
         return self._lost is not None
 
     def problem(self) -> Diagnostic | None:
-        """The present problem of the lock."""
+        """The current problem of the lock."""
         with self._mutex:
             if self._lost is None:
                 self._ask()
@@ -76,8 +75,8 @@ class Fence:
 
 
 def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """The response of a service, with retries while it is away. Raises ServiceError when that takes too long, or when a
-    stop is requested."""
+    """The response of a service, with retries while it is unavailable. Raises ServiceError if that takes too long, or
+    if a stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

@@ -28,9 +28,9 @@ from planner.world.state.remote.fence import Fence
 
 
 class Leftovers:
-    """Journals left behind: files next to `path` in the working directory, and the copy in the service. Of one journal
-    the file has everything, and a copy of another is from another machine; journals still being written are ignored.
-    True when the state has something to take in. Services raise ServiceError, files OSError."""
+    """Journals left behind: files next to `path` in the working directory, and the copy in the service. The file of a
+    journal is complete; a copy without a file comes from another machine. Journals that are still being written are
+    ignored. True if there is anything to add to the state. Services raise ServiceError, files OSError."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -48,8 +48,8 @@ class Leftovers:
     def taken_in(
         self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
     ) -> tuple[State | None, list[Diagnostic]]:
-        """The state with their changes; None with an error. `checksum`: of the stored state, in clear; `is_at_work`:
-        whether the writer of the copy is still running."""
+        """The state with the changes in the journals; None with an error. `checksum`: of the stored state, in clear;
+        `is_at_work`: whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
@@ -109,7 +109,7 @@ class Leftovers:
         return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
 
     def found(self) -> dict[str, bytes]:
-        """Their bytes, by where they are."""
+        """The bytes of the journals by place."""
         result = {path: read_whole(path) for path in self._leftover_files()}
         copy = read_copy(self._client)
         if copy is not None and copy.id not in map(id_of, result.values()):
@@ -117,7 +117,7 @@ class Leftovers:
         return result
 
     def discard(self, place: str) -> None:
-        """Discard one, file and copy; its bytes are kept in a file with a name that shows this."""
+        """Discard a journal, file and copy; its bytes are kept in a file whose name shows this."""
         copy, kept = read_copy(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)
@@ -131,12 +131,12 @@ class Leftovers:
             take_in(self._client, copy)
 
     def mark_saving(self, state: State, checksum: str) -> None:
-        """Record that a state with all their changes is about to be written."""
+        """Record that a state with all changes of the journals will be written."""
         for path in self._files:
             mark_saving(path, state, checksum, self._seal)
 
     def forget(self) -> None:
-        """The state has been written."""
+        """Remove the journals after the state was written."""
         files, self._files = self._files, []
         copy, self._copy = self._copy, None
         if copy is not None:
@@ -149,7 +149,7 @@ class Leftovers:
 
 
 class GuardedJournal(Journal):
-    """A journal that begins nothing once the lock is lost, and that is copied while it grows."""
+    """A journal that refuses new operations after the lock is lost, and that is copied while it grows."""
 
     def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -173,7 +173,7 @@ class GuardedJournal(Journal):
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
-            self._copier.copy_now()  # else other machines would not know the owner of the state
+            self._copier.copy_now()  # otherwise other machines would not know who is changing the state
 
     def _tell(self) -> None:
         if self._copier is not None:

@@ -1,4 +1,4 @@
-"""Reports of a server about a run beside its logs: warnings, tasks, estimated costs and policies."""
+"""Reports of a server about a run, in addition to its logs: warnings, tasks, estimated costs and policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
 Override = Callable[[str], bool]
-"""whether to override what failed, which a question names"""
+"""whether to override a failure that a prompt names"""
 
 
 @frozen(eq=False)
@@ -36,8 +36,8 @@ class Reports:
     # ------------------------------------------------------------ tasks
 
     def stage(self, name: str, title: str) -> str:
-        """Wait for the tasks of a stage, such as `pre_plan`, and print their results. The reason why the run cannot go
-        on; "" when it can."""
+        """Wait for the tasks of a stage, such as `pre_plan`, and print their results. Returns the reason why the run
+        cannot continue; "" if it can."""
         for id in self.run.related("task-stages"):
             if self.run.part("task-stages", id).get("stage") == name:
                 return self._stage(id, title)
@@ -70,7 +70,7 @@ class Reports:
         return failed or (f"The stage has ended as {status}." if status in _FAILED else "")
 
     def _tasks(self, results: list[dict[str, Any]]) -> str:
-        """Print the results of tasks; the reason why the run cannot go on."""
+        """Print the results of tasks. Returns the reason why the run cannot continue."""
         mandatory = []
         for task in results:
             status, level = str(task.get("status")), str(task.get("workspace-task-enforcement-level") or "")
@@ -100,8 +100,8 @@ class Reports:
     # ------------------------------------------------------------ costs
 
     def cost(self, has_ended: bool) -> str:
-        """Wait for the estimated costs and print them. `has_ended`: the run failed, or was cancelled. The reason why
-        the run cannot go on."""
+        """Wait for the estimated costs and print them. `has_ended`: the run failed, or was cancelled. Returns the
+        reason why the run cannot continue."""
         for id in self.run.related("cost-estimate"):
             tries = 0
             while (state := self.run.part("cost-estimates", id)).get("status") in _UNFINISHED:
@@ -132,7 +132,7 @@ class Reports:
     # ------------------------------------------------------------ policies
 
     def policies(self, has_ended: bool) -> str:
-        """Wait for the policy checks and print their logs. The reason why the run cannot go on."""
+        """Wait for the policy checks and print their logs. Returns the reason why the run cannot continue."""
         for id in self.run.related("policy-checks"):
             tries = 0
             while (state := self.run.part("policy-checks", id)).get("status") in _UNFINISHED:

@@ -1,5 +1,5 @@
-"""Plans and applies on a server: a configuration is uploaded, a run is made of it, and its logs are read. A run that
-waits to be applied is named by a small file, in the place of a plan file."""
+"""Plans and applies on a server: a configuration is uploaded, a run is created for it, and its logs are read. A small
+file in place of a plan file names a run that waits for its apply."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ServerRun:
     """called before each pause; raises ServiceError to end the waiting"""
 
     def read(self) -> dict[str, Any]:
-        """Its data: attributes and relationships."""
+        """The data of the run: attributes and relationships."""
         return _data(self.api.ask("GET", path_of("runs", self.id)))
 
     def log(self, part: str) -> Iterator[str]:
@@ -71,13 +71,14 @@ class ServerRun:
             self.pause(tries)
 
     def related(self, kind: str) -> list[str]:
-        """The ids of what belongs to the run: its plan, apply, workspace, cost-estimate, policy-checks, task-stages."""
+        """The ids of related objects of the run: its plan, apply, workspace, cost-estimate, policy-checks,
+        task-stages."""
         relation = (self.read().get("relationships") or {}).get(kind) or {}
         data = relation.get("data") or []
         return [str(one["id"]) for one in (data if isinstance(data, list) else [data]) if one.get("id")]
 
     def part(self, kind: str, id: str) -> dict[str, Any]:
-        """The attributes of something that belongs to the run, such as `cost-estimates`."""
+        """The attributes of a related object of the run, such as `cost-estimates`."""
         return attributes(_data(self.api.ask("GET", path_of(kind, id))))
 
     def plan_json(self, redacted: bool) -> bytes:
@@ -89,7 +90,7 @@ class ServerRun:
         return next(iter(self.related(part)), "")
 
     def wait(self, done: Callable[[Mapping[str, Any]], bool], changed: Callable[[str], None]) -> dict[str, Any]:
-        """The attributes of the run as soon as they are as wanted; `changed` is called with each new status."""
+        """The attributes of the run as soon as `done` accepts them; `changed` is called with each new status."""
         status, tries = "", 0
         while True:
             state = attributes(self.read())
@@ -107,7 +108,7 @@ class ServerRun:
         self.api.ask("POST", path_of("runs", self.id, "actions", action), {"comment": "planner"})
 
     def override(self, kind: str, id: str) -> None:
-        """Let the run pass what failed in policy-checks or task-stages."""
+        """Override a failure in policy-checks or task-stages."""
         self.api.ask("POST", path_of(kind, id, "actions", "override"))
 
     def pause(self, tries: int) -> None:
@@ -118,7 +119,7 @@ class ServerRun:
 
 @frozen
 class SavedRun:
-    """A run that waits to be applied, as `plan -out` writes it down: its id, and the host of the server."""
+    """A run that waits for its apply, as `plan -out` saves it: its id, and the host of the server."""
 
     run_id: str
     hostname: str
@@ -130,7 +131,7 @@ class SavedRun:
 
 
 def saved_run(path: str) -> SavedRun | None:
-    """The run that a file names; None when it is another kind of file, or cannot be read."""
+    """The run that a file names; None if it is another kind of file, or cannot be read."""
     try:
         where = on_disk(path)
         if not os.path.isfile(where) or os.path.getsize(where) > _LARGEST_NOTE:
@@ -144,7 +145,7 @@ def saved_run(path: str) -> SavedRun | None:
 
 
 def upload_root(directory: str, working_directory: str) -> Path:
-    """The directory to upload: where the workspace has its root module in a subdirectory, the one above it."""
+    """The directory to upload: if the workspace has its root module in a subdirectory, the parent directory."""
     root = absolute_path(directory)
     inner = posixpath.normpath(working_directory) if working_directory else "."
     if inner not in (".", "/") and f"{root}/".endswith(f"/{inner.strip('/')}/"):
@@ -198,14 +199,14 @@ def _data(answer: Any) -> dict[str, Any]:
     return data
 
 
-# The archive of a configuration for runs on a server: all files of a directory but those that `.terraformignore`
-# leaves out.
+# The archive of a configuration for runs on a server: all files of a directory except those that `.terraformignore`
+# excludes.
 
 IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
 _LARGEST = 1 << 30
 Patterns = list[tuple[re.Pattern[str], bool]]
-"""with whether what fits is left out; the last one that fits decides"""
+"""with whether matching files are excluded; the last match decides"""
 
 
 def archive(folder: Path) -> bytes:
@@ -249,7 +250,7 @@ def ignore_patterns(folder: Path) -> Patterns:
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
-    """Whether a file is left out: by its own name, or by that of a directory above it."""
+    """Whether a file is excluded, by its own name or by that of a parent directory."""
     ignored = False
     for pattern, leaves_out in patterns:
         if pattern.match(name):

@@ -24,12 +24,12 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds that a state may differ from its digest in DynamoDB, and between two looks."""
+"""Seconds for which a state may differ from its digest in DynamoDB, and seconds between two checks."""
 
 
 @frozen(repr=False)
 class S3Bucket:
-    """A bucket and a table, and how objects are put there."""
+    """A bucket and a table, and the settings for storing objects."""
 
     bucket: str
     key: str
@@ -86,8 +86,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""names the document beside a state that has its checksum before DynamoDB has: a process that is killed in between
-leaves a state that can be relied on, although DynamoDB names another one"""
+"""the document next to a state that gets its checksum before DynamoDB does, so that the state is valid even if a
+process is killed in between"""
 
 
 class S3Client(StateClient):
@@ -98,7 +98,7 @@ class S3Client(StateClient):
     def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
-        """the entity tag of what we wrote last: writing again, because its sum could not be kept, is allowed"""
+        """the entity tag of our last write, which may be repeated if its checksum could not be stored"""
 
     @property
     def place(self) -> str:
@@ -172,7 +172,7 @@ class S3Client(StateClient):
         return version
 
     def _version(self) -> str:
-        """The entity tag of what is there; "" for nothing, or nothing in it."""
+        """The entity tag of the object; "" if it is missing or empty."""
         at = self._at
         try:
             answer = at.s3.ask("HeadObject", "HEAD", at.url_path(self.path), at.customer_headers())
@@ -199,7 +199,7 @@ class S3Client(StateClient):
         return str((result.get(name) or {}).get("S") or "")
 
     def _digest(self) -> str:
-        """The digest of the state in DynamoDB. "" when the table cannot be read."""
+        """The digest of the state in DynamoDB. "" if the table cannot be read."""
         if not self._at.table:
             return ""
         try:
@@ -252,7 +252,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """A process that was killed between its two locks leaves one of them."""
+        """Remove both locks; a process that was killed between them leaves only one."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
@@ -302,7 +302,7 @@ class S3Client(StateClient):
         holder = lock_info_of(text.encode())
         if holder is None or holder.id != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
-        # the literal text: another program may have written it in another form
+        # the literal text, because another program may use another form
         condition = {"ConditionExpression": "Info = :info", "ExpressionAttributeValues": {":info": {"S": text}}}
         self._item("DeleteItem", {**condition, "Key": _key(self.lock_path)})
 
@@ -360,7 +360,7 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """A lock that was refused may be our own, whose answer got lost. Raises Held, or ServiceError, when it is not."""
+    """Check whether a refused lock is our own, whose response was lost. Raises Held, or ServiceError, if it is not."""
     try:
         holder = ask()
     except ServiceError as more:

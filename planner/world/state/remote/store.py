@@ -1,8 +1,7 @@
 """The state of a workspace that a service keeps: locked, read, written, with a journal in the working directory.
 
-Locks, serials and what is written are OpenTofu's (states/remote): compact JSON, a serial that grows when the content
-differs, locks that are waited for with growing pauses.
-"""
+Locks, serials and the written form are those of OpenTofu (states/remote): compact JSON, a serial that grows if the
+content differs, waiting for locks with growing pauses."""
 
 from __future__ import annotations
 
@@ -31,11 +30,9 @@ from planner.world.state.verify import VerifiedFile, verify_kept
 from planner.world.state.workspace import data_directory
 
 READ = "state.remote_read"
-"""code of what a service does not let us read"""
-LOADING = "error loading state: "
-"""prefix of its messages, except for `init`"""
+"""the code of errors while reading from a service"""
 FOLDER = "planner"
-"""in the data directory: journals and what else belongs to states that are elsewhere"""
+"""in the data directory: journals and other files of states that are stored elsewhere"""
 _LONGEST_PAUSE = 16.0
 """Seconds between two attempts to take a lock."""
 
@@ -48,13 +45,15 @@ class RemoteStore:
         self.current: State | None = None
         """the last state read or written, without a journal"""
         self.journal: Journal | None = None
+        self.read_failure = ""
+        """the error of the service in the last `read`"""
         self.size = 0
         self._version: str | None = None
         self._texts: Texts | None = None
         self._read = False
         self._is_pending = False
         self._unanswered: dict[str, State] = {}
-        """states whose writing failed, which the service may have all the same, by the sums of their bytes"""
+        """states whose write failed but may have succeeded in the service, by the checksums of their bytes"""
         self._lineage = ""
         self._info: LockInfo | None = None
         self._fence: Fence | None = None
@@ -100,7 +99,7 @@ class RemoteStore:
         return []
 
     def unlock(self) -> list[Diagnostic]:
-        """Give the lock back. One that is lost is not given back a second time."""
+        """Release the lock, unless it is lost."""
         info, fence, copier = self._info, self._fence, self._copier
         self._info = self._fence = self._copier = None
         if copier is not None:
@@ -159,7 +158,7 @@ class RemoteStore:
     # ------------------------------------------------------------ read
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, with the changes in the journal of an interrupted operation; None when there is none yet, or on an
+        """The state, with the changes in the journal of an interrupted operation; None if there is none yet, or on an
         error."""
         note_service_read()
         try:
@@ -171,13 +170,14 @@ class RemoteStore:
             if self.journal is None:
                 state, item = self._left.taken_in(state, checksum, self._is_at_work)
         except ServiceError as problem:
-            return None, [error(READ, f"{LOADING}{problem.text}", f"It is in {self.place}.")]
+            self.read_failure = problem.text
+            return None, [error(READ, f"error loading state: {problem.text}", f"It is in {self.place}.")]
         except Failure as refused:
             return None, list(refused.diagnostics)
         return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
-        """Read a state: its checksum in clear, and what is wrong with it."""
+        """Read a state. Returns the checksum of its unencrypted content, and its problems."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
@@ -200,7 +200,7 @@ class RemoteStore:
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
     def _is_at_work(self) -> bool:
-        """Whether another process holds the lock: then the writer of the copied journal is at work."""
+        """Whether another process holds the lock, so that the writer of the copied journal is still running."""
         if self._info is not None or not self.client.locks:
             return False
         return self._holder() is not None
@@ -241,7 +241,7 @@ class RemoteStore:
         self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         path = self.journal_path
-        if os.path.exists(path):  # of another running process: there is no lock then, or none is wanted
+        if os.path.exists(path):  # of another running process, without a lock
             path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -265,7 +265,7 @@ class RemoteStore:
             if has_errors(problems):
                 return state, problems
         problems = self._settle(OUTAGE if self.journal is not None else 0.0)
-        if problems:  # where it is kept instead, it follows whatever the service has
+        if problems:  # the rescued state follows whatever the service has
             last = [*self._unanswered.values()][-1]
             return successor(last, state, self._lineage)[0], problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
@@ -295,8 +295,8 @@ class RemoteStore:
         self._left.mark_saving(state, checksum)
 
     def _save(self, state: State, mark: Callable[[State, str], None], longest: float = 0.0) -> list[Diagnostic]:
-        """Replace what is kept by this state, after `mark` has recorded it with its checksum in the journal. `longest`:
-        seconds for which the service may be away."""
+        """Replace the stored state, after `mark` has recorded the new one with its checksum in the journal. `longest`:
+        seconds for which the service may be unavailable."""
         try:
             data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
@@ -337,8 +337,8 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Find out whether a write that failed was done although its answer got lost: what follows it has the next
-        serial, and replaces it. `longest`: seconds for which the service may be away."""
+        """Find out whether a failed write succeeded although its response was lost; then the next state gets the next
+        serial and replaces it. `longest`: seconds for which the service may be unavailable."""
         if not self._unanswered:
             return []
         try:
@@ -354,7 +354,7 @@ class RemoteStore:
         return []
 
     def _put(self, sealed: bytes) -> str:
-        """A write that was done although its answer got lost is done."""
+        """Write the state. A write whose response was lost counts if it succeeded."""
         try:
             return self.client.put(sealed, self._version)
         except Newer:
@@ -369,7 +369,7 @@ class RemoteStore:
             self.backup_path = ""
 
     def _end_journal(self, state: State) -> list[Diagnostic]:
-        """The service has everything: journals are not needed any more."""
+        """Remove the journals, because the service has everything."""
         self.current, self._read = state, True
         if self._copier is not None:
             self._copier.close(finished=True)
@@ -394,7 +394,7 @@ class RemoteStore:
         return []
 
     def keep_backup(self, path: str) -> None:
-        """Write a copy of a service's state, only where the user requests it."""
+        """Set the file for a copy of a service's state, if the user requests one."""
         if not path.startswith(f"{self.place}."):
             self.backup_path = path
 
@@ -413,7 +413,7 @@ class RemoteStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """As Store. Where a service keeps nothing but the state, the document is in the working directory."""
+        """As Store. If a service stores only the state, the document is in the working directory."""
         path = self._beside(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
@@ -432,7 +432,7 @@ class RemoteStore:
         return verify_kept(self.place, self.current, self.journal_path, problems, self.seal)
 
     def erase(self) -> list[Diagnostic]:
-        """Leave no state."""
+        """Remove the state."""
         try:
             self.client.delete()
             delete_documents(self.client)
@@ -442,7 +442,7 @@ class RemoteStore:
         return []
 
     def make_empty(self, with_lock: bool) -> list[Diagnostic]:
-        """Save a state without anything, if there is none."""
+        """Save an empty state, if there is none."""
         state, problems = self.read()
         if state is not None or has_errors(problems):
             return problems

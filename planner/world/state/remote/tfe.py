@@ -1,5 +1,5 @@
-"""States that Terraform Enterprise, or a server like it, keeps in workspaces: what the backends `remote` and `cloud`
-have in common. planner.operations.remote_run has runs on the server."""
+"""States that Terraform Enterprise, or a server like it, keeps in workspaces: the common part of the backends `remote`
+and `cloud`. planner.operations.remote_run has runs on the server."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _LONGEST_INTERVAL = 3600
 _LONGEST_NUMBER = 18
 """digits"""
 _PENDING = 30
-"""seconds that a server may take over a state before the lock is given back"""
+"""seconds that a server may process a state before the lock is released"""
 
 
 class Organization:
-    """An organization at a host, requested on first use: services, token, whether it exists."""
+    """An organization at a host; services, token and existence are checked on first use."""
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
@@ -81,14 +81,14 @@ class Organization:
 
 @frozen
 class WorkspaceSettings:
-    """The tags and the project of a workspace that has to be created."""
+    """The tags and the project of a workspace to create."""
 
     tags: tuple[str, ...] = ()
     project: str = ""
 
 
 class TfeClient(NothingBeside):
-    """The state of a workspace. Its version is the id of a version there."""
+    """The state of a workspace. Its version is the id of a state version on the server."""
 
     locks = True
     lock_path = ""
@@ -141,7 +141,7 @@ class TfeClient(NothingBeside):
         return self._found
 
     def ensure(self) -> str:
-        """The id of the workspace, which is made if there is none. Raises ServiceError."""
+        """The id of the workspace, which is created if it does not exist. Raises ServiceError."""
         result = self._workspace()
         if result is None:
             api = self.organization.api
@@ -177,7 +177,7 @@ class TfeClient(NothingBeside):
 
     @property
     def working_directory(self) -> str:
-        """Where the root module is in what runs get uploaded; "" for its top. Raises ServiceError."""
+        """The directory of the root module in uploaded configurations; "" for the top. Raises ServiceError."""
         return str(_attributes(self._workspace()).get("working-directory") or "")
 
     @property
@@ -187,16 +187,15 @@ class TfeClient(NothingBeside):
 
     @property
     def workspace_variables(self) -> list[dict[str, Any]]:
-        """The variables that runs on the server get, where there are such runs: key, value, category, hcl, sensitive.
-        Raises ServiceError."""
+        """The variables of runs on the server, if there are such runs: key, value, category, hcl, sensitive. Raises
+        ServiceError."""
         if not self.runs_there:
             return []
         path = path_of("workspaces", self.ensure(), "vars")
         return [_attributes(one) for one in self.organization.api.all(path)]
 
     def version_conflict(self) -> str:
-        """A sentence when runs on the server, where there are some, have another version of OpenTofu; else "". Raises
-        ServiceError."""
+        """A sentence if runs on the server use another version of OpenTofu; otherwise "". Raises ServiceError."""
         if not self.runs_there:
             return ""
         wanted = str(_attributes(self._workspace()).get("terraform-version") or "latest")
@@ -257,7 +256,7 @@ class TfeClient(NothingBeside):
             body["relationships"] = {"run": {"data": {"type": "runs", "id": os.environ["TFE_RUN_ID"]}}}
         try:
             made = self._create(workspace, body)
-            if made is None:  # an older server, which wants the state at once
+            if made is None:  # an older server, which needs the state immediately
                 attributes["state"] = b64encode(data).decode("ascii")
                 made = api.ask("POST", path_of("workspaces", workspace, "state-versions"), {"data": body})
             elif _attributes(_data(made)).get("hosted-state-upload-url"):
@@ -273,7 +272,7 @@ class TfeClient(NothingBeside):
         return str(_data(made)["id"])
 
     def _check(self, workspace: str, before: str | None) -> None:
-        """Raises Newer when there is another version than was read, ServiceError."""
+        """Raises Newer if the version differs from the one that was read, and ServiceError."""
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
@@ -309,7 +308,7 @@ class TfeClient(NothingBeside):
             if problem.code != "409":
                 raise
             said = self._holder_info(self._workspace(again=True))
-            if said is None or said.id != info.id:  # else our own request, whose answer got lost
+            if said is None or said.id != info.id:  # otherwise our own request, whose response was lost
                 holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
                 raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
             done = {}
@@ -350,7 +349,7 @@ class TfeClient(NothingBeside):
                     continue
                 result = self._workspace(again=True)
                 if problem.code == "409" and not _attributes(result).get("locked"):
-                    return None  # our own request, whose answer got lost
+                    return None  # our own request, whose response was lost
                 raise
         return None
 
@@ -394,7 +393,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _state_data(data: bytes) -> tuple[int, str, bytes]:
-    """The serial and the lineage of a state, and its outputs; of an encrypted one nothing else is known."""
+    """The serial and the lineage of a state, and its outputs; an encrypted state has nothing else."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
@@ -409,7 +408,7 @@ def _state_data(data: bytes) -> tuple[int, str, bytes]:
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
-    """The id of a project, "" when there is none. `makes`: it is made then. Raises ServiceError."""
+    """The id of a project, "" if it does not exist. `makes`: create it in that case. Raises ServiceError."""
     path = path_of("organizations", organization.name, "projects")
     for item in organization.api.all(path, **{"filter[names]": name}):
         if _attributes(item).get("name") == name:
@@ -424,7 +423,7 @@ def project_of(organization: Organization, name: str, makes: bool = False) -> st
 
 
 class TfeStore(RemoteStore):
-    """The state of a workspace, for plans and applies that run here."""
+    """The state of a workspace, for plans and applies that run locally."""
 
     client: TfeClient
 
@@ -484,7 +483,7 @@ class TfeBackend(RemoteBackend):
         return TfeStore(self.client(workspace), self.seal, backup)
 
     def create_workspace(self, workspace: str, with_lock: bool = True) -> None:
-        """Make a workspace. It has no state."""
+        """Create a workspace without a state."""
         if not self.has_workspaces:
             raise ServiceError("workspaces not supported")
         self.client(workspace).ensure()
