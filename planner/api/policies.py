@@ -229,8 +229,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """The denials of a policy because it used unknown values; a mere test does not count if the policy denies the object
-    itself."""
+    """The denials of a policy because it used unknown values; a mere test does not count if the policy denies the
+    object itself."""
     return [
         (address, f"It cannot be decided before the apply: {what}")
         for (address, what), is_used in uses.items()
