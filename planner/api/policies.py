@@ -62,8 +62,9 @@ _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
-    """Marks a function as the source of a relation, which rules may read. `declaration` is as after `.decl`; the
-    docstring of the function documents it. The function gets the plan and yields rows: tuples of str, int and bool."""
+    """Marks a function as the source of a relation, which rules may read. `declaration` has the form of the text after
+    `.decl`; the docstring of the function documents it. The function gets the plan and yields rows: tuples of str, int
+    and bool."""
     return _marker("relation", declaration)
 
 

@@ -372,8 +372,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The problem, with the block that is left for a later plan, or with all of them, because their dependents are
-    left, too."""
+    """The problem, with a remark about the deferred block, or about all deferred blocks, because their dependents are
+    deferred, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]

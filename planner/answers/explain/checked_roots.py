@@ -268,9 +268,9 @@ class CheckedRoots:
                     waiting.append(step)
 
     def path(self, name: str, roots: Collection[str], unknown: Collection[str] = ()) -> list[str]:
-        """The steps from a change to the nearest of its roots, including the root, preferably over causes that force
-        replacements; empty if no chain leads there. `unknown`: values for which the chain should show why they are
-        unknown."""
+        """The steps from a change to the nearest of its roots, including the root; a chain through causes that force
+        replacements is preferred; empty if no chain leads there. `unknown`: values for which the chain should show why
+        they are unknown."""
         steps = self._path(name, roots, True, unknown) if unknown else []
         return steps or self._path(name, roots, True, ()) or self._path(name, roots, False, ())
 

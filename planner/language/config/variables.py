@@ -365,7 +365,7 @@ def check_plan_variables(
 
 
 def same_value(left: Value, right: Value) -> bool:
-    """Whether two values are equal, types included; marks do not count. Unknown values equal everything."""
+    """Whether two values are equal, including their types but not their marks. Unknown values equal everything."""
     left, right = unmark_deep(left)[0], unmark_deep(right)[0]
     if left.__class__ is Unknown or right.__class__ is Unknown:
         return True
