@@ -13,7 +13,7 @@ from batch.fleets import BACKEND, batch, unit, write
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
-    """Three units, of which two are gone by now; `old-app` stood on `old-db`."""
+    """Three units, of which two are gone by now; `old-app` depended on `old-db`."""
     write(tmp_path, {
         "planner.batch.hcl": 'unit "a" {}\nunit "old-db" {}\nunit "old-app" {}\n',
         "a/main.tf": unit(),
@@ -65,7 +65,7 @@ def test_units_that_are_gone_are_orphaned(fleet: Path) -> None:
 def test_they_are_destroyed_in_order_when_the_file_says_so(fleet: Path) -> None:
     file(fleet, removed("old-db", "destroy") + removed("old-app", "destroy"))
     assert batch(fleet, "graph", "-json").json["edges"] == [["old-db", "old-app"]]
-    assert "stood on" in batch(fleet, "why", "old-db", "old-app").out
+    assert "depended on" in batch(fleet, "why", "old-db", "old-app").out
     ran = batch(fleet, "plan", "-json", "-strict")
     assert ran.code == 0 and ran.unit("old-db")["counts"]["remove"] == 1
     ran = batch(fleet, "apply", "-auto-approve", "-json")

@@ -53,7 +53,7 @@ def test_planned_outputs_are_seen_by_value(tmp_path: Path) -> None:
         ("defer", "component.web[*]"),
     ]
     ran = batch(tmp_path, "why", "pending", "shop/live")
-    assert "terraform_data.service of shop/live rests on the output id of net/eu" in ran.out
+    assert "terraform_data.service of shop/live depends on the output id of net/eu" in ran.out
 
 
 def test_at_once_all_rounds_are_done(tmp_path: Path) -> None:

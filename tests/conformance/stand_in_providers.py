@@ -115,8 +115,8 @@ class StandIn:
 
     is_inline = True
 
-    def __init__(self, known: ProviderSchema) -> None:
-        self.known = known
+    def __init__(self, known: ProviderSchema, address: str) -> None:
+        self.known, self.address = known, address
         self.quiet = OfflineProvider(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -155,6 +155,9 @@ class StandIn:
     def close(self) -> None:
         """Nothing runs."""
 
+    def answers_of(self, calls: frozenset[str]) -> None:
+        """Nothing is kept."""
+
 
 def _number() -> str:
     return str(random.randrange(10**18, 9 * 10**18))
@@ -164,7 +167,7 @@ def install() -> None:
     """From now on these are what is started as plugins."""
 
     def plugin(address: str, binary: str) -> Provider:
-        return StandIn(SCHEMAS[address])
+        return StandIn(SCHEMAS[address], address)
 
     registry._plugin = plugin
 
