@@ -63,7 +63,7 @@ def _placeholders(relation: IndexedRelation) -> Iterator[str]:
 def _within_text(
     book: Book, at: Cursor, relation: IndexedRelation | None, shapes: Callable[[], Shapes], subject: str
 ) -> Iterator[Choice]:
-    """What may be in a string; `subject` is the variable in the first column of the relation."""
+    """The possible content of a string; `subject` is the variable in the first column of the relation."""
     if relation is None:
         return
     for word in book.words(relation, at.column):
