@@ -191,7 +191,7 @@ def _of_block(model: Model, block: Block, blocks: list[Block], offset: int) -> t
 def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) -> tuple[str, int, int] | None:
     """The attribute that a step of a reference names."""
     names = [node.root]
-    first = node.steps[0].end if node.steps else node.root_end
+    first = node.end if node.root == "each" else node.steps[0].end if node.steps else node.root_end
     if node.root in ("each", "count", "path", "terraform", "self") and offset <= first:
         return _code(node.root, MEANINGS[node.root]), node.start, first
     for step in node.steps:
