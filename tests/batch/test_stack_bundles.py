@@ -39,6 +39,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+@pytest.mark.slow  # fleets do the same with the same code
 def test_deployments_are_planned_and_applied_elsewhere(fleet: Path, tmp_path: Path) -> None:
     here = batch(fleet, "plan", "-json", "-no-cache")
     assert here.outcomes["shop/live"] == "incomplete", here.out
