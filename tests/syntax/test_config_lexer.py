@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any
+
 import pytest
 
 from planner.language.syntax import lexer
@@ -85,3 +89,26 @@ def test_heredoc_markers() -> None:
         ("TEXT", "X\n"),
         ("HEREDOC_CLOSE", "\tY"),
     ]
+
+
+@pytest.mark.parametrize("comments", [True, False])
+def test_repetitions_go_back_to_where_they_failed(comments: bool) -> None:
+    """Python before 3.11.5 reads `${` as text otherwise, also if the tests run with a later one."""
+    patterns = [*vars(lexer._patterns(comments)).values(), lexer._quoted_text, lexer._template_line]
+    bodies = [body for one in patterns for body in possessive(_parser.parse(one.__self__.pattern))]
+    assert bodies
+    for body in bodies:
+        kind, argument = body[0]
+        assert str(kind) == "BRANCH" and str(argument[1][-1]) in ("[(FAILURE, ())]", "[(ASSERT_NOT, (1, []))]"), body
+
+
+def possessive(pattern: Any) -> Iterator[Any]:
+    """The repeated parts of a parsed expression that never backtrack and are more than one character."""
+    if isinstance(pattern, _parser.SubPattern):
+        for kind, argument in pattern:
+            if str(kind) == "POSSESSIVE_REPEAT" and str(argument[2][0][0]) not in ("IN", "LITERAL", "NOT_LITERAL"):
+                yield argument[2]
+            yield from possessive(argument)
+    elif isinstance(pattern, (list, tuple)):
+        for part in pattern:
+            yield from possessive(part)

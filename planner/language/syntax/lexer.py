@@ -26,12 +26,14 @@ BODY, VALUE, OBJECT, BRACKETS, FOR_OBJECT, INTERPOLATION, QUOTED, HEREDOC, BARE 
 # The classes are negated because ranges up to U+10FFFF are slow to compile.
 _NAME_GOES_ON = r"[^\x00-,./:-@\[-^`{-\x7f]"
 _NAME = rf"[^\x00-@\[-^`{{-\x7f]{_NAME_GOES_ON}*"
-# Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack.
+# Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition fails, Python before
+# 3.11.5 does not return to its beginning, unless its last alternative never matches.
+_BACK = r"|(?!)"
 _DOLLARS = (
     r"\$(?:\$\{~?|(?!\{))|%(?:%\{~?|(?!\{))"  # `$${` and `%%{` are text, as is a `$` or `%` before anything but `{`
 )
-_QUOTED = rf"(?:[^\"\\$%\r\n]+|\\[^\r\n]|{_DOLLARS})"
-_LINE = rf"(?:[^$%\r\n]+|{_DOLLARS})*+(\r?\n)?"
+_QUOTED = rf"(?:[^\"\\$%\r\n]+|\\[^\r\n]|{_DOLLARS}{_BACK})"
+_LINE = rf"(?:[^$%\r\n]+|{_DOLLARS}{_BACK})*+(\r?\n)?"
 _COMMENT = r"|/\*(?s:.*?)\*/"
 _HEREDOC = rf"<<-?{_NAME}\r?\n"
 _MARKS = rf"==|=>|!=|>=|<=|&&|\|\||::|~\}}|\.\.\.|[\[\](){{}},*%+\-=>!?:]|<(?!<-?{_NAME}\r?\n)"
@@ -71,8 +73,8 @@ class _Patterns:
 
     def __init__(self, comments: bool) -> None:
         comment = _COMMENT if comments else ""
-        skip = rf"(?:[ \t]+{comment})*+"
-        skip_lines = rf"(?:[ \t]+|\r?\n|(?:#|//)[^\n]*\n?{comment})*+"
+        skip = rf"(?:[ \t]+{comment}{_BACK})*+"
+        skip_lines = rf"(?:[ \t]+|\r?\n|(?:#|//)[^\n]*\n?{comment}{_BACK})*+"
         newline = rf"(?:\r?\n|(?:#|//)[^\n]*(?:\n|\Z)){skip_lines}"
         rest = rf"({_NUMBER})|(\.(?:{_NAME}(?:\.{_NAME})*)?)|({_HEREDOC})|(\")|(/(?!/))|(\Z)|((?s:.))"
         start = rf"(?:({_NAME}(?:\.{_NAME})*)|(\"{_QUOTED}*+\")|({_MARKS})"
