@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.workflows.batch.model import OUTCOMES
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 FLAG: Schema = {"type": "boolean"}
+MAYBE_NUMBER: Schema = {"type": ["number", "null"]}
 CELL: Schema = {"type": ["string", "number", "boolean", "null"]}
 
 
@@ -282,28 +285,26 @@ UNIT = _object(
         "tags": _list(TEXT),
         "groups": _list(TEXT),
         "wave": COUNT,
-        "outcome": {
-            "enum": [
-                "unchanged",
-                "changes",
-                "incomplete",
-                "applied",
-                "failed",
-                "skipped",
-                "stopped",
-                "died",
-                "declined",
-                "denied",
-            ]
-        },
+        "outcome": {"enum": list(OUTCOMES)},
         "because": _with_text(TEXT, "The unit that decided the outcome."),
         "because_all": _list(TEXT),
         "reused": FLAG,
+        "age": _with_text(MAYBE_NUMBER, "Seconds since real objects were read, if that was in an earlier run."),
+        "state_age": _with_text(MAYBE_NUMBER, "Seconds since the state was written, if objects were not read."),
         "attempts": COUNT,
+        "selected_by": _list(
+            _object({"selector": TEXT, "way": {"enum": ["all", "named", "dependency", "dependent"]}}),
+        ),
         "waits_for": _list(TEXT),
         "counts": COUNTS,
         "changes": CHANGES,
         "outputs": _list(_object({"name": TEXT, "action": TEXT})),
+        "changed_outputs": _list(TEXT, "The outputs that others read and that will change."),
+        "unknown_outputs": _list(_object({"name": TEXT, "path": TEXT}), "Unknown parts of outputs that others read."),
+        "awaits": _list(
+            _object({"used_by": TEXT, "unit": TEXT, "output": TEXT, "path": TEXT}),
+            "The parts of the plan that are made from unknown outputs of other units.",
+        ),
         "diagnostics": _list(DIAGNOSTIC),
         "seconds": NUMBER,
         "plan_file": {"type": ["string", "null"]},

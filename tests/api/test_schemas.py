@@ -11,7 +11,8 @@ import pytest
 from cli.conftest import Ran
 from jsonschema import Draft202012Validator
 
-from planner.api.schemas import SCHEMAS, schema
+from planner.api.schemas import SCHEMAS, UNIT, schema
+from planner.workflows.batch import shard_results
 
 MODULE = """
 variable "image" {
@@ -230,6 +231,7 @@ def test_fleets(folder: Path, planner: Callable[..., Ran]) -> None:
     (folder / "planner.batch.hcl").write_text('unit "a" {\n  path = "."\n}\n')
     check("batch", json.loads(planner("batch", "plan", "-json").out))
     check("batch-graph", json.loads(planner("batch", "graph", "-json").out))
+    assert UNIT["properties"].keys() == shard_results._UNIT.keys()  # with which joined reports are checked
 
 
 def test_the_command(planner: Callable[..., Ran]) -> None:
