@@ -1,4 +1,4 @@
-"""`explore -serve`: the page of a plan that follows the files, with answers to questions about the plan."""
+"""`explore -serve`: a page of a plan that is renewed when files change, and that answers questions about the plan."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*
 
 
 class LivePage(LiveDocument):
-    """The plan, its page and the snapshots. `run` and all work of `answer` happen in one thread."""
+    """The plan, its page and the snapshots. `run` and all calls of `answer` run in one thread."""
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
-        super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")  # now: the directory may disappear
+        super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")  # now: it may disappear
         self.reads = {"variables": self.variables, "snapshots": self.snapshots}
         self.writes = {
             "question": self.question,
@@ -62,7 +62,7 @@ class LivePage(LiveDocument):
     # ------------------------------------------------------------ planning
 
     def run(self) -> None:
-        """Plan, answer questions, and plan again when a file was changed. Raises KeyboardInterrupt."""
+        """Plan, answer questions, and plan again after each change of a file. Raises KeyboardInterrupt."""
         files = PlanFiles()
         while True:
             since = time.time_ns()
@@ -80,7 +80,7 @@ class LivePage(LiveDocument):
             files.edits()
 
     def _plan(self) -> None:
-        """Make the next plan. If that fails, the last successful one stays, with the problems."""
+        """Make the next plan. If that fails, the page keeps the last successful plan and shows the problems."""
         began = time.monotonic()
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -97,7 +97,7 @@ class LivePage(LiveDocument):
         except UsageError as problem:
             problems.append(error("cli.usage", str(problem), problem.detail))
         except Exception as problem:
-            problems.append(defect(problem))  # the page goes on: the next save may not meet it
+            problems.append(defect(problem))  # the page continues: the next plan may succeed
         shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
         self.publish(planning=False, problems="\n".join(shown), at=f"in {time.monotonic() - began:.1f} s")
 
@@ -132,7 +132,7 @@ class LivePage(LiveDocument):
         return {"variables": shown, "problems": "\n".join(map(line_of, problems))}
 
     def question(self, body: Body) -> Body:
-        """The answer to why, why-not, fix or query, as the command prints it."""
+        """The output of the command why, why-not, fix or query."""
         kind, text = str(body["kind"]), str(body["text"]).strip()
         words = [str(word) for word in body.get("words", ())] or _words(text)
         out, err = StringIO(), StringIO()
@@ -154,7 +154,7 @@ class LivePage(LiveDocument):
         return {"text": _cut(out.getvalue()), "problems": _cut(err.getvalue())}
 
     def what_if(self, body: Body) -> Body:
-        """The plan with other values of variables, compared with the present one."""
+        """The plan with other values of variables, compared with the current plan."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
             raise UsageError("No variable has another value")
@@ -167,7 +167,7 @@ class LivePage(LiveDocument):
         return hidden_document({**names, **_rows(comparison)}, hide)
 
     def keep(self, body: Body) -> Body:
-        """Keep the present plan as a snapshot."""
+        """Keep the current plan as a snapshot."""
         if self._made is None:
             raise UsageError("There is no plan yet")
         number, plan = max(self._snapshots, default=0) + 1, self._made.plan
@@ -182,7 +182,7 @@ class LivePage(LiveDocument):
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
 
     def compare(self, body: Body) -> Body:
-        """Two plans side by side: the rows that differ. 0 is the present plan."""
+        """Two plans side by side: the rows that differ. 0 is the current plan."""
         chosen = [self._snapshot(int(body[side])) for side in ("one", "other")]
         (one, without), (other, within) = chosen
         comparison = compared(without, within)
@@ -209,7 +209,7 @@ def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """The rows of two plans side by side: object, both actions, cause, and values with both texts."""
+    """The rows of two plans side by side: object, both actions, cause, and each value as two texts."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     rows = []
@@ -223,7 +223,7 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question: a fact is one word, and blanks in keys and before parentheses do not separate words."""
+    """The words of a question. A fact is one word: spaces in keys and before parentheses do not separate words."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

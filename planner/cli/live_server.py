@@ -1,9 +1,8 @@
 """The server of live pages: `explore -serve`, and the same for fleets and stacks.
 
-It serves browsers of this machine. The main thread plans and answers questions, one at a time, so that nothing of the
-process is shared between threads. The threads of requests wait for it. Nothing is ever applied, and no request names a
-file or a program.
-"""
+It serves browsers on this machine. The main thread plans and answers questions one at a time, and the threads of
+requests wait for it. So threads share no state of the process. Nothing is ever applied, and requests cannot name files
+or programs."""
 
 from __future__ import annotations
 
@@ -32,14 +31,14 @@ LARGEST_REQUEST = 1 << 16
 """bytes"""
 MOST_REQUESTS = 24
 BEAT = 10.0
-"""seconds between two signs of life to a browser that waits for events"""
+"""seconds between two keep-alive messages to a browser that waits for events"""
 
 Body = dict[str, Any]
 
 
 class LiveDocument:
-    """The document of a page that is served, with its state and the answers to requests. `run` and all work of `answer`
-    happen in one thread."""
+    """The document of a served page, with its state and the responses to requests. `run` and all calls of `answer` run
+    in one thread."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -63,13 +62,14 @@ class LiveDocument:
             self.changed.notify_all()
 
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
-        """The state as soon as it is not the known one or `is_over`, or after a while."""
+        """Wait until the state differs from the known one or `is_over` returns true, for a limited time. Returns the
+        state."""
         with self.changed:
             self.changed.wait_for(lambda: self.state is not known or is_over(), BEAT)
             return self.state
 
     def answer(self, work: Callable[[], Body]) -> Body:
-        """The result of work in the main thread. What is wrong with the question is a result, too."""
+        """The result of `work` in the main thread. An error in the question is a result, too."""
         done, results = Event(), list[Body]()
 
         def task() -> None:
@@ -93,8 +93,8 @@ class LiveDocument:
 
 
 class LiveReport(LiveDocument):
-    """The page about a fleet or a stack, made by `make`: the page (None where it cannot be made), the HTML below it,
-    and problems."""
+    """The page of a fleet or a stack. `make` returns the page (None if it cannot be made), the HTML below it, and
+    problems."""
 
     def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic]]]) -> None:
         super().__init__(title)
@@ -124,7 +124,7 @@ class LiveReport(LiveDocument):
 
 
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
-    """Serve the page until interrupted: 0. Raises Failure where the port is taken, and UsageError."""
+    """Serve the page until interrupted, and return 0. Raises Failure if the port is taken, and UsageError."""
     if not 0 <= port <= 65535:
         raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
     try:
@@ -146,12 +146,12 @@ def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
 
 
 def quiet_terminal() -> Terminal:
-    """A terminal for work whose output is not shown."""
+    """A terminal that discards all output."""
     return Terminal(StringIO(), StringIO(), StringIO(), colour=False, width=100)
 
 
 def line_of(diagnostic: Diagnostic) -> str:
-    """A diagnostic without lines of files, which may have values."""
+    """A diagnostic in one line, without lines of files, because they may contain values."""
     place = f"{diagnostic.subject.place}: " if diagnostic.subject is not None else ""
     return f"{diagnostic.severity.capitalize()}: {place}{diagnostic.summary}. {diagnostic.detail}".strip()
 
@@ -188,7 +188,8 @@ class LiveServer(ThreadingHTTPServer):
         """connections without a complete request, and streams of events; the oldest is first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer in a thread. If there is no room, the oldest waiting connection ends: slow clients block none."""
+        """Handle the request in a thread. At the limit of connections the oldest waiting one is closed, so that slow
+        clients do not block others."""
         is_free = self.room.acquire(blocking=False)
         if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
             self.waiting.pop(oldest, None)
@@ -211,7 +212,7 @@ class LiveServer(ThreadingHTTPServer):
             self.room.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that has gone is not a problem."""
+        """Ignore errors of closed connections."""
 
 
 class _LiveHandler(BaseHTTPRequestHandler):
@@ -254,8 +255,8 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._json(live.answer(lambda: live.writes[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
-        """The path behind the token; None when the request was refused. Pages of other sites have another origin, and
-        names that lead here by rebinding are other hosts."""
+        """The path after the token; None if the request was refused. Requests from pages of other sites have another
+        origin, and names that DNS rebinding resolves to this machine are other hosts."""
         get, hosts = self.headers.get, self.server.hosts
         origin, site = get("Origin"), get("Sec-Fetch-Site")
         is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
@@ -278,7 +279,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         return document_html(document, document.get("below", ""), is_live=True)
 
     def _events(self) -> None:
-        """The state now, and each time that it changes, until the browser has gone."""
+        """Send the state now and after each change, until the browser disconnects."""
         self.send_response(200)
         self._headers("text/event-stream")
         sent: Body | None = None

@@ -43,7 +43,7 @@ def _marked(name: str, description: str) -> Param:
     into=FUNCTIONS,
 )
 def assumeequal(actual: Value, expected: Value) -> Value:
-    """Returns the second value, which the first one is assumed to be equal to."""
+    """Returns the second value, on the assumption that the first one is equal to it."""
     try:
         converted = convert(actual, type_of(expected))
     except ConversionError:
@@ -56,7 +56,7 @@ def assumeequal(actual: Value, expected: Value) -> Value:
 
 @function(_assumed(DYNAMIC), result=lambda value: type_of(unmark(value)[0]), not_null=False, into=FUNCTIONS)
 def assumenotnull(value: Value) -> Value:
-    """Returns a value, which is assumed not to be null."""
+    """Returns a value, on the assumption that it is not null."""
     if type_of(value) is DYNAMIC:
         raise FunctionError("Its type must be known; `convert` gives it one.", 0)
     return _with(value, Refinement(not_null=True))
@@ -66,7 +66,7 @@ def assumenotnull(value: Value) -> Value:
     _assumed(STRING), Param("prefix", STRING, "The assumed beginning."), result=STRING, not_null=False, into=FUNCTIONS
 )
 def assumestringprefix(value: Value, prefix: str) -> Value:
-    """Returns a string, which is assumed to begin with a prefix."""
+    """Returns a string, on the assumption that it begins with a prefix."""
     if value.__class__ is str:
         if not value.startswith(prefix):
             raise FunctionError(_FAILED, 0)

@@ -1,4 +1,4 @@
-"""Questions about collections and choices from them."""
+"""Functions that test collections and select elements of them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def contains(values: Value, wanted: Value) -> Value:
     into=FUNCTIONS,
 )
 def index(values: Value, wanted: Value) -> Value:
-    """Gives the index of the first element of a list that has a value; it is an error when there is none."""
+    """Returns the index of the first element of a list that equals a value. Fails if there is none."""
     if kind(values) not in ("list", "tuple"):
         raise FunctionError("The first argument must be a list or a tuple.")
     for position, value in enumerate(items(values)):
@@ -105,7 +105,7 @@ def index(values: Value, wanted: Value) -> Value:
     into=FUNCTIONS,
 )
 def length(value: Value) -> Value:
-    """Gives how many elements a collection has, or how many characters a string."""
+    """Returns the number of elements of a collection, or of characters of a string."""
     value, marks = unmark(value)
     what = kind(value)
     if what == "dynamic":
@@ -149,7 +149,7 @@ def _length_type(value: Value) -> Type:
     into=FUNCTIONS,
 )
 def coalesce(*values: Value, result_type: Type) -> Value:
-    """Gives the first of its arguments that is neither null nor an empty string."""
+    """Returns the first of its arguments that is neither null nor an empty string."""
     for value in values:
         try:
             value = convert(value, result_type)
@@ -177,7 +177,7 @@ def _common_type(values: tuple[Value, ...]) -> Type:
     into=FUNCTIONS,
 )
 def coalescelist(*lists: Value, result_type: Type) -> Value:
-    """Gives the first of the lists that is not empty."""
+    """Returns the first of the lists that is not empty."""
     for each in lists:
         if each.__class__ is Unknown:
             return unknown(result_type)
@@ -207,7 +207,7 @@ def _coalescelist_type(lists: tuple[Value, ...]) -> Type:
     into=FUNCTIONS,
 )
 def element(values: Value, position: Value) -> Value:
-    """Gives the element of a list at an index; beyond its end the counting starts again at its beginning."""
+    """Returns the element of a list at an index. An index beyond the end starts again at the beginning."""
     values, marks = unmark(values)
     if values.__class__ is Unknown:
         return mark(unknown(_element_type(values, position)), marks)
@@ -234,7 +234,7 @@ def _element_type(values: Value, position: Value) -> Type:
 
 @function(Param("list", DYNAMIC), result=lambda values: _one_type(values), not_null=False, into=FUNCTIONS)
 def one(values: Value, *, result_type: Type) -> Value:
-    """Gives the only element of a list, set or tuple, or null when it is empty."""
+    """Returns the only element of a list, set or tuple, or null if it is empty."""
     if values.__class__ is Set and not length_is_known(values):
         return unknown(result_type)
     elements = items(values)

@@ -86,7 +86,7 @@ def sensitive(value: Value) -> Value:
 
 @function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
 def nonsensitive(value: Value) -> Value:
-    """Takes the mark from a sensitive value, so that it may be shown."""
+    """Removes the mark of a sensitive value, so that it may be shown."""
     value, marks = unmark(value)
     return mark(value, marks - {SENSITIVE})
 
@@ -95,13 +95,13 @@ def nonsensitive(value: Value) -> Value:
 def issensitive(value: Value) -> Value:
     """Returns whether a value as a whole is sensitive."""
     plain, marks = unmark(value)
-    # A value that is not known yet may still turn out either way.
+    # The final value may be sensitive or not.
     return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
 
 
 @function(_ANYTHING, result=type_of, not_null=False, into=FUNCTIONS)
 def ephemeralasnull(value: Value) -> Value:
-    """Replaces all ephemeral parts of a value by null."""
+    """Replaces all ephemeral parts of a value with null."""
     return _without_ephemeral(value)
 
 
@@ -137,7 +137,7 @@ def can(expression: Callable[[], Value]) -> Value:
         value = expression()
     except Failure:
         return False
-    # An unknown part may yet make the expression fail.
+    # The expression may fail when its unknown part is known.
     return True if is_wholly_known(value) else unknown(BOOL)
 
 
@@ -150,7 +150,7 @@ def can(expression: Callable[[], Value]) -> Value:
     into=FUNCTIONS,
 )
 def first_success(*expressions: Callable[[], Value]) -> Value:
-    """Gives the value of the first expression that can be evaluated without an error."""
+    """Returns the value of the first expression that can be evaluated without an error."""
     if not expressions:
         raise FunctionError("There must be at least one expression.")
     problems: list[Any] = []
@@ -160,7 +160,8 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         except Failure as failure:
             problems += failure.diagnostics
             continue
-        # An unknown part may yet make this expression fail and another one be taken, even of another type.
+        # If this expression fails when its unknown part is known, the result is another expression, perhaps of another
+        # type.
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")

@@ -33,37 +33,37 @@ def base64(digest: bytes) -> str:
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def md5(string: str) -> Value:
-    """Gives the MD5 hash of a string, in hexadecimal digits."""
+    """Returns the MD5 hash of a string, in hexadecimal digits."""
     return hexadecimal(hashlib.md5(string.encode("utf-8", "surrogateescape"), usedforsecurity=False).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha1(string: str) -> Value:
-    """Gives the SHA-1 hash of a string, in hexadecimal digits."""
+    """Returns the SHA-1 hash of a string, in hexadecimal digits."""
     return hexadecimal(hashlib.sha1(string.encode("utf-8", "surrogateescape"), usedforsecurity=False).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha256(string: str) -> Value:
-    """Gives the SHA-256 hash of a string, in hexadecimal digits."""
+    """Returns the SHA-256 hash of a string, in hexadecimal digits."""
     return hexadecimal(hashlib.sha256(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def sha512(string: str) -> Value:
-    """Gives the SHA-512 hash of a string, in hexadecimal digits."""
+    """Returns the SHA-512 hash of a string, in hexadecimal digits."""
     return hexadecimal(hashlib.sha512(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64sha256(string: str) -> Value:
-    """Gives the SHA-256 hash of a string, its bytes in Base64."""
+    """Returns the SHA-256 hash of a string, in Base64."""
     return base64(hashlib.sha256(string.encode("utf-8", "surrogateescape")).digest())
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64sha512(string: str) -> Value:
-    """Gives the SHA-512 hash of a string, its bytes in Base64."""
+    """Returns the SHA-512 hash of a string, in Base64."""
     return base64(hashlib.sha512(string.encode("utf-8", "surrogateescape")).digest())
 
 
@@ -75,7 +75,7 @@ def base64sha512(string: str) -> Value:
     into=FUNCTIONS,
 )
 def bcrypt(string: str, *cost: Value, context: CallContext) -> Value:
-    """Gives a bcrypt hash of a password, each time with another salt."""
+    """Returns a bcrypt hash of a password, with a new salt in each call."""
     factor = small_int(cost[0]) if cost else 10
     if len(cost) > 1:
         raise FunctionError("It takes no more than two arguments.")
@@ -92,14 +92,14 @@ def bcrypt(string: str, *cost: Value, context: CallContext) -> Value:
 def _bcrypt(factor: int, password: bytes) -> Value:
     import bcrypt as algorithm
 
-    # A cost below the least one gives the default, and the marker 2a is the one that readers in the ecosystem know.
+    # A cost below the minimum means the default. The marker is 2a, which other tools read.
     salt = algorithm.gensalt(factor if factor >= 4 else 10, prefix=b"2a")
     return algorithm.hashpw(password, salt).decode()
 
 
 @function(result=STRING, impure=True, into=FUNCTIONS)
 def uuid() -> Value:
-    """Gives 16 random bytes, written like a UUID."""
+    """Returns 16 random bytes in the form of a UUID."""
     return _uuid_text(os.urandom(16))
 
 
@@ -115,7 +115,7 @@ def _uuid_text(data: bytes) -> str:
     into=FUNCTIONS,
 )
 def uuidv5(namespace: str, name: str) -> Value:
-    """Gives the UUID (version 5, by SHA-1) of a name in a namespace."""
+    """Returns the UUID (version 5, by SHA-1) of a name in a namespace."""
     well_known = {"dns": 0, "url": 1, "oid": 2, "x500": 4}
     if namespace in well_known:
         space = bytes.fromhex(f"6ba7b81{well_known[namespace]:x}9dad11d180b400c04fd430c8")
@@ -160,7 +160,7 @@ def rsadecrypt(ciphertext: str, private_key: str) -> Value:
     modulus, exponent = key.public_numbers.n, key.d
     size = (modulus.bit_length() + 7) // 8
     number = int.from_bytes(data, "big")
-    # Done by hand: OpenSSL answers a wrong padding with random bytes, where an error is wanted.
+    # Not done by OpenSSL, which returns random bytes for a wrong padding instead of an error.
     if len(data) == size and size >= 11 and number < modulus:
         padded = pow(number, exponent, modulus).to_bytes(size, "big")
         end = padded.find(0, 2)

@@ -42,7 +42,7 @@ _LENIENT = re.compile(
 
 
 class Moment:
-    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC in seconds it is written with."""
+    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC, in seconds, that its text has."""
 
     __slots__ = ("nanoseconds", "offset")
 
@@ -70,8 +70,8 @@ class Moment:
 
 
 def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
-    """The moment that an RFC 3339 timestamp denotes. Not strict: an hour of one digit, a decimal comma, and any two
-    digits in the offset pass as well. Raises FunctionError."""
+    """The moment that an RFC 3339 timestamp denotes. If not `strict`, an hour of one digit, a decimal comma, and any
+    two digits in the offset are accepted, too. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
     result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
     if match and result:
@@ -80,7 +80,7 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
 
 
 def parse_duration(written: str) -> int:
-    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError; also when it does not fit into 64 bits."""
+    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError, also if it does not fit into 64 bits."""
     wrong = FunctionError(f'"{written}" is not a duration, like 90s or 1h30m.')
     negative = written.startswith("-")
     rest = written[1:] if written[:1] in ("-", "+") else written
@@ -111,7 +111,7 @@ def parse_duration(written: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """A fraction of a unit, cut to whole nanoseconds: digits beyond what 63 bits hold do not count."""
+    """A fraction of a unit, truncated to whole nanoseconds. Digits that do not fit into 63 bits are ignored."""
     value, scale = 0, 1.0
     for digit in digits:
         if value > (2**63 - 1) // 10 or value * 10 + int(digit) > 2**63:
@@ -152,7 +152,8 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The end of a text between apostrophes; a doubled apostrophe is a literal one, also all alone."""
+    """The end of a text between apostrophes. Two apostrophes stand for a literal one, inside such a text and
+    outside."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1
@@ -194,7 +195,7 @@ def _date_part(verb: str, moment: Moment) -> str:
 
 @function(result=STRING, not_null=False, into=FUNCTIONS)
 def plantimestamp(*, context: CallContext) -> Value:
-    """Gives the time at which the plan was made, in UTC. It stays the same when the plan is applied."""
+    """Returns the time of the plan, in UTC. An apply of the plan uses the same time."""
     note_time()
     return unknown(STRING) if context.plan_timestamp is None else context.plan_timestamp
 
@@ -219,7 +220,7 @@ def timeadd(timestamp: str, duration: str) -> Value:
     into=FUNCTIONS,
 )
 def timecmp(first: str, second: str) -> Value:
-    """Compares two timestamps: -1 when the first is earlier, 1 when it is later, 0 if they are the same moment."""
+    """Compares two timestamps: -1 if the first is earlier, 1 if it is later, 0 if they are the same moment."""
     a = parse_timestamp(first, 0, strict=False).nanoseconds
     b = parse_timestamp(second, 1, strict=False).nanoseconds
     return (a > b) - (a < b)
@@ -227,5 +228,5 @@ def timecmp(first: str, second: str) -> Value:
 
 @function(result=STRING, impure=True, into=FUNCTIONS)
 def timestamp() -> Value:
-    """Gives the time of the call, in UTC."""
+    """Returns the time of the call, in UTC."""
     return str(Moment(time.time_ns(), 0))

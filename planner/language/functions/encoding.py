@@ -1,4 +1,4 @@
-"""Text encodings: Base64, gzip, URL, JSON, CSV."""
+"""Encodings of text: Base64, gzip, URL, JSON, CSV."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ FUNCTIONS: list[Function] = []
 
 
 def base64_bytes(string: str) -> bytes | None:
-    """The bytes that Base64 (RFC 4648 section 4) encodes, None if it is invalid. Line breaks are ignored; left-over
-    bits may have any value."""
+    """The bytes that Base64 (RFC 4648 section 4) encodes, None if it is invalid. Line breaks are ignored, and so are
+    the unused bits of the last character."""
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():
         return None
@@ -44,7 +44,7 @@ def base64_bytes(string: str) -> bytes | None:
 
 
 def _loose_base64(plain: str) -> bytes | None:
-    # Strict mode is too strict about the bits left over in the last character.
+    # Strict mode refuses unused bits of the last character that are not zero.
     if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", plain) is None:
         return None
     return a2b_base64(plain)
@@ -57,7 +57,7 @@ def base64_text(data: bytes) -> str:
 
 @function(Param("str", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)
 def base64decode(string: Value) -> Value:
-    """Decodes Base64; the bytes must be text in UTF-8."""
+    """Decodes Base64. The bytes must be text in UTF-8."""
     string, marks = unmark(string)
     data = base64_bytes(string)
     if data is None:
@@ -70,13 +70,13 @@ def base64decode(string: Value) -> Value:
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64encode(string: str) -> Value:
-    """Encodes a string, as bytes in UTF-8, in Base64."""
+    """Encodes the UTF-8 bytes of a string in Base64."""
     return base64_text(string.encode("utf-8", "surrogateescape"))
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def base64gzip(string: str) -> Value:
-    """Compresses a string with gzip and encodes the result in Base64: the very bytes that OpenTofu makes."""
+    """Compresses a string with gzip and encodes the result in Base64. The result is the same as that of OpenTofu."""
     if follows_next():
         from planner.language.functions.deflate_next import gzip
     else:
@@ -109,7 +109,7 @@ def base64gunzip(string: Value) -> Value:
     into=FUNCTIONS,
 )
 def textencodebase64(string: str, encoding: str) -> Value:
-    """Encodes a text in a character encoding, and that in Base64."""
+    """Encodes a string in a character encoding, and the resulting bytes in Base64."""
     try:
         return base64_text(encode(string, encoding))
     except CharsetError:
@@ -125,7 +125,7 @@ def textencodebase64(string: str, encoding: str) -> Value:
     into=FUNCTIONS,
 )
 def textdecodebase64(source: str, encoding: str) -> Value:
-    """Decodes Base64 and reads the bytes as text in a character encoding."""
+    """Decodes Base64, and decodes the resulting bytes as text in a character encoding."""
     try:
         find(encoding)
         data = base64_bytes(source)
@@ -143,7 +143,8 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def urlencode(string: str) -> Value:
-    """Encodes a string for the query part of a URL: other than letters, digits and - _ . ~ as %XX, a space as +."""
+    """Encodes a string for the query part of a URL: letters, digits and - _ . ~ are unchanged, a space becomes +, all
+    else %XX."""
     return "".join(
         chr(b) if b in _UNRESERVED else "+" if b == 32 else f"%{b:02X}"
         for b in string.encode("utf-8", "surrogateescape")
@@ -184,7 +185,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """Unknown JSON; its first character shows its kind, unless it may be null."""
+    """The unknown JSON text of an unknown value. Its first character is known from the type, unless the value may be
+    null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -199,7 +201,7 @@ def _unknown_json(value: Value) -> Value:
     into=FUNCTIONS,
 )
 def jsondecode(string: str) -> Value:
-    """Reads JSON: objects become objects, arrays become tuples."""
+    """Parses JSON: objects become objects, arrays become tuples."""
     from planner.language.functions.json_reader import read
 
     try:
@@ -210,7 +212,7 @@ def jsondecode(string: str) -> Value:
 
 def _json_type(string: Value) -> Type:
     if string.__class__ is not Unknown:
-        return DYNAMIC  # as what it is read
+        return DYNAMIC  # the text determines the type
     prefix = string.refinement.prefix.strip() if string.refinement is not None else ""
     first = prefix[:1]
     if not first or first in "{[n":
@@ -230,7 +232,7 @@ def _json_type(string: Value) -> Type:
     into=FUNCTIONS,
 )
 def csvdecode(string: str, *, result_type: ListType) -> Value:
-    """Reads comma-separated values (RFC 4180): a list with an object for each line."""
+    """Parses comma-separated values (RFC 4180). Returns a list with an object for each line."""
     columns = len(result_type.element.attributes)  # type: ignore[union-attr]
     try:
         rows = records(string)

@@ -80,13 +80,13 @@ def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def abspath(path: str) -> Value:
-    """Gives the absolute path of a file named relative to the current directory."""
+    """Returns the absolute path of a file named relative to the current directory."""
     return text(clean(path if path.startswith("/") else f"{working_directory()}/{path}"))
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def basename(path: str) -> Value:
-    """Gives the last part of a path."""
+    """Returns the last part of a path."""
     if not path:
         return "."
     return text(path.rstrip("/").rpartition("/")[2] or "/")
@@ -94,20 +94,20 @@ def basename(path: str) -> Value:
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def dirname(path: str) -> Value:
-    """Gives a path without its last part."""
+    """Returns a path without its last part."""
     return text(clean(path[: path.rfind("/") + 1]))
 
 
 @function(Param("path", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)
 def file(path: Value, *, context: CallContext) -> Value:
-    """Reads a file, which must be text in UTF-8."""
+    """Returns the content of a file, which must be text in UTF-8."""
     path, marks = unmark(path)
     return mark(text(read_text(path, context.base_dir, bool(marks))), marks)
 
 
 @function(Param("path", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)
 def filebase64(path: Value, *, context: CallContext) -> Value:
-    """Reads a file and encodes its bytes in Base64."""
+    """Returns the content of a file in Base64."""
     path, marks = unmark(path)
     return mark(base64_text(read_bytes(path, context.base_dir, bool(marks), 0)), marks)
 
@@ -119,37 +119,37 @@ def _read_to_hash(path: str, base_dir: str) -> bytes:
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filemd5(path: str, *, context: CallContext) -> Value:
-    """Gives the MD5 hash of a file, in hexadecimal digits."""
+    """Returns the MD5 hash of a file, in hexadecimal digits."""
     return hexadecimal(hashlib.md5(_read_to_hash(path, context.base_dir), usedforsecurity=False).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha1(path: str, *, context: CallContext) -> Value:
-    """Gives the SHA-1 hash of a file, in hexadecimal digits."""
+    """Returns the SHA-1 hash of a file, in hexadecimal digits."""
     return hexadecimal(hashlib.sha1(_read_to_hash(path, context.base_dir), usedforsecurity=False).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha256(path: str, *, context: CallContext) -> Value:
-    """Gives the SHA-256 hash of a file, in hexadecimal digits."""
+    """Returns the SHA-256 hash of a file, in hexadecimal digits."""
     return hexadecimal(hashlib.sha256(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filesha512(path: str, *, context: CallContext) -> Value:
-    """Gives the SHA-512 hash of a file, in hexadecimal digits."""
+    """Returns the SHA-512 hash of a file, in hexadecimal digits."""
     return hexadecimal(hashlib.sha512(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filebase64sha256(path: str, *, context: CallContext) -> Value:
-    """Gives the SHA-256 hash of a file, its bytes in Base64."""
+    """Returns the SHA-256 hash of a file, in Base64."""
     return base64(hashlib.sha256(_read_to_hash(path, context.base_dir)).digest())
 
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def filebase64sha512(path: str, *, context: CallContext) -> Value:
-    """Gives the SHA-512 hash of a file, its bytes in Base64."""
+    """Returns the SHA-512 hash of a file, in Base64."""
     return base64(hashlib.sha512(_read_to_hash(path, context.base_dir)).digest())
 
 
@@ -168,7 +168,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     except (OSError, ValueError):
         raise FunctionError(f"{name} cannot be looked up.") from None
     if not stat.S_ISREG(mode):
-        # The index is that of an argument that is not there: the call as a whole is pointed at.
+        # No argument has this index, so the error is about the call as a whole.
         raise FunctionError(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}.")
     return mark(True, marks)
 
@@ -180,7 +180,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     into=FUNCTIONS,
 )
 def fileset(path: Value, pattern: Value, *, context: CallContext) -> Value:
-    """Finds the files whose names, relative to a directory, match a pattern."""
+    """Returns the files whose names, relative to a directory, match a pattern."""
     path, path_marks = unmark(path)
     pattern, pattern_marks = unmark(pattern)
     directory = path if path.startswith("/") else _join_path(context.base_dir, path)
@@ -209,7 +209,7 @@ def _join_path(*parts: str) -> str:
 
 @function(Param("path", STRING), result=STRING, into=FUNCTIONS)
 def pathexpand(path: str) -> Value:
-    """Replaces a leading `~` in a path by the home directory."""
+    """Replaces a leading `~` in a path with the home directory."""
     return text(expand_home(path))
 
 

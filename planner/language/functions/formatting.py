@@ -30,7 +30,7 @@ _VERB = re.compile(r"%%|%([0#+\- ]*)([1-9][0-9]*)?(?:\.([0-9]*))?(?:\[([1-9][0-9
 
 
 class Verb:
-    """One verb of a format: flags, width and precision (-1: not given), the number of its argument, its letter."""
+    """One verb of a format: flags, width and precision (-1 if absent), the number of its argument, its letter."""
 
     __slots__ = ("argument", "flags", "letter", "precision", "text", "width")
 
@@ -197,7 +197,7 @@ def _exponential(digits: str, point: int, places: int, letter: str) -> str:
 
 
 def general(number: Any, precision: int, letter: str) -> str:
-    """A number with `precision` digits (-1: as many as it needs), with an exponent when that is very small or large."""
+    """A number with `precision` digits (-1: as many as it needs), and with an exponent if it is very small or large."""
     if numbers.is_infinite(number):
         return "-Inf" if number < 0 else "+Inf"
     if precision < 0:
@@ -220,7 +220,7 @@ _VALUES = Param("args", DYNAMIC, "The values for the verbs.", allow_null=True, a
 
 @function(Param("format", STRING, "The format."), variadic=_VALUES, result=STRING, into=FUNCTIONS, name="format")
 def format_one(form: str, *values: Value) -> Value:
-    """Writes values into a format with verbs like `%s` and `%d`."""
+    """Formats values by a string with verbs like `%s` and `%d`."""
     if not all(map(is_wholly_known, values)):
         before, percent, _ = form.partition("%")
         return unknown(STRING, Refinement(prefix=safe_prefix(before))) if percent and before else unknown(STRING)
@@ -229,8 +229,8 @@ def format_one(form: str, *values: Value) -> Value:
 
 @function(Param("format", STRING, "The format."), variadic=_VALUES, result=ListType(STRING), into=FUNCTIONS)
 def formatlist(form: str, *values: Value) -> Value:
-    """Writes values into a format, once for each element of the lists among them, all of the same length; other values
-    are the same each time."""
+    """Formats values by a string with verbs, once for each element of the lists among the values. The lists must have
+    the same length; other values are used each time."""
     if not values:
         return List(STRING, (text(format_values(form, [])),))
     length, first = -1, 0

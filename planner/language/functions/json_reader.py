@@ -1,8 +1,7 @@
 """Reading JSON as values, with the rules of Go's decoder and go-cty's implied types.
 
-The last of several properties with one name counts, if all have one type. Closing brackets after the document do
-no harm; half of a surrogate pair becomes U+FFFD.
-"""
+Of several properties with the same name, all must have the same type, and the last one counts. Closing brackets after
+the document are ignored, and half of a surrogate pair becomes U+FFFD."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _ANY_LIST = ListType(DYNAMIC)
     into=FUNCTIONS,
 )
 def chunklist(values: Value, size: Value, *, result_type: ListType) -> Value:
-    """Splits a list into parts of one length."""
+    """Splits a list into lists of a maximum length."""
     values, marks = unmark(values)
     size, size_marks = unmark(size)
     count = small_int(size)
@@ -82,7 +82,7 @@ def compact(values: List) -> Value:
     into=FUNCTIONS,
 )
 def concat(*sequences: Value, result_type: Type) -> Value:
-    """Puts lists together into one."""
+    """Concatenates lists."""
     marks = NO_MARKS
     out: list[Value] = []
     for position, each in enumerate(sequences):
@@ -121,7 +121,7 @@ def _concat_type(sequences: tuple[Value, ...]) -> Type:
 
 @function(Param("list", _ANY_LIST), result=type_of, into=FUNCTIONS)
 def distinct(values: List, *, result_type: Type) -> Value:
-    """Removes from a list each element that equals one before it."""
+    """Removes duplicates from a list. Of equal elements the first one remains."""
     if not is_wholly_known(values):
         return unknown(result_type)
     if values.element is STRING or values.element is BOOL:
@@ -139,7 +139,7 @@ def distinct(values: List, *, result_type: Type) -> Value:
     into=FUNCTIONS,
 )
 def flatten(values: Value, *, result_type: Type) -> Value:
-    """Replaces all lists, sets and tuples within a list by their elements, at any depth."""
+    """Replaces all lists, sets and tuples within a list with their elements, at any depth."""
     plain, marks = unmark(values)
     if kind(plain) in ("list", "set", "tuple", "object", "map") and not len(plain):
         return mark((), marks)
@@ -150,7 +150,7 @@ def flatten(values: Value, *, result_type: Type) -> Value:
 
 
 def _flatten(values: Value, out: list[Value], marks: set[Mark]) -> bool:
-    """Appends the elements; whether they are all known to be elements."""
+    """Append the elements. Returns whether all elements are known."""
     values, own_marks = unmark(values)
     marks |= own_marks
     if values.__class__ is Set and not length_is_known(values):
@@ -176,7 +176,7 @@ def _flatten_type(values: Value) -> Type:
         return DYNAMIC
     if kind(values) not in ("list", "set", "tuple"):
         raise FunctionError("It must be a list, set or tuple.")
-    return DYNAMIC  # that of the tuple it makes
+    return DYNAMIC  # the type is that of the resulting tuple
 
 
 @function(
@@ -185,7 +185,7 @@ def _flatten_type(values: Value) -> Type:
     into=FUNCTIONS,
 )
 def reverse(values: Value, *, result_type: Type) -> Value:
-    """Gives a list with its elements in reverse order."""
+    """Returns a list with its elements in reverse order."""
     values, marks = unmark(values)
     return mark(sequence(result_type, items(values)[::-1]), marks)
 
@@ -208,7 +208,7 @@ def _reverse_type(values: Value) -> Type:
     name="slice",
 )
 def slice_(values: Value, start: Value, end: Value, *, result_type: Type) -> Value:
-    """Takes a part of a list, from one index up to, but not including, another."""
+    """Returns the part of a list from one index up to, but not including, another."""
     values, marks = unmark(values)
     if result_type is DYNAMIC:
         return mark(UNKNOWN, marks)
@@ -263,7 +263,7 @@ def sort(values: Value) -> Value:
     into=FUNCTIONS,
 )
 def matchkeys(chosen: List, keys: List, wanted: List, *, result_type: ListType) -> Value:
-    """Chooses those elements of a list whose keys, in a second list, are in a third one."""
+    """Returns the elements of a list whose counterparts in a second list are in a third list."""
     if len(chosen) != len(keys):
         raise FunctionError("The list of values and the list of keys must be of the same length.")
     common = unify([type_of(keys), type_of(wanted)])

@@ -51,7 +51,7 @@ _STRINGS = ListType(STRING)
     into=FUNCTIONS,
 )
 def keys(mapping: Value, *, result_type: Type) -> Value:
-    """Lists the keys of a map, sorted."""
+    """Returns the keys of a map, sorted."""
     mapping, marks = unmark(mapping)
     if kind(mapping) == "object":
         names = shape(mapping)[1].attributes if mapping.__class__ is Unknown else mapping
@@ -76,7 +76,7 @@ def _keys_type(mapping: Value) -> Type:
     into=FUNCTIONS,
 )
 def values(mapping: Value, *, result_type: Type) -> Value:
-    """Lists the elements of a map, in the order of their keys."""
+    """Returns the elements of a map, in the order of their keys."""
     mapping, marks = unmark(mapping)
     return mark(sequence(result_type, items(mapping)), marks)
 
@@ -96,7 +96,7 @@ def _values_type(mapping: Value) -> Type:
     into=FUNCTIONS,
 )
 def merge(*maps: Value, result_type: Type) -> Value:
-    """Puts maps or objects together into one; of several elements with one key the last one counts."""
+    """Merges maps or objects. Of several elements with the same key, the last one counts."""
     marks = NO_MARKS
     merged: dict[str, Value] = {}
     for each in maps:
@@ -143,7 +143,8 @@ def _merge_type(maps: tuple[Value, ...]) -> Type:
     into=FUNCTIONS,
 )
 def transpose(mapping: Map) -> Value:
-    """Swaps the keys of a map and the strings in its lists: each string becomes a key for the keys it stood under."""
+    """Swaps the keys of a map of lists with the strings in the lists: each string becomes a key, and its list has the
+    keys that had the string."""
     if not is_wholly_known(mapping):
         return unknown(MapType(_STRINGS))
     swapped: dict[str, list[str]] = {}
@@ -163,7 +164,7 @@ def transpose(mapping: Map) -> Value:
     into=FUNCTIONS,
 )
 def zipmap(keys: Value, found: Value, *, result_type: Type) -> Value:
-    """Makes a map of a list of keys and a list of values."""
+    """Returns a map with the keys from one list and the values from another."""
     keys, marks = unmark(keys)
     found, found_marks = unmark(found)
     marks |= found_marks
@@ -215,7 +216,7 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
     into=FUNCTIONS,
 )
 def lookup(mapping: Value, key: Value, *default: Value, result_type: Type) -> Value:
-    """Gives the element of a map with a key, or else a default."""
+    """Returns the element of a map with a key, or a default if there is none."""
     mapping, marks = unmark(mapping)
     name, key_marks = unmark(key)
     marks |= key_marks

@@ -16,7 +16,8 @@ FUNCTIONS: list[Function] = []
 
 
 class Network:
-    """A block of addresses: its first one as a number, how many bits its prefix has, and an address has (32 or 128)."""
+    """A block of addresses: its first address as a number, and the number of bits of its prefix and of an address (32
+    or 128)."""
 
     __slots__ = ("bits", "first", "prefix")
 
@@ -137,9 +138,9 @@ _PREFIX = Param("prefix", STRING, "A prefix in CIDR notation, like 10.0.0.0/8.")
     into=FUNCTIONS,
 )
 def cidrcontains(prefix: str, address: str) -> Value:
-    """Returns whether an address, or all addresses of a prefix, are in a prefix."""
+    """Returns whether a prefix contains an address, or all addresses of another prefix."""
     outer = parse_network(prefix)
-    # The notation is decided by whichever of . and : comes first.
+    # The first . or : determines the notation.
     mark = next((c for c in address if c in ".:"), "")
     value = parse_ipv4(address) if mark == "." else parse_ipv6(address) if mark == ":" else None
     if value is not None:
@@ -160,11 +161,11 @@ def cidrcontains(prefix: str, address: str) -> Value:
     into=FUNCTIONS,
 )
 def cidrhost(prefix: str, host: Value) -> Value:
-    """Gives the address of the host with a number in a prefix."""
+    """Returns the address of the host with this number in a prefix."""
     number = big_int(host)
     network = parse_network(prefix)
     size = 1 << (network.bits - network.prefix)
-    counted = abs(number) & 0xFFFFFFFFFFFFFFFF  # what a 64-bit number keeps of it is what gets checked
+    counted = abs(number) & 0xFFFFFFFFFFFFFFFF  # only the lowest 64 bits are checked
     counted -= (counted >> 63) << 64
     if number < 0:
         counted = -number - 1
@@ -183,7 +184,7 @@ def _insert(network: Network, number: int, shift: int) -> int:
 
 @function(_PREFIX, result=STRING, into=FUNCTIONS)
 def cidrnetmask(prefix: str) -> Value:
-    """Gives the netmask of an IPv4 prefix, written as an address."""
+    """Returns the netmask of an IPv4 prefix as an address."""
     network = parse_network(prefix)
     if not network.is_ipv4:
         raise FunctionError("An IPv6 prefix has no netmask.")
@@ -198,7 +199,7 @@ def cidrnetmask(prefix: str) -> Value:
     into=FUNCTIONS,
 )
 def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
-    """Gives the subnet with a number in a prefix."""
+    """Returns the subnet with this number in a prefix."""
     extension, subnet = small_int(new_bits), big_int(number)
     network = parse_network(prefix)
     length = network.prefix + extension
@@ -221,7 +222,7 @@ def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
     into=FUNCTIONS,
 )
 def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
-    """Lists subnets of a prefix, one after the other, of the given sizes."""
+    """Returns consecutive subnets of a prefix with the given sizes."""
     network = parse_network(prefix, 0)
     subnets: list[str] = []
     if new_bits:
@@ -236,7 +237,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)
         size = 1 << (network.bits - length)
         first = -(-end // size) * size
-        # Neither from the very first address of all nor in mapped form can they be counted on: OpenTofu refuses both.
+        # OpenTofu refuses a subnet that begins at the address 0, and subnets in the mapped form.
         if first > network.last or first == 0 or (network.is_ipv4 and network.bits == 128):
             raise FunctionError(f"There is no room left for a subnet with a prefix of {length} bits.", index)
         subnets.append(f"{address_text(first, network.bits)}/{length}")

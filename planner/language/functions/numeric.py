@@ -30,7 +30,7 @@ LONGEST_RANGE = 1024
 
 @function(Param("num", NUMBER, allow_marked=True, allow_dynamic=True), result=NUMBER, into=FUNCTIONS, name="abs")
 def absolute(number: Value) -> Value:
-    """Gives the distance of a number from zero: the number without its sign."""
+    """Returns the absolute value of a number."""
     number, marks = unmark(number)
     if number == 0:
         return mark(0, marks)
@@ -56,13 +56,13 @@ def floor(number: Value) -> Value:
 
 
 def _whole(number: Any, whole: int) -> Value:
-    # A number that is whole and yet no int has a reason for that, save negative zero.
+    # A whole number that is not an int stays, except negative zero.
     return number if number == whole != 0 else whole
 
 
 @function(variadic=Param("numbers", NUMBER, allow_dynamic=True), result=NUMBER, into=FUNCTIONS, name="max")
 def maximum(*given: Value) -> Value:
-    """Gives the greatest of the numbers."""
+    """Returns the greatest of the numbers."""
     if not given:
         raise FunctionError("There must be at least one number.")
     greatest: Any = given[0]
@@ -74,7 +74,7 @@ def maximum(*given: Value) -> Value:
 
 @function(variadic=Param("numbers", NUMBER, allow_dynamic=True), result=NUMBER, into=FUNCTIONS, name="min")
 def minimum(*given: Value) -> Value:
-    """Gives the least of the numbers."""
+    """Returns the least of the numbers."""
     if not given:
         raise FunctionError("There must be at least one number.")
     least: Any = given[0]
@@ -92,7 +92,7 @@ def minimum(*given: Value) -> Value:
     name="log",
 )
 def logarithm(number: Value, base: Value) -> Value:
-    """Gives the logarithm of a number in a base, computed in double precision."""
+    """Returns the logarithm of a number in a base, computed in double precision."""
     numerator, denominator = log(_double(number)), log(_double(base))
     if denominator == 0 and numerator != 0 and numerator == numerator:
         return numbers.infinity(negative=numerator < 0)
@@ -131,7 +131,7 @@ def _from_double(x: float) -> Value:
     into=FUNCTIONS,
 )
 def parseint(number: Value, base: Value) -> Value:
-    """Reads a whole number written in a base from 2 to 62: after 9 the digits are a to z, then A to Z."""
+    """Parses a whole number in a base from 2 to 62. The digits after 9 are a to z, then A to Z."""
     radix = small_int(base, 1)
     if not 2 <= radix <= 62:
         raise FunctionError("The base must be a whole number from 2 to 62.", 1)
@@ -171,7 +171,7 @@ def _digit(character: str, base: int) -> int:
     name="range",
 )
 def sequence(*bounds: Value) -> Value:
-    """Lists the numbers from a start (0 if not given) up to, but not including, a limit."""
+    """Returns the numbers from a start (0 by default) up to, but not including, a limit."""
     start: Any
     if len(bounds) == 1:
         start, limit, step = 0, bounds[0], -1 if bounds[0] < 0 else 1
@@ -197,14 +197,14 @@ def sequence(*bounds: Value) -> Value:
 
 @function(Param("num", NUMBER), result=NUMBER, into=FUNCTIONS)
 def signum(number: Value) -> Value:
-    """Gives -1, 0 or 1: the sign of a whole number."""
+    """Returns the sign of a whole number: -1, 0 or 1."""
     whole = small_int(number)
     return (whole > 0) - (whole < 0)
 
 
 @function(Param("list", DYNAMIC), result=NUMBER, into=FUNCTIONS, name="sum")
 def total(terms: Value) -> Value:
-    """Adds up the numbers of a list, set or tuple."""
+    """Returns the sum of the numbers of a list, set or tuple."""
     what = kind(terms)
     if what not in ("list", "set", "tuple") or not items(terms):
         raise FunctionError("It must be a list, set or tuple with at least one number.", 0)
@@ -233,11 +233,10 @@ def _add(a: Value, b: Value) -> Value:
         raise FunctionError("The sum of opposing infinities is not defined.") from None
 
 
-# Logarithm and power of doubles, to the last bit as OpenTofu's released programs compute them.
-# `pow` and `log` of the language work on doubles, and C's library rounds some results another way. The methods:
-# natural logarithm after FreeBSD's e_log.c; exponential after N. Shibata, "Efficient evaluation methods of elementary
-# functions suitable for SIMD computation" (2010), with fused multiply-add; power by repeated squaring of the
-# mantissa.
+# Logarithm and power of doubles, to the last bit as OpenTofu's released programs compute them. `pow` and `log` of the
+# language work on doubles, and the C library rounds some results differently. The methods: natural logarithm after
+# FreeBSD's e_log.c; exponential after N. Shibata, "Efficient evaluation methods of elementary functions suitable for
+# SIMD computation" (2010), with fused multiply-add; power by repeated squaring of the mantissa.
 
 _DOUBLE = gmpy2.context(precision=53)
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -357,7 +356,7 @@ def double_power(x: float, y: float) -> float:
     remaining = int(whole)
     while remaining:
         if not -4096 <= step <= 4096:
-            exponent += step  # already beyond what a double can hold, one way or the other
+            exponent += step  # the result is already too large or too small for a double
             break
         if remaining & 1:
             result *= mantissa

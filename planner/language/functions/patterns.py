@@ -52,7 +52,7 @@ class Pattern:
                 self.names[index - 1] = name.decode()
 
     def search(self, data: bytes, position: int = 0) -> Spans | None:
-        """The first match from a position on. An empty one inside a character is none."""
+        """The first match from a position on. Empty matches inside a character are ignored."""
         while position <= len(data):
             match = self._expression.search(data, position)
             if match is None:
@@ -86,12 +86,13 @@ def next_character(data: bytes, position: int) -> int:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """A pattern compiled. Raises FunctionError if it is not valid."""
+    """The compiled form of a pattern. Raises FunctionError if the pattern is not valid."""
     return Pattern(pattern)
 
 
 def match_type(pattern: str) -> Type:
-    """The type of one match: a string; with groups a tuple of strings, with named ones an object."""
+    """The type of one match: a tuple of strings if the pattern has groups, an object if they have names, otherwise a
+    string."""
     names = compiled(pattern).names
     if not names:
         return STRING
@@ -129,8 +130,8 @@ def _part(data: bytes, span: tuple[int, int]) -> str:
     into=FUNCTIONS,
 )
 def regex(pattern: str, string: str) -> Value:
-    """Finds the first part of a string that a regular expression matches: the part itself or, when the expression has
-    groups, a tuple of their parts, or an object when they have names. Fails when nothing matches."""
+    """Returns the first match of a regular expression in a string. If the expression has groups, the result is a tuple
+    of their matches, or an object if the groups have names. Fails if nothing matches."""
     expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     spans = expression.search(data)
     if spans is None:
@@ -145,7 +146,7 @@ def regex(pattern: str, string: str) -> Value:
     into=FUNCTIONS,
 )
 def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
-    """Lists all parts of a string that a regular expression matches, each as `regex` gives it."""
+    """Returns all matches of a regular expression in a string, each in the form of `regex`."""
     expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     return List(result_type.element, tuple(_match_value(expression, data, s) for s in expression.search_all(data)))
 
@@ -158,7 +159,7 @@ def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
     into=FUNCTIONS,
 )
 def replace(string: str, substring: str, replacement: str) -> Value:
-    """Replaces all occurrences of a string, or all matches of a regular expression, in another string."""
+    """Replaces all occurrences of a substring, or all matches of a regular expression, in a string."""
     if len(substring) > 1 and substring[0] == substring[-1] == "/":
         return text(_replace_matches(compiled(substring[1:-1]), string, replacement))
     return text(string.replace(substring, replacement))
@@ -180,12 +181,12 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # the group, out of those of one name, that a match has
+Choice = Callable[[Spans], int]  # the group that has matched, of those with the same name
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
-    """The parts of a replacement: texts, and groups for `$name`, `${name}`. `$$` is a dollar sign. A name is as long as
-    it can be; a group that does not exist, or has not matched, is empty."""
+    """The parts of a replacement: texts, and groups for `$name` and `${name}`. `$$` is a dollar sign. The longest
+    possible name is used. A group that does not exist or has not matched is empty."""
     parts: list[str | Choice] = []
     rest = replacement
     while True:
@@ -213,7 +214,7 @@ def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
 
 
 def _groups(name: str, pattern: Pattern) -> list[int]:
-    """The numbers of the groups that a name in a replacement means."""
+    """The numbers of the groups with this name."""
     if name.isascii() and name.isdigit() and (name[0] != "0" or name == "0"):
         number = int(name[:9])
         return [number] if number <= pattern.groups and len(name) < 9 else []

@@ -1,8 +1,8 @@
 """Declarations and calls of functions.
 
 The rules are those of the language's type system (go-cty, package function): arguments are converted to the types of
-their parameters, null is refused, unknown arguments make an unknown result of the declared type, marks of the
-arguments go to the result; a parameter's `allow_...` flags leave each of these to the implementation.
+their parameters, null is refused, the result for unknown arguments is an unknown value of the declared type, and the
+result has all marks of the arguments. With an `allow_...` flag of a parameter, the implementation handles that case.
 """
 
 from __future__ import annotations
@@ -37,13 +37,10 @@ from planner.foundation.vocabulary.release import follows_next
 
 
 class FunctionError(Exception):
-    """A call that failed.
-
-    `argument` is the index of the argument at fault, None if it is the call as a whole. `kind` selects the position
-    of the message: `missing` (too few arguments: at the closing parenthesis), `surplus` (at the first argument too
-    many), `argument` (at that argument) or `call` (at the function's name). `also` are further errors, of other
-    arguments.
-    """
+    """A failed call. `argument` is the index of the wrong argument, None if the error is about the whole call. `kind`
+    selects the position of the message: `missing` (too few arguments: at the closing parenthesis), `surplus` (at the
+    first argument too many), `argument` (at that argument) or `call` (at the function's name). `also` are further
+    errors, of other arguments."""
 
     def __init__(
         self,
@@ -99,13 +96,12 @@ class Param:
 class CallContext:
     """The context of a function call.
 
-    `base_dir`: directory that relative file names start from. `planning`: impure functions (timestamp, uuid, bcrypt)
-    give unknown values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of templatefile
-    calls around this one. `evaluate_template(source, file name, variables, context)` renders a template with nothing
-    but these variables in scope and raises Failure; the evaluator of the call sets it. `evaluating`: the functions of
-    a template are called with a context one deeper. `trial`: only whether the call can be made matters; expensive work
-    may be left out.
-    """
+    `base_dir`: directory for relative file names. `planning`: impure functions (timestamp, uuid, bcrypt) return unknown
+    values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of templatefile calls around
+    this one. `evaluate_template(source, file name, variables, context)` renders a template with only these variables in
+    scope, and raises Failure; the evaluator of the call sets it. `evaluating`: the functions of a template are called
+    with a context of the next depth. `trial`: only whether the call can be made matters; expensive work may be left
+    out."""
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
@@ -136,10 +132,10 @@ class Function:
     """A function: its signature, its result type (or a function of the arguments that returns it) and its
     implementation.
 
-    The implementation takes the arguments by position; it gets `result_type` or `context` when it has a keyword-only
-    parameter of that name. `not_null`: the result is never null, also while unknown. `impure`: the same arguments may
-    give another result. `lazy`: the arguments are functions without parameters that evaluate an expression.
-    """
+    The implementation takes the arguments by position, and `result_type` or `context` if it has a keyword-only
+    parameter of that name. `not_null`: the result is never null, even if it is unknown. `impure`: two calls with the
+    same arguments may have different results. `lazy`: the arguments are functions without parameters that evaluate an
+    expression."""
 
     __slots__ = (
         "description",
@@ -184,7 +180,7 @@ class Function:
 
     @property
     def return_type(self) -> Type:
-        """The type of the result as far as it follows from the signature alone."""
+        """The type of the result as far as the signature determines it."""
         if self.lazy:
             return self.result  # type: ignore[no-any-return]
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
@@ -194,14 +190,14 @@ class Function:
             return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
-        """The type of the result for these arguments (already converted), and whether it is undecided because the type
-        of one is not known. Raises FunctionError for null and for types that do not fit."""
+        """The type of the result for these (converted) arguments, and whether it is unknown because the type of an
+        argument is unknown. Raises FunctionError for null and for types that do not fit."""
         if _check_values(self, values):
             return DYNAMIC, True
         return self.result(*values) if callable(self.result) else self.result, False
 
     def param(self, index: int) -> Param | None:
-        """The parameter that the argument of this index goes to."""
+        """The parameter of the argument with this index."""
         return self.params[index] if index < len(self.params) else self.variadic
 
     def __repr__(self) -> str:
@@ -269,8 +265,8 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
 
 
 def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value], frozenset[Mark], bool]:
-    """The arguments converted to their parameters' types and freed of marks, those marks, and whether one is unknown
-    whose parameter does not take that."""
+    """The arguments, converted to the types of their parameters and without marks; these marks; and whether an argument
+    is unknown although its parameter does not accept unknown values."""
     params, fixed = function.params, len(function.params)
     values: list[Value] = []
     errors: list[FunctionError] = []
@@ -306,8 +302,8 @@ def misfit(function: Function, index: int, value: Value, problem: ValueError) ->
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:
-    """Refuses null where it is not allowed; true when an argument's type is not known and the result's therefore
-    neither (arguments after that one are not checked)."""
+    """Refuse null where it is not allowed. Returns whether the type of the result is unknown because that of an
+    argument is (later arguments are not checked)."""
     params, fixed = function.params, len(function.params)
     for index, value in enumerate(values):
         cls = value.__class__
@@ -331,7 +327,7 @@ def _plural(count: int) -> str:
 
 
 def unknown_function(name: str) -> Function:
-    """A function of which nothing is known yet: it takes anything, and its result is unknown."""
+    """A function with an unknown signature: it accepts any arguments, and its result is unknown."""
 
     def impl(*arguments: Value) -> Value:
         return UNKNOWN
@@ -347,7 +343,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def small_int(value: Value, argument: int | None = None) -> int:
-    """A number as a whole number of 64 bits. Raises FunctionError for any other."""
+    """A number as an integer of 64 bits. Raises FunctionError if it is not one."""
     whole = big_int(value, argument)
     if not INT64_MIN <= whole <= INT64_MAX:
         raise FunctionError("It must be a whole number that fits into 64 bits.", argument)
@@ -355,7 +351,7 @@ def small_int(value: Value, argument: int | None = None) -> int:
 
 
 def big_int(value: Value, argument: int | None = None) -> int:
-    """A number as a whole number of any size. Raises FunctionError for any other."""
+    """A number as an integer of any size. Raises FunctionError if it is not one."""
     if value.__class__ is int:
         return value
     return _big_int(value, argument)
@@ -375,7 +371,7 @@ def text(s: str) -> str:
 
 
 def text_from_bytes(data: bytes) -> str:
-    """The text that bytes are as UTF-8; each byte that belongs to no character becomes U+FFFD."""
+    """Bytes decoded as UTF-8. Each byte that is not part of a character becomes U+FFFD."""
     try:
         return text(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -392,7 +388,7 @@ def text_from_bytes(data: bytes) -> str:
 
 
 def kind(value: Value) -> str:
-    """The kind of a value, whatever marks it: object, tuple, list, set, map, string, number, bool or dynamic."""
+    """The kind of a value, with or without marks: object, tuple, list, set, map, string, number, bool or dynamic."""
     cls = value.__class__
     if cls is Marked:
         value = value.value
@@ -431,8 +427,7 @@ def kind_of_type(t: Type) -> str:
 
 
 def items(value: Value) -> tuple[Value, ...]:
-    """The elements of a known list, set or tuple (marks of the whole taken off before), of a map or object in the
-    order of its keys."""
+    """The elements of a known list, set or tuple without marks; those of a map or object in the order of its keys."""
     cls = value.__class__
     if cls is tuple:
         return value  # type: ignore[no-any-return]
@@ -444,8 +439,8 @@ def items(value: Value) -> tuple[Value, ...]:
 
 
 def sequence(t: Type, values: Iterable[Value]) -> Value:
-    """A list of a type or, if the type is not a list type, a tuple. Where the type leaves the element type open, the
-    elements determine it.
+    """A list of a type or, if the type is not a list type, a tuple. If the type has no element type, the elements
+    determine it.
 
     Raises FunctionError if they are of several types.
     """

@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MOST_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # beyond this the number does not matter
+_PRODUCT_LIMIT = 1024  # larger numbers make no difference
 
 
 def _common_type(*sets: Value) -> Type:
@@ -40,7 +40,7 @@ def _common_type(*sets: Value) -> Type:
         t = shape(each)[1]
         element = DYNAMIC if t is DYNAMIC else t.element
         if each.__class__ is Set and not each.items and element is DYNAMIC:
-            continue  # an empty set of no certain type fits all others
+            continue  # an empty set of unknown type matches any type
         elements.append(element)
     if not elements:
         return _ANY_SET
@@ -51,7 +51,7 @@ def _common_type(*sets: Value) -> Type:
 
 
 def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unknown_elements: bool) -> Value:
-    """The sets, as sets of one type, combined one after the other."""
+    """The sets, converted to one type and combined one after the other."""
     result: Any = None
     for index, each in enumerate(sets):
         try:
@@ -63,7 +63,7 @@ def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unkn
         if result is None:
             result = converted
         elif converted.element != result.element:
-            raise FunctionError("The sets have elements of different types.")  # some of no certain type at all
+            raise FunctionError("The sets have elements of different types.")  # some have an unknown type
         else:
             result = make_set(result.element, combine(result, converted))
     return result
@@ -75,13 +75,13 @@ _OTHERS = Param("other_sets", _ANY_SET, "More sets.", allow_dynamic=True)
 
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setunion(*sets: Value, result_type: Type) -> Value:
-    """Gives the set of all elements that at least one of the sets has."""
+    """Returns the union of sets: all elements of any of them."""
     return _combined(sets, result_type, lambda a, b: a.items + b.items, True)
 
 
 @function(_FIRST, variadic=_OTHERS, result=_common_type, into=FUNCTIONS)
 def setintersection(*sets: Value, result_type: Type) -> Value:
-    """Gives the set of the elements that all of the sets have."""
+    """Returns the intersection of sets: the elements that all of them have."""
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if contains(b, e)], False)
 
 
@@ -92,7 +92,7 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
     into=FUNCTIONS,
 )
 def setsubtract(*sets: Value, result_type: Type) -> Value:
-    """Gives the set of the elements of one set that another has not."""
+    """Returns the elements of one set that are not in another."""
     return _combined(sets, result_type, lambda a, b: [e for e in a.items if not contains(b, e)], False)
 
 
@@ -123,7 +123,7 @@ def _product_type(*sequences: Value) -> Type:
     into=FUNCTIONS,
 )
 def setproduct(*sequences: Value, result_type: Any) -> Value:
-    """Gives all combinations of one element from each of the sets; of lists in their order, as a list."""
+    """Returns all combinations of one element from each of the sets. For lists the result is a list in their order."""
     plain: list[Value] = []
     marks = NO_MARKS
     for each in sequences:

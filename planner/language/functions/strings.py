@@ -10,7 +10,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 
 FUNCTIONS: list[Function] = []
 
-# White space of the Unicode character database; Python's own idea has four control characters more.
+# White space by the Unicode character database. Python's white space has four more control characters.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -57,7 +57,7 @@ def indent(spaces: Value, string: str) -> Value:
     into=FUNCTIONS,
 )
 def join(separator: str, *lists: List) -> Value:
-    """Joins the elements of lists of strings into one string, with a separator between each two."""
+    """Joins the elements of lists of strings into one string, with a separator between them."""
     if not lists:
         raise FunctionError("There must be at least one list.")
     if not all(is_wholly_known(each) for each in lists):
@@ -73,7 +73,7 @@ def join(separator: str, *lists: List) -> Value:
 
 @function(Param("str", STRING, allow_dynamic=True), result=STRING, into=FUNCTIONS)
 def lower(string: str) -> Value:
-    """Turns all letters of a string to lower case."""
+    """Converts all letters of a string to lower case."""
     if string.isascii():
         return string.lower()
     return text("".join(map(_lower, string)))
@@ -81,7 +81,7 @@ def lower(string: str) -> Value:
 
 def _lower(character: str) -> str:
     small = character.lower()
-    return small if len(small) == 1 else small[0]  # only U+0130 has a longer one
+    return small if len(small) == 1 else small[0]  # only U+0130 becomes longer
 
 
 @function(
@@ -91,7 +91,7 @@ def _lower(character: str) -> str:
     into=FUNCTIONS,
 )
 def split(separator: str, string: str) -> Value:
-    """Splits a string into the list of the parts between separators."""
+    """Splits a string at each separator. Returns a list of the parts."""
     parts = string.split(separator) if separator else list(string)
     return List(STRING, tuple(map(text, parts)))
 
@@ -140,20 +140,20 @@ def strrev(string: str) -> Value:
     into=FUNCTIONS,
 )
 def substr(string: str, offset: Value, length: Value) -> Value:
-    """Takes a part of a string, by offset and length in characters."""
+    """Returns a part of a string, by offset and length in characters."""
     start, count = small_int(offset), small_int(length)
     if start >= 0 and count == 0:
         return ""
     characters = graphemes(string)
     if start < 0:
         start = max(0, start + len(characters))
-    # A length of 0 after a negative offset takes the rest, as a negative one does.
+    # After a negative offset, a length of 0 means the rest, as a negative length does.
     return text("".join(characters[start : start + count] if count > 0 else characters[start:]))
 
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def title(string: str) -> Value:
-    """Turns the first letter of each word of a string to upper case."""
+    """Converts the first letter of each word of a string to upper case."""
     out: list[str] = []
     previous = " "
     for character in string:
@@ -187,7 +187,7 @@ def trim(string: str, cutset: str) -> Value:
     into=FUNCTIONS,
 )
 def trimprefix(string: str, prefix: str) -> Value:
-    """Removes a prefix from a string that begins with it."""
+    """Removes a prefix from a string, if the string begins with it."""
     return text(string.removeprefix(prefix))
 
 
@@ -204,20 +204,20 @@ def trimspace(string: str) -> Value:
     into=FUNCTIONS,
 )
 def trimsuffix(string: str, suffix: str) -> Value:
-    """Removes a suffix from a string that ends with it."""
+    """Removes a suffix from a string, if the string ends with it."""
     return string.removesuffix(suffix)
 
 
 @function(Param("str", STRING, allow_dynamic=True), result=STRING, into=FUNCTIONS)
 def upper(string: str) -> Value:
-    """Turns all letters of a string to upper case."""
+    """Converts all letters of a string to upper case."""
     if string.isascii():
         return string.upper()
     return text("".join(map(_upper, string)))
 
 
 def _upper(character: str) -> str:
-    # Only one-to-one mappings: those of Greek letters with a subscript are the title case ones.
+    # Only mappings to one character. For Greek letters with a subscript these are the title case mappings.
     capital = character.upper()
     if len(capital) > 1:
         capital = character.title()

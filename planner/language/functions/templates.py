@@ -41,7 +41,7 @@ def _limit() -> int:
     into=FUNCTIONS,
 )
 def templatefile(path: Value, variables: Value, *, context: CallContext) -> Value:
-    """Renders a file as a template, with nothing but the given variables in scope."""
+    """Renders a file as a template, with only these variables in scope."""
     path, marks = unmark(path)
     if context.depth > _limit():
         raise FunctionError(f"Templates call one another more than {_limit()} deep.")
@@ -57,7 +57,7 @@ def templatefile(path: Value, variables: Value, *, context: CallContext) -> Valu
     into=FUNCTIONS,
 )
 def templatestring(template: Value, variables: Value, *, context: CallContext) -> Value:
-    """Renders a string as a template, with nothing but the given variables in scope."""
+    """Renders a string as a template, with only these variables in scope."""
     template, marks = unmark(template)
     if follows_next():
         variables, more = unmark(variables)
@@ -85,7 +85,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _missing(problems: list[Diagnostic], known: Collection[str]) -> FunctionError | None:
-    """The error that names the variables that a template uses and does not get; None where something else is wrong."""
+    """The error that names the missing variables of a template; None if there are other problems."""
     subjects = [d.subject for d in problems if d.code == "language.unknown_variable" and d.subject]
     if not subjects or len(subjects) < len(problems):
         return None

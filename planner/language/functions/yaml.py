@@ -21,7 +21,7 @@ FUNCTIONS: list[Function] = []
 
 @function(Param("src", STRING, "The YAML document."), result=DYNAMIC, not_null=False, into=FUNCTIONS)
 def yamldecode(source: str) -> Value:
-    """Reads a YAML document: mappings become objects, sequences become tuples."""
+    """Parses a YAML document: mappings become objects, sequences become tuples."""
     try:
         return read(source)
     except YamlError as problem:
@@ -42,7 +42,8 @@ def yamlencode(value: Value) -> Value:
 # Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with some of 1.2.
 #
 # Plain `yes`, `on`, `y` and the like are bools, `017` is seventeen; timestamps become strings in the form of RFC 3339;
-# `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML gives the events.
+# `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML does the parsing into
+# events.
 
 
 _PREFIX = "tag:yaml.org,2002:"
@@ -64,7 +65,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """The text is not a valid YAML document, or is one that has no value."""
+    """The text is not a valid YAML document, or has something that is not a value."""
 
 
 def read(source: str) -> Value:
@@ -129,7 +130,7 @@ class _YamlReader:
         tag = event.tag or ""
         value = resolve(tag, event.value, event.style)
         if not tag and not event.implicit[0] and value.__class__ is not str:
-            # A block scalar that reads like a number or a bool is a string after all.
+            # A block scalar is always a string, even if it looks like a number or a bool.
             return convert(value, STRING)
         return value
 
@@ -405,7 +406,8 @@ class _Writer:
 
     def quoted(self, string: str, may_break: bool) -> None:
         self.indicator('"')
-        escape_all = string.startswith("\ufeff")  # a byte order mark at the start makes the writer mistrust all
+        # Like libyaml, escape all characters of a string that begins with a byte order mark.
+        escape_all = string.startswith("\ufeff")
         after_space = False
         last = len(string) - 1
         for position, character in enumerate(string):
@@ -442,7 +444,8 @@ def _is_printable(character: str) -> bool:
 
 
 def _may_be_literal(string: str) -> bool:
-    """A literal can hold neither characters to escape, nor a space before a line break or at the end."""
+    """Whether a string may be a literal: without characters to escape, and without a space before a line break or at
+    the end."""
     if not all(map(_is_printable, string)) or string.endswith(" "):
         return False
     return not any(a == " " and b in _BREAKS for a, b in pairwise(string))

@@ -1,2 +1,1 @@
-"""The language server for rule files: an editor's requests, answered from the rules; `server.py` speaks the
-protocol."""
+"""The language server for configuration and rule files; `server.py` implements the protocol."""

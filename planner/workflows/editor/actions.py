@@ -31,7 +31,7 @@ _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
 """arguments whose values are constants"""
 _MOVABLE = ("resource", "data", "module", "local")
-"""the kinds of declarations that a module may be made of"""
+"""the kinds of declarations that can be extracted to a module"""
 _MOST_MOVED = 100
 """moved blocks that a code action writes"""
 Edits = dict[str, list[tuple[int, int, str]]]
@@ -73,7 +73,7 @@ class _Actions:
     # ---------------------------------------------------------------- names
 
     def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
-        """The names that diagnostics suggest."""
+        """Corrections to the names that diagnostics suggest."""
         for problem in problems:
             match = _HINT.search(problem.message)
             start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
@@ -83,7 +83,7 @@ class _Actions:
                 yield self._action(f'Change to "{match[1]}"', edits)
 
     def declare(self, mention: NameUse, around: list[Any]) -> Iterator[Json]:
-        """A declaration for a name that has none."""
+        """Declarations for a name without a declaration."""
         target = resolved(self.workspace, self.directory, mention.key)
         if target is None or declarations(self.workspace, target):
             return
@@ -105,7 +105,8 @@ class _Actions:
             yield self._action(f'Declare local value "{name}"', self._local(name, "null"))
 
     def _type(self, around: list[Any]) -> str:
-        """The type of the argument whose whole value an expression is; in a file with values, that of the value."""
+        """The type for a variable that is the whole value of an argument; in a file with values, the type of the
+        value."""
         if kind_of(self.path) == "values":
             return _type_of(around[-1].expr) if around and isinstance(around[-1], Attribute) else "any"
         blocks = [BlockHeader(n.type, tuple(label.value for label in n.labels)) for n in around if isinstance(n, Block)]
@@ -123,7 +124,7 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """A block at the end of the usual file for it, or of the first file of the module."""
+        """Append a block to the usual file for it, or to the first file of the module."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []
@@ -139,7 +140,7 @@ class _Actions:
             return ""
 
     def _local(self, name: str, value: str) -> Edits:
-        """A local value in the first block of the file that has some, else in a new one."""
+        """Add a local value to the first locals block of the file, or in a new block."""
         body = self.workspace.body(self.path)[0]
         for block in getattr(body, "blocks", ()):
             if block.type == "locals" and self.document.text[block.end - 1 : block.end] == "}":
@@ -151,7 +152,7 @@ class _Actions:
     # ---------------------------------------------------------------- what a block lacks
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
-        """Required arguments that a block lacks, and the requirement of its provider."""
+        """Add the missing required arguments of a block, and the requirement of its provider."""
         outer, block = blocks[0], blocks[-1]
         if self.path.endswith(".json"):
             return
@@ -205,14 +206,14 @@ class _Actions:
     # ---------------------------------------------------------------- count
 
     def keyed(self, blocks: list[Block], around: list[Any], start: int) -> Iterator[Json]:
-        """A count as for_each, with moved blocks, where the number of instances is known."""
+        """Replace count by for_each, with moved blocks, if the number of instances is known."""
         block = blocks[0]
         count = attributes_of(block.body).get("count")
         is_there = start <= block.header_end or count in around
         if count is None or not is_there or block.type not in ("resource", "module") or self.path.endswith(".json"):
             return
         if variables(count) and self.workspace.callers(self.directory):
-            return  # its callers decide
+            return  # the callers decide about it
         model, source = self.model_of(self.path), Source(os.path.basename(self.path), self.document.text)
         number = model.value(Expr(count.expr, source), "count")
         labels = ".".join(label.value for label in block.labels)
@@ -228,7 +229,7 @@ class _Actions:
     # ---------------------------------------------------------------- extraction
 
     def extracted(self, around: list[Any], start: int, end: int) -> Iterator[Json]:
-        """The selected expression as a local value or a variable."""
+        """Extract the selected expression to a local value or a variable."""
         text = self.document.text[start:end]
         start, end = start + len(text) - len(text.lstrip()), end - len(text) + len(text.rstrip())
         chosen = [n for n in around if (n.start, n.end) == (start, end) and not isinstance(n, Attribute | Block)]
@@ -256,7 +257,7 @@ class _Actions:
             yield self._action(f"Extract to var.{name}", edits, "refactor.extract")
 
     def extracted_module(self, start: int, end: int) -> Iterator[Json]:
-        """The selected blocks as a new module below this one."""
+        """Extract the selected blocks to a new module below this one."""
         inside = [one for one in self.workspace.symbols(self.path).symbols if start <= one.start and one.end <= end]
         keys = [one.key for one in inside if one.block in _MOVABLE]
         name = next((one.name for one in inside if one.key in keys and one.block != "local"), "")
@@ -270,7 +271,7 @@ class _Actions:
         try:
             edits = extraction_edits(self.workspace, self.directory, keys, to)
         except Failure:
-            return  # what cannot be moved is not offered
+            return  # blocks that cannot be moved get no action
         title = f"Extract to module {os.path.relpath(to, self.directory)}"
         yield self._action(title, edits, "refactor.extract")
 
@@ -283,7 +284,7 @@ class _Actions:
 
 
 def _type_of(node: Any) -> str:
-    """The type of a variable with the value of an expression."""
+    """The type for a variable that replaces an expression."""
     if not isinstance(node, Literal):
         return "string" if isinstance(node, Template | Wrap) else "any"
     if isinstance(node.value, str):
@@ -310,7 +311,7 @@ def _is_free(node: SyntaxNode, attribute: Attribute) -> bool:
 
 
 def _empty(type: str) -> str:
-    """A value of a type to begin with."""
+    """A simple initial value of a type."""
     if type.startswith(("list", "set", "tuple")):
         return "[]"
     if type.startswith(("map", "object")):

@@ -1,7 +1,6 @@
-"""`adopt`: configuration for objects that have none, those of the state and those of import blocks.
-
-The blocks start with the arguments that are required or set, and get the others that a plan shows to be needed. Values
-of one object that another has become references, and values that repeat become variables."""
+"""`adopt`: write configuration for objects of the state and of import blocks that have none. The blocks begin with the
+required arguments and those that are set; arguments are added if a plan shows that they are needed. A value that comes
+from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations
 
@@ -35,11 +34,11 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""plans until the arguments have to be complete"""
+"""plans before all arguments are included"""
 _REPEATED = 3
-"""blocks with the same value of an argument, from which on it becomes a variable"""
+"""number of blocks with the same value of an argument that makes it a variable"""
 _LONG = 8
-"""characters of a value that is not equal to another by accident"""
+"""characters of a value that is unlikely to equal another by accident"""
 _WIDE = 80
 """characters of a list in one line"""
 _PREFERRED = ("id", "arn", "self_link", "name")
@@ -48,8 +47,8 @@ _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 
 
 def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Write configuration for objects without it (all, or those of the resources that are named) into a new file.
-    Raises Failure."""
+    """Write configuration for objects without it (all, or those of the named resources) into a new file. Raises
+    Failure."""
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path) or not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
@@ -60,7 +59,7 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
 
 
 class _NewResource:
-    """A resource to be declared: its instances by key, with the values that they have."""
+    """A resource to be declared: its instances by key, with their values."""
 
     def __init__(self, change: ResourceChange, schema: BlockSchema) -> None:
         self.address, self.type, self.name = change.resource_address, change.type, change.name
@@ -69,7 +68,7 @@ class _NewResource:
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
         self.verbatim: set[str] = set()
-        """arguments that are JSON but not as jsonencode writes it"""
+        """arguments that are JSON but not in the form that jsonencode writes"""
 
     def add(self, change: ResourceChange) -> None:
         """Add an instance."""
@@ -81,7 +80,7 @@ class _NewResource:
                 self.included.add(name)
 
     def include(self, names: Iterable[str]) -> bool:
-        """Add arguments; whether any is new."""
+        """Add arguments. Returns whether any is new."""
         known = {name for name in names if self._may_set(name)}
         again = {name for name in known & self.included - self.verbatim if self._is_json(name)}
         has_more = bool(again) or not known <= self.included
@@ -90,7 +89,7 @@ class _NewResource:
         return has_more
 
     def include_all(self) -> bool:
-        """Add all arguments with a value; whether any is new."""
+        """Add all arguments with a value. Returns whether any is new."""
         return self.include(name for value in self.instances.values() for name in value if not _is_empty(value[name]))
 
     def _is_json(self, name: str) -> bool:
@@ -148,7 +147,7 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The file, if a plan with it changes none of the objects, and all others as before. Raises Failure."""
+        """The file, if a plan with it does not change the objects, and changes all others as before. Raises Failure."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -177,7 +176,7 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The objects whose blocks the errors are about; all where that is not known."""
+        """The objects whose blocks the errors are about; all objects if that is not known."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
@@ -190,7 +189,7 @@ class _Adoption:
         return [one for key, one in self.objects.items() if key in hit] or list(self.objects.values())
 
     def _different(self, after: MadePlan[Any]) -> Iterator[tuple[_NewResource, ResourceChange, set[str]]]:
-        """The objects that would change, and the arguments that differ."""
+        """The objects that would change, with their changes and the arguments that differ."""
         for change in after.plan.changes:
             one = self.objects.get(change.resource_address)
             if one is not None and not change.deposed and change.action != "no-op":
@@ -226,7 +225,7 @@ class _Adoption:
         return "\n".join([*required, *(self.variables[name] for name in sorted(self.variables)), *blocks.values()])
 
     def _requirements(self) -> Iterator[str]:
-        """The providers whose names do not imply them, where the configuration has no requirements yet."""
+        """The requirements of providers that their names do not imply, if the configuration has no such block."""
         sources = {one.provider.source.rpartition("/")[2]: one.provider.source for one in self.objects.values()}
         lines = [
             f"    {name} = {{\n      source = {quote(source)}\n    }}\n"
@@ -279,7 +278,7 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """The nested blocks that all instances have, and by type the lists of those that differ. Raises Failure for
+        """The nested blocks that all instances have, and the lists of those that differ, by type. Raises Failure for
         blocks in such blocks."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
@@ -314,7 +313,7 @@ class _Adoption:
         return arguments, body.blocks
 
     def _secret(self, one: _NewResource, name: str, key: Any, value: Value) -> str:
-        """The expression for a secret: that of another object, else a sensitive variable."""
+        """The expression for a secret: a reference to another object, else a sensitive variable."""
         plain = unmark_deep(value)[0]
         hits = self._secrets.get(plain, ()) if isinstance(plain, str) else ()
         hits = [hit for hit in hits if hit[0] != one.address and hit[3]]
@@ -332,7 +331,7 @@ class _Adoption:
     # ---------------------------------------------------------------- references and variables
 
     def _with_references(self, blocks: dict[str, str]) -> Iterator[tuple[str, str]]:
-        """The blocks with references to objects in the place of their values."""
+        """The blocks, with references to other objects instead of values of those objects."""
         known = self._values(False)
         parts = {
             value: (f"{hits[0][1]}.{min((hit[2] for hit in hits), key=_preference)}", hits[0][0])
@@ -367,8 +366,8 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """The objects that have a string, in arguments that are secret or not: (resource, the instance as it is
-        referred to, attribute, whether only the provider sets that)."""
+        """The objects that have a string, in arguments that are secret or not: (resource, reference to the instance,
+        attribute, whether only the provider sets it)."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address
@@ -387,19 +386,19 @@ class _Adoption:
         return result
 
     def _dependencies(self, key: str) -> set[str]:
-        """The resources that the state records as those that a resource depends on."""
+        """The resources that a resource depends on, by the state."""
         resource = self.before.loaded.state.resources.get(key)
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
 
     @staticmethod
     def _counts(blocks: dict[str, str]) -> Counter[tuple[str, str]]:
-        """The number of blocks that have a string as an argument, by the argument's name and the string."""
+        """The number of blocks with a string as an argument, by the argument's name and the string."""
         pairs = ({(attribute.name, value) for attribute, value in _arguments(text)} for text in blocks.values())
         return Counter(pair for one in pairs for pair in one)
 
     def _with_variables(self, blocks: dict[str, str]) -> dict[str, str]:
-        """The blocks with variables for values that many have."""
+        """The blocks, with variables for values that many of them have."""
         counts = self._counts(blocks)
         chosen: dict[tuple[str, str], str] = {}
         for (name, value), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
@@ -416,7 +415,7 @@ class _Adoption:
 
 
 def _list_text(texts: list[str]) -> str:
-    """The element of a list with the number of the instance."""
+    """An expression for the element of a list at the instance's index."""
     line = f"[{', '.join(texts)}][count.index]"
     lines = "".join(f"    {text},\n" for text in texts)
     return line if len(line) <= _WIDE and "\n" not in line else f"[\n{lines}  ][count.index]"
@@ -428,7 +427,7 @@ def _text_of(node: Block | Attribute) -> str:
 
 
 def _names_of(contents: list[list[Block]], type: str) -> list[str]:
-    """The arguments that blocks of a type have in any instance."""
+    """The names of arguments that blocks of a type have in any instance."""
     own = (block for blocks in contents for block in blocks if block.type == type)
     return list(dict.fromkeys(name for block in own for name in block.body.just_attributes()[0]))
 
@@ -448,12 +447,12 @@ def _preference(name: str) -> tuple[int, str]:
 
 
 def _identifies(hit: tuple[str, str, str, bool]) -> bool:
-    """Whether the value of an attribute is one that only a provider makes, for one object."""
+    """Whether an attribute has a value that a provider creates for one object."""
     return hit[3] and _IDENTITY.match(hit[2]) is not None
 
 
 def _leads(edges: dict[str, set[str]], start: str, end: str) -> bool:
-    """Whether there is a path from one to another."""
+    """Whether there is a path between two nodes."""
     waiting, seen = [start], {start}
     while waiting:
         one = waiting.pop()
@@ -465,7 +464,7 @@ def _leads(edges: dict[str, set[str]], start: str, end: str) -> bool:
 
 
 def _is_empty(value: Value) -> bool:
-    """Whether a value is that of an argument which is not set."""
+    """Whether an argument with this value can be left out."""
     plain: Any = unmark(value)[0] if value is not None else None
     if plain is None or plain.__class__ is Null:
         return True
@@ -479,12 +478,12 @@ def _is_hidden(schema: AttributeSchema, value: Value) -> bool:
 
 def _body(text: str) -> NativeBody:
     body, _, _ = load_text(text.encode(), "adopted.tf", keep=False)
-    assert isinstance(body, NativeBody)  # text that was made here
+    assert isinstance(body, NativeBody)  # generated here
     return body
 
 
 def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> Iterator[tuple[int, int, str, str]]:
-    """The places in a quoted string that have the identifier of an object: with the reference, and the resource."""
+    """The identifiers of objects in a quoted string: their places, each with the reference and the resource."""
     source, end = text[literal.start : literal.end], 0
     hits = sorted((source.find(value), -len(value), value) for value in parts if value in source)
     for at, _, value in hits if source.startswith('"') else ():
@@ -494,7 +493,7 @@ def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> I
 
 
 def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
-    """The edits that remove arguments of nested blocks which are null."""
+    """The edits that remove null arguments of nested blocks."""
     blocks = list(_body(text).blocks)
     while blocks:
         body = blocks.pop().body
@@ -506,7 +505,7 @@ def _null_lines(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _strings(body: NativeBody) -> Iterator[Literal]:
-    """The literal strings in arguments; keys of objects are none."""
+    """The literal strings in arguments, without keys of objects."""
     keys = {id(node.key) for node in nodes(body) if isinstance(node, ObjectItem)}
     for node in nodes(body):
         if isinstance(node, Literal) and isinstance(node.value, str) and id(node) not in keys:

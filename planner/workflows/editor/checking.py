@@ -1,4 +1,4 @@
-"""Diagnostics of open files: after an edit, the modules whose files it reaches are checked again."""
+"""Diagnostics of open files. After an edit, the modules that it may affect are checked again."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
 LARGE = 1_000_000
-"""characters of open files above which a module is checked in another process only"""
+"""characters of open files; a larger module is checked only in another process"""
 MOST_MODELS = 6
-"""that are kept"""
+"""number of kept models"""
 Found = dict[str, list[Json]]
 """the problems by file"""
 _MODULES = ("configuration", "values", "test", "query")
 
 
 class Checking:
-    """The models of open modules, and the problems that were found with each."""
+    """The models of open modules, and the problems of each."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
-        self._former: dict[str, Model] = {}  # the last ones of modules that have been edited since
-        self._edited: dict[str, set[str]] = {}  # the files of these that were
-        self._declared: dict[str, dict[str, frozenset[str]]] = {}  # by module and file, when the model was made
-        self._reach: dict[str, frozenset[str]] = {}  # the directories of the tree of each module, as last seen
+        self._former: dict[str, Model] = {}  # the last models of modules that were edited later
+        self._edited: dict[str, set[str]] = {}  # the edited files of these modules
+        self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
+        self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
         self._found: dict[tuple[str, str], Found] = {}
 
     def model(self, path: str) -> Model:
-        """The module that a file belongs to, as it is now."""
+        """The current model of the module of a file."""
         directory = self.workspace.directory_of(path)
         known = self._models.pop(directory, None)
         if known is None:
@@ -55,7 +55,7 @@ class Checking:
             self._former.pop(directory, None)
             here = (one for one in self.workspace.opened.documents if os.path.dirname(one) == directory)
             self._declared[directory] = {one: self._keys(one) for one in here}
-        self._models[directory] = known  # the last one is the one that was used last
+        self._models[directory] = known  # the most recently used model is the last one
         self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
         for models in (self._models, self._former):
             for oldest in list(models)[:-MOST_MODELS]:
@@ -63,8 +63,8 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """The module that a file belongs to, perhaps as it was before the last edits of this file alone, if it declares
-        no more than then: for answers between two keystrokes."""
+        """The model of the module of a file, for answers between two keystrokes: perhaps without the last edits of this
+        file, if these declare nothing new."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if directory in self._models or former is None or self._edited[directory] != {path}:
@@ -75,7 +75,7 @@ class Checking:
         return frozenset(symbol.key for symbol in self.workspace.symbols(path).symbols)
 
     def forget(self, path: str = "") -> None:
-        """A file has changed (or any): models that it is part of are void."""
+        """A file has changed ("": any file), so discard the models that include it."""
         directory = os.path.dirname(path)
         if not path:
             self._former.clear()
@@ -89,8 +89,8 @@ class Checking:
                 self._edited[folder].add(path)
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """A process that checks a module with all that it calls, which takes seconds for large trees; None where it
-        calls nothing."""
+        """A process that checks a module and all modules below it, which takes seconds for large trees. None if it
+        calls no module."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -105,8 +105,8 @@ class Checking:
         return {"directories": sorted(model.directories), "problems": problems}
 
     def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of a process that has checked a whole tree, which has not changed since; returns the
-        diagnostics of its files."""
+        """Record the result of a process that has checked a whole tree. The tree must not have changed meanwhile.
+        Returns the diagnostics of its files."""
         key, tree = ("tree", subject[1]), json.loads(result)
         for path in [path for kind, path in self._found if kind == "glance"]:
             del self._found["glance", path]
@@ -116,14 +116,14 @@ class Checking:
         return {path: self._diagnostics(path) for path in {**before, **tree["problems"]} if path}
 
     def subject(self, path: str) -> tuple[str, str]:
-        """The subject that is checked when a file has changed: its kind, and a directory or file."""
+        """The subject to check after a change of a file: its kind, and a directory or file."""
         kind = kind_of(path)
         if kind in _MODULES:
             return "module", self.workspace.directory_of(path)
         return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
 
     def reached(self, path: str) -> list[tuple[str, str]]:
-        """The subjects with open files that a change of a file reaches."""
+        """The subjects with open files that a change of a file may affect."""
         own = self.subject(path)
         result = {own: None} if own[0] else {}
         directory = os.path.dirname(path)
@@ -143,8 +143,8 @@ class Checking:
         return hasattr(os, "fork") and subject[0] == "module" and sum(map(len, texts)) > LARGE
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """The mistakes of syntax and the undeclared names in the open files of a module, before it is checked; all that
-        was known of them before is kept."""
+        """The syntax errors and undeclared names in the open files of a module, before it is checked. Earlier
+        diagnostics of these files stay."""
         for path in self.workspace.opened.documents:
             if self.subject(path) == subject:
                 hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)
@@ -154,11 +154,11 @@ class Checking:
         return {path: self._diagnostics(path) for kind, path in self._found if kind == "glance"}
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """Check a subject again; returns the diagnostics of each file where they may have changed."""
+        """Check a subject again. Returns the diagnostics of each file whose diagnostics may have changed."""
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
-        if tree is not None:  # as it was before the edit: about other modules it may still be right
+        if tree is not None:  # from before the edit, but perhaps still right about other modules
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = [path for path in self.workspace.opened.documents if self.subject(path) == subject]
@@ -207,8 +207,7 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """A reference to a variable or local value that is not declared, which a check that ended early has not
-        reached."""
+        """The error for a reference to an undeclared variable or local value, in case the check ended before it."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):
@@ -232,7 +231,7 @@ class Checking:
             problems = _guarded(lambda: read_batch_file(path, lambda root: _NoMemory(), is_read_only=True).diagnostics)
         for problem in problems:
             name = problem.subject.filename if problem.subject is not None else ""
-            yield os.path.abspath(name) if name else "", problem  # fleets name files as the process sees them
+            yield os.path.abspath(name) if name else "", problem  # fleets use relative names
 
     def _rules(self, directory: str, opened: list[str]) -> Iterator[tuple[str, Diagnostic]]:
         texts = self.workspace.opened.texts
@@ -249,7 +248,7 @@ _CHECKS = {
 
 
 class _NoMemory:
-    """Nothing is known of earlier commands, and nothing is kept."""
+    """A memory without earlier commands, which keeps nothing."""
 
     def folder(self, path: str) -> None:
         return None
@@ -259,7 +258,7 @@ class _NoMemory:
 
 
 def _local_sources(directory: str) -> StackSources:
-    """The sources of a stack: local ones without `init`."""
+    """The sources of a stack; local ones work without `init`."""
     recorded = installed(directory, read_manifest(directory)[0])
 
     def preferring_local(otherwise: Locate) -> Locate:
@@ -283,7 +282,7 @@ def _guarded(work: Callable[[], Iterable[Diagnostic]]) -> list[Diagnostic]:
 
 
 def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
-    """A diagnostic in the terms of the protocol."""
+    """A diagnostic in the form of the protocol."""
     subject = problem.subject
     start, end = (subject.start, subject.end) if subject is not None else (0, 0)
     lines = [f"{problem.summary}", problem.detail, *(f"{name} {value}" for name, value in problem.values)]

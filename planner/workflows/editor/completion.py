@@ -1,5 +1,5 @@
-"""Completions in configuration files: from the declarations of the module, the schemas of its providers, the modules
-that it calls, and the functions of the language."""
+"""Completions in configuration files. They come from the declarations of the module, the schemas of its providers, the
+modules that it calls, and the functions of the language."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _BODIES = {
     "unit": "path template for_each tags variables var_files inputs depends_on workspace",
     "group": "units variables inputs",
 }
-"""arguments and blocks that every body of a type may have"""
+"""arguments and blocks that all blocks of a type may have"""
 MEANINGS = {
     "for_each": "An instance for each element of a map or of a set of strings, with `each.key` and `each.value`.",
     "count": "So many instances, with `count.index`.",
@@ -141,7 +141,7 @@ def completions(model: Model, path: str, text: str, offset: int, has_snippets: b
 
 
 def _source(text: str, offset: int) -> str:
-    """The source of the module block around an offset, as far as it is written."""
+    """The source of the module block around an offset, perhaps incomplete."""
     start = max(text.rfind("\nmodule", 0, offset), 0)
     hit = _SOURCE.search(text, start)
     return hit[1] if hit is not None else ""
@@ -171,7 +171,7 @@ def _block(type: str, detail: str = "", doc: str = "") -> Json:
 
 
 def takes(type: str, name: str) -> bool:
-    """Whether the language itself has such an argument or block in a body of a type."""
+    """Whether the language itself defines an argument or block of this name in blocks of a type."""
     return name in _BODIES.get(type, "").replace("{}", "").split()
 
 
@@ -202,7 +202,7 @@ def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
 
 
 def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None:
-    """The schema of the innermost of these blocks; None where there is none, or it is not known."""
+    """The schema of the innermost of these blocks; None if it is not known or does not exist."""
     outer, *inner = blocks
     schema: BlockSchema | None = None
     if outer.type in MODES and outer.labels:
@@ -356,7 +356,7 @@ def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
 
 
 def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
-    """The schema of the object that a path names, without further steps."""
+    """The schema of the object that a path begins with."""
     mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
     names = [step for step in path if not step.startswith("[")]
     if len(names) != (2 if mode == "managed" else 3):
@@ -405,7 +405,7 @@ def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...]
 
 
 def _object_keys(model: Model, place: Place) -> Iterator[Json]:
-    """Keys of an object that is an argument: of the variable of a module, or of a nested attribute."""
+    """The keys of an object in an argument, from the type of a module's variable or of a nested attribute."""
     type: Type | None = None
     if place.blocks and place.blocks[0].type == "module" and len(place.blocks) == 1:
         child = model.child(place.blocks[0].labels[0]) if place.blocks[0].labels else None

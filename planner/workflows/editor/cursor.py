@@ -1,5 +1,5 @@
-"""A place in a configuration file that is being written: the blocks around it, and what may follow there. It is read
-from the tokens before it, so that everything behind may be broken."""
+"""A place in a configuration file during editing: the blocks around it, and what may follow there. Only the tokens
+before the place matter, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOSING = {"RBRACE": "LBRACE", "RBRACKET": "LBRACKET", "RPAREN": "LPAREN"}
 
 @frozen
 class BlockHeader:
-    """A block around the place: its type and its labels."""
+    """A block around a place: its type and its labels."""
 
     type: str
     labels: tuple[str, ...] = ()
@@ -24,9 +24,9 @@ class BlockHeader:
 @frozen
 class Place:
     """`kind` is body (a statement begins), label, value, text (within a string) or comment. `attribute` is the argument
-    whose value it is in, with `keys` of the objects inside; `call` the function whose argument `argument` it is in;
-    `given` are the arguments that the body has before; `path` are the steps before the cursor, and `typed` is the name
-    that has been begun."""
+    whose value contains the place, with the `keys` of objects in it; `call` is the function whose argument number
+    `argument` contains the place; `given` are the arguments before it in the body; `path` are the steps before the
+    cursor, and `typed` is the beginning of a name at the cursor."""
 
     kind: str
     blocks: tuple[BlockHeader, ...] = ()

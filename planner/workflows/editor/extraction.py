@@ -1,5 +1,5 @@
-"""`extract-module`: blocks become a child module, with variables for what they need and outputs for what is used of
-them."""
+"""`extract-module`: blocks become a child module, with variables for values that they need and outputs for values that
+the rest uses."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from planner.world.state.workspace import data_directory
 
 _MOVABLE = ("resource", "data", "module", "locals")
 _COPIED = ("type", "description", "sensitive", "ephemeral")
-"""arguments of a variable that its namesake in the new module gets, too"""
+"""arguments of a variable that are copied to the variable of the same name in the new module"""
 _UNTYPED = ("string", "number", "bool")
-"""types of values that are stated although the source has no type; others would be converted"""
+"""types of literals that may be written as the type of a variable; other values would be converted"""
 
 
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
@@ -66,7 +66,7 @@ def extract_module(options: OperationOptions, addresses: Sequence[str], to: str,
 
 
 def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], to: str) -> Edits:
-    """The edits that move blocks into a new module, for an editor: not tried by a plan. Raises Failure."""
+    """The edits that move blocks into a new module, for an editor. They are not checked by a plan. Raises Failure."""
     made = _Extraction(workspace, directory, keys, to, "")
     return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
 
@@ -85,20 +85,20 @@ class _Extraction:
         self._add_locals()
         self.model = Model(workspace, directory)
         self.variables: dict[str, tuple[str, str]] = {}
-        """name to (source of the argument, the whole block in the new module)"""
+        """(source of the argument, whole block in the new module) by name"""
         self.outputs: dict[str, str] = {}
-        """name to the source of the value"""
+        """source of the value by name"""
         self.inner: dict[str, Changes] = {}
         """edits of the pieces, by file"""
         self.providers: dict[str, set[str]] = {}
-        """the aliases by local name; "" for the configuration without one"""
+        """the aliases by local name; "" for the configuration without an alias"""
         self._names: dict[tuple[str, ...], str] = {}
         for piece in self.in_order():
             self._bring(piece)
         self.outer = self._outside()
 
     def _call_name(self, name: str) -> str:
-        """Raises Failure for a directory or a name that is taken."""
+        """The name of the call. Raises Failure if the directory or the name is taken."""
         where = os.path.relpath(self.to)
         if is_module(self.to):
             raise refusal(f"{where} has configuration files already: name a new directory.")
@@ -129,7 +129,7 @@ class _Extraction:
                 raise refusal(f"The source of {piece.key} is computed.")
 
     def _add_locals(self) -> None:
-        """Take the local values along that only the pieces use."""
+        """Add the local values that only the pieces use."""
         waiting = list(self.pieces.values())
         while waiting:
             for key in sorted({use.key for use in uses_in(waiting.pop()) if use.ref.kind == "local"}):
@@ -141,21 +141,21 @@ class _Extraction:
                     waiting = list(self.pieces.values())
 
     def _holder(self, path: str, offset: int) -> Piece | None:
-        """The piece that a place is in."""
+        """The piece that contains a place."""
         return next((p for p in self.pieces.values() if p.path == path and p.node.start <= offset < p.node.end), None)
 
     def in_order(self) -> list[Piece]:
-        """The pieces as they are in the files."""
+        """The pieces in their order in the files."""
         return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
 
     def moves(self) -> list[tuple[str, str]]:
-        """The objects with their former and present addresses."""
+        """The former and present addresses of the objects."""
         return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
 
     # ---------------------------------------------------------------- what comes in
 
     def _bring(self, piece: Piece) -> None:
-        """The edits of a piece, with the variables and providers that it needs."""
+        """Make the edits of a piece, with the variables and providers that it needs."""
         changes = self.inner.setdefault(piece.path, [])
         wholes = {use.key for use in uses_in(piece) if not use.attribute and use.role == "value"}
         for use in uses_in(piece):
@@ -178,7 +178,7 @@ class _Extraction:
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
-        """The variable for a value of the module around."""
+        """The variable for a value of the calling module."""
         text = self._type(use, is_whole)
         wanted = plain_name(use, is_whole)
         copied = ""
@@ -198,7 +198,7 @@ class _Extraction:
         return self._names[of]
 
     def _arguments_of(self, key: str) -> Iterator[str]:
-        """The arguments of a variable's block that its namesake gets."""
+        """The arguments of a variable's block that are copied."""
         for path, symbol in self.symbols[key]:
             if path.endswith(".json"):
                 continue
@@ -211,7 +211,7 @@ class _Extraction:
                     )
 
     def _type(self, use: Use, is_whole: bool) -> str:
-        """The type of a value as far as it is known without reading objects."""
+        """The type of a value, as far as the configuration determines it."""
         ref = use.ref
         if ref.kind == "local":
             local = self.model.root.locals.get(ref.name)
@@ -227,7 +227,7 @@ class _Extraction:
         return "any"
 
     def _bring_source(self, piece: Piece, changes: Changes) -> None:
-        """The source of a call of a local module, seen from the new directory."""
+        """Make the source of a call of a local module relative to the new directory."""
         if piece.holder.type != "module":
             return
         below = self.workspace.module_directory(self.directory, piece.key.partition(".")[2])
@@ -262,7 +262,7 @@ class _Extraction:
     # ---------------------------------------------------------------- what goes out
 
     def _outside(self) -> Edits:
-        """The edits of the references that stay."""
+        """The edits of the references in other blocks."""
         edits: Edits = {}
         staying = [
             (path, use)
@@ -298,7 +298,7 @@ class _Extraction:
     # ---------------------------------------------------------------- the texts
 
     def edits(self) -> Edits:
-        """The edits of the files of the module around."""
+        """The edits of the files of the calling module."""
         edits = {path: list(changes) for path, changes in self.outer.items()}
         for piece in self.in_order():
             text = self.workspace.document(piece.path).text
@@ -311,7 +311,7 @@ class _Extraction:
         return edits
 
     def _range(self, piece: Piece) -> tuple[int, int]:
-        """The lines that a piece leaves: those of the locals block, if nothing else is in it."""
+        """The lines to remove for a piece: the whole locals block, if nothing else is in it."""
         if piece.key.startswith("local.") and piece.holder is not piece.node:
             inside = attributes_of(piece.holder.body)
             if all(f"local.{name}" in self.pieces for name in inside):
@@ -356,7 +356,7 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The lines of a local value; only its own text where others are in the same line."""
+        """The lines of a local value; only its own text if others are in the same line."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:
@@ -387,6 +387,6 @@ class _Extraction:
 
 
 def relative_source(directory: str, to: str) -> str:
-    """The source of a local module, seen from a directory."""
+    """The source of a local module, relative to a directory."""
     path = os.path.relpath(to, directory)
     return path if path.startswith("../") or path == ".." else f"./{path}"

@@ -1,4 +1,4 @@
-"""Documentation in place: hover, the signature of the call that is being written, values as inlay hints."""
+"""Documentation at the cursor: hover, signatures of calls during typing, and values as inlay hints."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _answer(document: TextDocument, text: str, start: int, end: int) -> Json:
 
 
 def value_line(value: Value | None, most: int = _LONGEST_VALUE) -> str:
-    """A value in one line, as it is written in a configuration."""
+    """A value in one line, in the syntax of the language."""
     text = literal(whole_text(value))
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
@@ -80,7 +80,7 @@ def _code(text: str, *paragraphs: str) -> str:
 
 
 def describe(model: Model, target: DeclaredObject, planned: Planned) -> str:
-    """The documentation of a declared object, "" where it is not known."""
+    """The documentation of a declared object, "" if it is not known."""
     kind, _, name = target.key.partition(".")
     root = model.root
     if kind == "var" and name in root.variables:
@@ -146,7 +146,7 @@ def _resource(model: Model, decl: ResourceDecl, plan: str) -> str:
 def _of_node(
     model: Model, node: Any, blocks: list[Block], offset: int, planned: Planned
 ) -> tuple[str, int, int] | None:
-    """The documentation of a part of a file and its range; None where the part around it may have some."""
+    """The documentation of a part of a file and its range; None if a larger part may have it."""
     if isinstance(node, Call):
         if offset <= node.name_end:
             function = _function(model, node.name)
@@ -189,7 +189,7 @@ def _of_block(model: Model, block: Block, blocks: list[Block], offset: int) -> t
 
 
 def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) -> tuple[str, int, int] | None:
-    """The attribute that a step of a reference names."""
+    """The documentation of the attribute that a step of a reference names."""
     names = [node.root]
     first = node.end if node.root == "each" else node.steps[0].end if node.steps else node.root_end
     if node.root in ("each", "count", "path", "terraform", "self") and offset <= first:
@@ -258,7 +258,7 @@ def signature(model: Model, text: str, offset: int) -> Json | None:
 
 
 def inlay_hints(model: Model, path: str, document: TextDocument, start: int, end: int) -> list[Json]:
-    """The values of local values, outputs and variables in a range, where the expression does not show them."""
+    """The values of local values, outputs and variables in a range, unless the expression shows them."""
     return [
         {"position": document.position(offset), "label": f" = {text}" if is_given else f" {text}", "paddingLeft": True}
         for offset, text, is_given in _hints(model, path)

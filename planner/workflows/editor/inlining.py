@@ -1,4 +1,4 @@
-"""`inline-module`: the blocks of a local module take the place of its call."""
+"""`inline-module`: replace the call of a local module with the blocks of the module."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 
 _REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*")\])*\Z')
 _REMOVED = ("variable", "output", "terraform")
-"""blocks of the module that have no place in the module around"""
+"""blocks of the module that are removed"""
 
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
-    """Replace the call of a local module by its blocks. Raises Failure."""
+    """Replace the call of a local module with its blocks. Raises Failure."""
     workspace = workspace_of(options)
     target, module = target_of(workspace, options.directory, address)
     if not target.key.startswith("module."):
@@ -83,7 +83,7 @@ class _Inlining:
         self.variables: dict[str, str] = {}
         """blocks of new variables by name"""
         self.required: list[str] = []
-        """entries of required_providers that the module around lacks"""
+        """entries of required_providers that the calling module lacks"""
         self._taken = {*workspace.module(directory).symbols, *self.names.values()}
         self.changes: dict[str, Changes] = {path: [] for path in self.paths}
         self.configurations = self._configurations()
@@ -94,7 +94,7 @@ class _Inlining:
         self.notes: list[str] = []
 
     def _module_directory(self) -> str:
-        """Raises Failure for a call that cannot be inlined."""
+        """The directory of the module. Raises Failure for a call that cannot be inlined."""
         arguments = attributes_of(self.call.holder.body)
         for one in ("count", "for_each", "depends_on"):
             if one in arguments:
@@ -114,7 +114,7 @@ class _Inlining:
         return below
 
     def _files(self) -> list[str]:
-        """The files of the module, main.tf first. Raises Failure for those that cannot be put into one text."""
+        """The files of the module, main.tf first. Raises Failure for files that cannot be merged into one text."""
         try:
             files = module_files(self.below)
         except OSError as problem:
@@ -126,7 +126,7 @@ class _Inlining:
         return [os.path.join(self.below, name) for name in names]
 
     def _new_names(self) -> dict[str, str]:
-        """The keys of what the module declares in the module around, where names may be taken."""
+        """The new keys of the module's declarations in the calling module, where names may be taken."""
         taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
         result: dict[str, str] = {}
         for key, places in self.workspace.module(self.below).symbols.items():
@@ -142,7 +142,7 @@ class _Inlining:
 
     @property
     def moves(self) -> list[tuple[str, str]]:
-        """The objects with their former and present addresses."""
+        """The former and present addresses of the objects."""
         return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
 
     # ---------------------------------------------------------------- what comes in
@@ -156,7 +156,7 @@ class _Inlining:
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
-        """The expression that takes the place of a variable."""
+        """The expression that replaces a variable."""
         given = attributes_of(self.call.holder.body).get(decl.name)
         node, text = (given.expr, self.text) if given is not None else self._default(decl)
         source = source_text(text, node)
@@ -175,7 +175,7 @@ class _Inlining:
         return self._local(decl.name, new)
 
     def _variable(self, decl: VariableDecl) -> str:
-        """A variable that is null: expressions that use a part of it are not evaluated until a value is needed."""
+        """A new variable that is null. So an expression that uses a part of it fails only if its value is needed."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -185,7 +185,7 @@ class _Inlining:
         return f"var.{name}"
 
     def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
-        """The expression with the attributes that the type of the variable adds."""
+        """The expression, with the attributes that the type of the variable adds."""
         source = source_text(text, node)
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
         if parent is not None and parent.constraint == decl.constraint:
@@ -200,14 +200,14 @@ class _Inlining:
         return cut_text(text, node.start, node.end, changes)
 
     def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
-        """The default of a variable, and the text that it is in."""
+        """The default of a variable, and the text of its file."""
         content, text = self._block("variable", decl.name)
         if "default" not in content:
             raise refusal(f"module.{self.name} lacks the argument {decl.name}.")
         return content["default"].expr, text
 
     def _conversion(self, decl: VariableDecl, node: Expression, source: str) -> str:
-        """The expression with the conversions that the declaration of the variable would do."""
+        """The expression, with the conversions that the variable's type causes."""
         wanted = decl.constraint.type
         classes: dict[object, tuple[type, str]] = {
             STRING: (str, "tostring"),
@@ -238,7 +238,7 @@ class _Inlining:
         }
 
     def _rewrite(self, path: str, body: NativeBody) -> None:
-        """The edits of a file of the module."""
+        """Make the edits of a file of the module."""
         text, changes = self.workspace.document(path).text, self.changes[path]
         for symbol in self.workspace.symbols(path).symbols:
             new = self.names.get(symbol.key, symbol.key)
@@ -261,7 +261,7 @@ class _Inlining:
                 changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
-        """The directory of the module as text, in the place of path.module."""
+        """The edit that replaces path.module with the directory of the module."""
         start, end = use.node.start, use.end(1)
         inside = os.path.relpath(self.below, self.directory)
         if not self.workspace.callers(self.directory):
@@ -272,7 +272,7 @@ class _Inlining:
         return start, end, f'"${{path.module}}/{inside}"'
 
     def _relocate(self, text: str, block: Block, changes: Changes) -> None:
-        """The source of a call of a local module, seen from the directory around; and its providers."""
+        """Make the source of a call of a local module relative to the calling directory, and adapt its providers."""
         arguments = attributes_of(block.body)
         source, passed = arguments.get("source"), arguments.get("providers")
         if source is not None and source_text(text, source.expr).startswith(('"./', '"../')):
@@ -292,8 +292,8 @@ class _Inlining:
     # ---------------------------------------------------------------- providers
 
     def _configurations(self) -> dict[tuple[str, str], str]:
-        """The provider configurations of the module around by those of the module (local name and alias). Raises
-        Failure where a name means different providers."""
+        """The provider configurations of the calling module, by those of the called one (local name and alias). Raises
+        Failure if a name means different providers in the two modules."""
         call = self.outer.root.calls[self.name]
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:
@@ -310,7 +310,7 @@ class _Inlining:
         return result
 
     def _namesake(self, name: str) -> str:
-        """The local name of a provider in the module around."""
+        """The local name of a provider in the calling module."""
         source = self.inner.root.provider_source(name)
         root = self.outer.root
         if root.provider_source(name) == source:
@@ -327,7 +327,7 @@ class _Inlining:
         return name
 
     def _choose_provider(self, block: Block, changes: Changes) -> None:
-        """The provider argument of a resource, where the module around has another configuration for it."""
+        """Change the provider argument of a resource, if the calling module has another configuration for it."""
         given = attributes_of(block.body).get("provider")
         own = block.labels[0].value.partition("_")[0]
         decl = self.inner.root.resources.get(self._key(block))
@@ -346,7 +346,7 @@ class _Inlining:
     # ---------------------------------------------------------------- the module around
 
     def edits(self) -> Edits:
-        """The edits of the module around."""
+        """The edits of the calling module."""
         edits: Edits = {}
         for path, use in module_uses(self.workspace, self.directory, [f"module.{self.name}"]):
             if use.key != f"module.{self.name}":
@@ -361,7 +361,7 @@ class _Inlining:
         return edits
 
     def _replacement(self, use: Use) -> tuple[int, int, str]:
-        """The edit of a mention of the module."""
+        """The edit of a reference to the module."""
         steps, start = use.node.steps, use.node.start
         if use.role == "address":
             length = 4 if len(steps) > 1 and getattr(steps[1], "name", "") in ("data", "module", "ephemeral") else 3
@@ -384,7 +384,7 @@ class _Inlining:
         raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
 
     def _output(self, name: str) -> str:
-        """The expression that takes the place of an output."""
+        """The expression that replaces an output."""
         if name not in self.outputs:
             arguments, text = self._block("output", name)
             value = arguments["value"]
@@ -407,7 +407,7 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove a moved block that leads from the present address of an object to the former one."""
+        """Remove a moved block from the present address of an object to its former one."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
@@ -415,7 +415,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Let moved blocks to the present address of an object lead to the former one, from where it moves on."""
+        """Change moved blocks to the present address of an object into moved blocks to its former one, from which it
+        moves on."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")
@@ -423,7 +424,7 @@ class _Inlining:
                 edits.setdefault(path, []).append((use.node.start, use.end(use.base), former[use.key]))
 
     def _require(self, edits: Edits) -> None:
-        """Insert requirements of providers into the block that has some."""
+        """Insert requirements of providers into the existing required_providers block."""
         for path in self.workspace.module(self.directory).files if self.required else ():
             if kind_of(path) != "configuration" or path.endswith(".json"):
                 continue
@@ -437,7 +438,7 @@ class _Inlining:
                         return
 
     def _block_texts(self) -> str:
-        """The blocks of the module in the place of its call."""
+        """The blocks of the module that replace its call."""
         parts = []
         for path, body in self.bodies.items():
             text = self.workspace.document(path).text
@@ -457,6 +458,6 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """The files of the module, which have no use any more; none where tests remain for them."""
+        """The files of the module, which become unused; none if tests for them remain."""
         has_tests = any(kind_of(path) == "test" for path in self.workspace.module(self.below).files)
         return {} if has_tests else dict.fromkeys([*self.paths, *self.hidden])

@@ -1,5 +1,5 @@
-"""Files in JSON syntax as bodies of the native syntax, so that all answers about one apply to the other: the names of
-block types decide what is a block."""
+"""Converts files in JSON syntax to bodies of the native syntax, so that the editor treats both alike. The names of
+block types determine what is a block."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _INSIDE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     "run": (("variables", ()), ("module", ()), ("assert", ()), ("plan_options", ())),
     "removed": (("lifecycle", ()),),
 }
-"""the blocks in a block, with their labels; those of providers are written as arguments"""
+"""the blocks in a block, with their labels; blocks of providers' schemas are treated as arguments"""
 
 
 def native_view(body: Body, schema: BodySchema) -> Body:
-    """The body of a file; one in native syntax stays. Mistakes are left out."""
+    """The body of a file. One in native syntax is returned unchanged. Invalid parts are left out."""
     if not isinstance(body, JsonBody):
         return body
     content, rest = body.partial_content(schema)
@@ -41,7 +41,7 @@ def native_view(body: Body, schema: BodySchema) -> Body:
 
 
 def _block(block: Block) -> Block:
-    """A block that begins with its last label: the names before it may belong to others, too."""
+    """The block, beginning at its last label: the names before it may belong to other blocks, too."""
     inside = _INSIDE.get(block.type, ())
     schema = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in inside))
     start = block.labels[-1].start if block.labels else block.start
@@ -51,8 +51,8 @@ def _block(block: Block) -> Block:
 
 
 def _is_readable(attribute: Attribute) -> bool:
-    """Whether the templates in a value are well-formed: its expression is made on first use. Its offsets, which count
-    each escape of JSON as one character, become those of the file."""
+    """Whether the templates in a value are valid. The expression is created on first use. Its offsets count each escape
+    of JSON as one character, and are converted to those of the file."""
     try:
         expression = attribute.expr
     except Failure:
@@ -64,8 +64,8 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The strings with escapes: (start, end, [(offset as if each escape before were one character, all that these are
-    longer)])."""
+    """The strings with escapes: (start, end, [(offset that counts each earlier escape as one character, sum of the
+    further characters)])."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)
@@ -82,13 +82,13 @@ def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple
 
 
 def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
-    """The characters by which the escapes before an offset are longer than their values."""
+    """The number of characters by which the escapes before an offset are longer than their values."""
     index = bisect_right(escapes, (at - 1, 1 << 60)) - 1
     return escapes[index][1] if index >= 0 else 0
 
 
 def _move(node: SyntaxNode, start: int, end: int, escapes: list[tuple[int, int]]) -> None:
-    """Make the offsets of the nodes in a string those of the file."""
+    """Convert the offsets of the nodes in a string to those of the file."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()

@@ -1,4 +1,4 @@
-"""Edits of the keys of repeated objects: renaming a key of for_each, and count to for_each."""
+"""Edits of the keys of repeated objects: rename a key of for_each, and change count to for_each."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refusal(detail: str) -> Failure:
 
 
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
-    """The file and the block that declare an object, and one of its arguments. Raises Failure."""
+    """The file and the block that declare an object, and the named argument of the block. Raises Failure."""
     places = declarations(workspace, target)
     if len(places) != 1 or places[0][0].endswith(".json"):
         raise refusal(f"{target.key} is not declared exactly once, in a file of the native syntax.")
@@ -58,8 +58,8 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 
 
 def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new: str) -> Edits:
-    """The edits that rename a key of an object with for_each: where the key is written, where the instance is
-    mentioned, and a moved block. Raises Failure."""
+    """The edits that rename a key of an object with for_each: of the key itself, of references to the instance, and a
+    moved block. Raises Failure."""
     path, block, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -85,14 +85,14 @@ def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new
 
 
 def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
-    """The range of `["key"]` or `.key` at an offset; None where something else follows."""
+    """The range of `["key"]` or `.key` at an offset; None if something else is there."""
     match = re.compile(rf"\s*\[\s*{re.escape(quote(key))}\s*\]|\.{re.escape(key)}(?![\w-])").match(text, at)
     return match.span() if match is not None else None
 
 
 class _KeyTexts:
-    """Where the text of a key is: `places` are (file, node, whether it is a bare name), `holders` the local values and
-    variables that have it."""
+    """The places where a key is written: `places` are (file, node, whether it is a name without quotes), `holders` the
+    local values and variables that contain it."""
 
     def __init__(self, workspace: Workspace, key: str) -> None:
         self.workspace, self.key = workspace, key
@@ -100,7 +100,7 @@ class _KeyTexts:
         self.holders: list[DeclaredObject] = []
 
     def look(self, directory: str, path: str, node: Expression) -> None:
-        """Look for the key in an expression of a file, and in what it refers to."""
+        """Look for the key in an expression of a file, and in local values and variables that it refers to."""
         if isinstance(node, (Parens, Wrap)):
             self.look(directory, path, node.expr)
         elif isinstance(node, Conditional):
@@ -159,14 +159,14 @@ class _KeyTexts:
 
 
 Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
-"""gives the elements of a list in a file; None where they are not known strings that differ"""
+"""returns the elements of a list in a file; None if they are not known, different strings"""
 
 
 def for_each_edits(
     workspace: Workspace, target: DeclaredObject, instances: int, elements_of: Elements
 ) -> tuple[Edits, list[str]]:
-    """The edits that turn the count of an object with so many instances into a for_each, and the keys: with `count =
-    length(LIST)` the elements of the list, elsewhere the numbers. Raises Failure."""
+    """The edits that change the count of an object to for_each, and the new keys of its instances: the elements of the
+    list in `count = length(LIST)`, otherwise numbers. `instances` is their number. Raises Failure."""
     path, block, count = found_attribute(workspace, target, "count")
     if count is None:
         raise refusal(f"{target.key} has no count.")
@@ -198,7 +198,7 @@ def for_each_edits(
 
 
 def strings(model: Model, node: Expression, source: Source) -> list[str] | None:
-    """The elements of a list of different strings that variables and local values give; None for others."""
+    """The elements of a list of different strings, through variables and local values; None for other expressions."""
     value = model.value(Expr(node, source), "count")
     items = [item for _, item in parts(unmark_deep(value)[0])] if value is not None else []
     is_list = items and all(isinstance(item, str) for item in items) and len(set(items)) == len(items)
@@ -218,7 +218,7 @@ def _moved_blocks(key: str, names: list[str]) -> Iterator[str]:
 
 
 class _CountIndexes:
-    """Replaces count.index in a block: `listed[count.index]` by each.value, all else by another expression."""
+    """Replaces `listed[count.index]` in a block with each.value, and any other count.index with another expression."""
 
     def __init__(self, document: str, listed: str, other: str) -> None:
         self.document, self.listed, self.other = document, listed, other
@@ -237,7 +237,7 @@ class _CountIndexes:
 
 
 class _Mentions:
-    """Replaces what follows a mention of an object with count: a number, count.index, or a splat."""
+    """Replaces the index after a reference to an object with count: a number, count.index, or a splat."""
 
     def __init__(self, name_of: Callable[[int], str | None], keys: str, key_of: str) -> None:
         self.name_of, self.keys, self.key_of = name_of, keys, key_of

@@ -1,4 +1,4 @@
-"""One module as the editor has it: declarations, values where they are known, schemas, and everything that is wrong."""
+"""One module with the texts of the editor: declarations, values as far as they are known, schemas, and problems."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ _VALUE_OF = re.compile(r"\bvar\.([\w-]+)| sets ([\w-]+), but")
 
 
 class Model:
-    """The module in a directory, as root module. The modules that it calls have their variables and outputs; with
-    `is_deep` all that is in them. What is not installed is replaced (`missing`: why, by address)."""
+    """The module in a directory, as root module. Of the modules that it calls only variables and outputs are read, with
+    `is_deep` everything. Providers and modules that are not installed are replaced (`missing`: the reasons, by
+    address)."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
@@ -65,7 +66,7 @@ class Model:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Inside, files are read as the editor has them."""
+        """A context in which files are read with the texts of the editor."""
         with working_in(self.directory), view(self.workspace.overlay()), own_reads():
             yield
 
@@ -80,14 +81,14 @@ class Model:
 
     @cached_property
     def directories(self) -> frozenset[str]:
-        """The directories that the module is made of, with those of the modules that it calls."""
+        """The directories of the module and of the modules that it calls."""
         called = [os.path.join(self.directory, child.directory) for child in self.root.children.values()]
         files = [os.path.dirname(self.path(name)) for name in self.config.files]
         return frozenset([self.directory, *map(os.path.normpath, called), *files])
 
     @cached_property
     def _text(self) -> str:
-        """The files of the module."""
+        """The text of all files of the module."""
         texts = []
         for name in self.config.files:
             with suppress(OSError):
@@ -95,8 +96,8 @@ class Model:
         return "\n".join(texts)
 
     def child(self, name: str, source: str = "") -> ModuleConfig | None:
-        """A called module, also where the files of this one are broken; `source` is that of a call that cannot be read.
-        None where it is not known."""
+        """A called module, also if the files of this one are invalid: then `source` is the source of the call. None if
+        the module is not known."""
         known = self.root.children.get(name) or self._called.get(name)
         if known is None and source:
             known = self.workspace.single_module(self.directory, source)
@@ -132,7 +133,7 @@ class Model:
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
         """A called module that is not in the tree."""
         if path not in self._places and path not in self._absent and len(path) == 1:
-            self._locate(path, call, ".", Problems())  # which loading does not come to in a broken module
+            self._locate(path, call, ".", Problems())  # not reached by loading if the module is invalid
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
@@ -148,7 +149,8 @@ class Model:
         return guessed_provider(self.config, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider from the cache: as this directory has it, or one that calls this module. Raises Failure."""
+        """The provider from the cache, in the version of this directory or of one that calls this module. Raises
+        Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self.config)
         first: Failure | None = None
@@ -162,7 +164,7 @@ class Model:
         raise first
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
-        """The schema of a resource type; None where it is not known."""
+        """The schema of a resource type; None if it is not known."""
         source = self.root.provider_source(provider or type.split("_", 1)[0])
         try:
             hit = self.schemas.resource(source, mode, type)
@@ -171,7 +173,7 @@ class Model:
         return hit.block if hit is not None else None
 
     def provider_schema(self, name: str) -> Any:
-        """All that the provider with a local name offers; None where it is not known."""
+        """The schema of the provider with a local name; None if it is not known."""
         try:
             source = self.root.provider_source(name)
             schema = self.schemas.schema(source)
@@ -194,7 +196,7 @@ class Model:
         return StaticScope(self.root.variables, self.root.locals, given, ".", ".", self._begun.workspace)
 
     def value(self, expr: Expr, name: str) -> Value | None:
-        """The value of an expression that only needs variables and locals; None where it is not known."""
+        """The value of an expression that only needs variables and locals; None if it is not known."""
         with self.reading():
             try:
                 value = self._scope.evaluate(expr, name, expr.span, Problems())
@@ -203,7 +205,7 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The value of a variable: the one that is given, else its default; None without any."""
+        """The value of a variable: the given value, else its default; None if it has neither."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
@@ -216,7 +218,7 @@ class Model:
         return name in self._begun.given
 
     def object_type(self, key: str) -> Type | None:
-        """The type of the objects of a declared resource; None where it is not known."""
+        """The type of the objects of a declared resource; None if it is not known."""
         decl = self.root.resources.get(key)
         if decl is None:
             return None
@@ -263,7 +265,7 @@ class Model:
         return any(path.endswith("test.hcl") for path in self.workspace.module(self.directory).files)
 
     def _notes(self) -> Iterator[Diagnostic]:
-        """That the schemas of providers are not known, once each."""
+        """A warning for each provider whose schema is not known."""
         for address, why in sorted(self.missing.items()):
             where = next(
                 (r.span for r in self.root.required_providers.values() if r.source == address and r.span is not None),
@@ -275,22 +277,22 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """Values in files that do not fit their variables."""
+        """The problems of values in files that are not valid for their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(root_variables(self.root.variables, given)[1], given)
 
 
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
-    """The problems of a file with values that is only read when it is named."""
+    """The problems of a file with values that is not read automatically."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
     if not model.config.files:
-        return problems  # values of a module elsewhere
+        return problems  # values of a module in another directory
     given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
     return [*problems, *_placed(root_variables(model.root.variables, given)[1], given)]
 
 
 def _placed(problems: Iterable[Diagnostic], given: RawVariables) -> Iterator[Diagnostic]:
-    """The problems of given values, at these values."""
+    """The problems of values, with the places of these values."""
     for problem in problems:
         if problem.code == "config.missing_variable":
             continue

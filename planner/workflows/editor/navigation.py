@@ -20,14 +20,14 @@ KINDS = {
 }  # fmt: skip
 """the protocol's kinds of symbols (class, field, method, module, variable, constant, enum, namespace, event)"""
 _MOST = 1000
-"""symbols of an answer"""
+"""the maximum number of symbols in a response"""
 _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
 _WORD = re.compile(r"[\w-]*")
 _STEPS = re.compile(r"(?:\.[\w*-]+|\[[^\[\]\n]*\])+")
 _LONGEST_STEPS = 300
 """characters of the steps after the name of an object"""
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
-"""the new texts of ranges of files, by path, with offsets in code points"""
+"""the new texts for ranges of files, by path, with offsets in code points"""
 
 
 @frozen
@@ -39,7 +39,7 @@ class DeclaredObject:
 
 
 def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int] | None:
-    """The object that is named at an offset, and the range of the name."""
+    """The object whose name is at an offset, and the range of the name."""
     hit = workspace.symbols(path).at(offset)
     if hit is None:
         return None
@@ -51,7 +51,7 @@ def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
-    """The object that a key means: an output or an argument of a call belongs to the called module."""
+    """The object that a key names: an output or an argument of a call belongs to the called module."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
     if kind == "instances" and call not in workspace.module(directory).repeated:
@@ -65,7 +65,7 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
 
 
 def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
-    """Where an object is declared; in more than one place with override files."""
+    """The declarations of an object; with override files it may have several."""
     return workspace.module(target.directory).symbols.get(target.key, [])
 
 
@@ -90,7 +90,7 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object at an offset; the files of a module at its source."""
+    """The declarations of the object at an offset. At the source of a module call they are the files of the module."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
@@ -109,8 +109,8 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
-    """Where an attribute of an object is declared whose reference is at an offset, as far as its declaration names it:
-    the `b` of `var.a.b` in the type of the variable."""
+    """The place that declares the attribute of the reference at an offset, if the declaration of the object names it:
+    for the `b` of `var.a.b`, the attribute in the type of the variable."""
     text = workspace.document(path).text
     end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
     near = (use for use in workspace.symbols(path).mentions if use.end < offset <= use.end + _LONGEST_STEPS)
@@ -152,7 +152,7 @@ def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def shown_key(symbol: DeclaredName) -> str:
-    """The name of a symbol in lists: as expressions refer to it."""
+    """The name of a symbol in lists, in the form of references to it."""
     return symbol.key if symbol.block in (*RESOURCES, "module", "local", "provider", "output") else f"{symbol.key}"
 
 
@@ -200,7 +200,7 @@ def _fits(query: str, name: str) -> bool:
 
 
 def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObject, int, int]:
-    """The object at an offset, and the range of its name. Raises Failure when it cannot be renamed."""
+    """The object at an offset, and the range of its name. Raises Failure if it cannot be renamed."""
     hit = target_at(workspace, path, offset)
     if hit is None or not declarations(workspace, hit[0]):
         raise _refusal("There is nothing here that has a declaration in this workspace.")
@@ -209,7 +209,7 @@ def renamable(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def check_renamable(workspace: Workspace, target: DeclaredObject) -> None:
-    """Raises Failure when the declarations of an object cannot be edited."""
+    """Raises Failure if the declarations of an object cannot be edited."""
     for place, symbol in declarations(workspace, target):
         if symbol.block in ("provider", "mock_provider", symbol.key):
             raise _refusal(f"A block of type {symbol.block} cannot be renamed.")

@@ -25,12 +25,12 @@ Changes = list[tuple[int, int, str]]
 """new texts of ranges of a text, with offsets in code points"""
 _NOTE = re.compile("#|//")
 _COMMON = frozenset(("this", "main", "default", "example", "it"))
-"""names of resources without a meaning of their own"""
+"""common names of resources that do not describe the object"""
 
 
 @frozen(eq=False)
 class Piece:
-    """A declaration: [start, end) are the whole lines that it takes with the comments above."""
+    """A declaration: [start, end) are its whole lines, with the comments above."""
 
     key: str
     path: str
@@ -56,7 +56,7 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
 
 
 def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
-    """The declaration of an object. Raises Failure for one in several places, or in a file that cannot be edited."""
+    """The declaration of an object. Raises Failure if it is in several places, or in a file that cannot be edited."""
     places = declarations(workspace, target)
     if len(places) != 1:
         how = "in several places" if places else "nowhere"
@@ -70,7 +70,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
             return Piece(target.key, path, block, block, *whole_lines(text, block.start, block.end))
         if block.start < symbol.start < block.end and isinstance(block.body, NativeBody):
             attribute = block.body.attributes[symbol.name]
-            if len(block.body.attributes) == 1:  # the block goes with its last value
+            if len(block.body.attributes) == 1:  # without its last value the block is removed, too
                 return Piece(target.key, path, attribute, block, *whole_lines(text, block.start, block.end))
             return Piece(target.key, path, attribute, block, *whole_lines(text, attribute.start, attribute.end))
     raise refusal(f"The declaration of {target.key} cannot be read.")
@@ -93,12 +93,12 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     stop = text.find("\n", max(start, end - 1) if text[end - 1 : end] == "\n" else end)
     opened = text.rfind("/*", end, stop)
     if stop >= 0 and opened >= 0 and text.find("*/", opened, stop) < 0 and not _NOTE.search(text, end, opened):
-        stop = text.find("\n", text.find("*/", opened))  # a comment that goes on in the next lines
+        stop = text.find("\n", text.find("*/", opened))  # a comment that continues in the next lines
     return begin, len(text) if stop < 0 else stop + 1
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The edit that removes whole lines, with the blank lines that would then follow a blank line or the beginning."""
+    """The edit that removes whole lines, and the blank lines after them if a blank line or nothing is before them."""
     before = text[:start]
     if not before.strip() or before.replace("\r", "").endswith(("\n\n", "{\n")):
         blank = re.compile(r"(?:[ \t]*\r?\n)+").match(text, end)
@@ -110,7 +110,7 @@ def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
 
 
 def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text after the edits; their new lines end as those of the text."""
+    """The text after the edits. New lines have the line endings of the text."""
     newline = "\r\n" if "\r\n" in text else "\n"
     for start, end, new in sorted(set(edits), reverse=True):
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]
@@ -118,7 +118,7 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
-    """A range of a text after the edits in it."""
+    """A range of a text, after the edits in that range."""
     inside = [(one - start, other - start, new) for one, other, new in edits if start <= one and other <= end]
     return with_edits(text[start:end], inside)
 
@@ -128,8 +128,8 @@ def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
 
 @frozen(eq=False)
 class Use:
-    """A reference, and its role: value, depends_on, replace_triggered_by, actions, address (of a block that names an
-    object by its address), history (of moved and removed blocks)."""
+    """A reference, and its role: value, depends_on, replace_triggered_by, actions, address (in a block that names an
+    object by its address), history (in moved and removed blocks)."""
 
     node: Traversal
     ref: Ref
@@ -138,13 +138,13 @@ class Use:
 
     @property
     def key(self) -> str:
-        """The key of the declared object that is meant."""
+        """The key of the referenced object."""
         if self.ref.kind == "resource":
             return self.ref.name
         return f"{'module' if self.ref.kind == 'output' else self.ref.kind}.{self.ref.name}"
 
     def end(self, steps: int) -> int:
-        """The offset behind so many steps of the reference."""
+        """The offset after this number of steps of the reference."""
         return self.node.steps[steps - 1].end
 
     @property
@@ -167,7 +167,7 @@ _PROVIDERS = ("provider", "providers")
 
 
 def uses(body: NativeBody, outer: Block | None = None, role: str = "value") -> Iterator[Use]:
-    """The references of a body to declared objects; not those of a test's runs of other modules."""
+    """The references of a body to declared objects, except in runs of a test with another module."""
     for attribute in body.attributes.values():
         own = _ROLES.get(attribute.name, role)
         block = outer.type if outer is not None else ""
@@ -219,7 +219,7 @@ def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> It
 
 
 def plain_name(use: Use, is_whole: bool) -> str:
-    """A name for the value of a reference: of a variable or an output."""
+    """A name for a variable or an output with the value of a reference."""
     ref = use.ref
     if ref.kind == "output" and not is_whole:
         return use.attribute
@@ -230,7 +230,7 @@ def plain_name(use: Use, is_whole: bool) -> str:
 
 
 def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
-    """A valid name that is not taken: the wanted one, else a longer one, else with a number."""
+    """A valid name that is not taken: the wanted one, else the longer one, else the longer one with a number."""
     known = frozenset(taken)
     if wanted in known and valid_identifier(longer):
         wanted = longer
@@ -250,8 +250,8 @@ def source_text(text: str, node: Expression) -> str:
 
 
 def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | None) -> Iterator[tuple[int, int, str]]:
-    """The edits of an expression that write the optional attributes of a type out, with their defaults. Raises
-    ValueError for an expression whose attributes are not known."""
+    """The edits that add the missing optional attributes of a type to an expression, with their defaults. Raises
+    ValueError if the attributes of the expression are not known."""
     children = defaults.children if defaults is not None else {}
     if isinstance(node, Parens):
         yield from completions(text, node.expr, wanted, defaults)
@@ -282,7 +282,7 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
 
 
 def _default_text(wanted: ObjectType, name: str, defaults: Defaults | None) -> str:
-    """The value of an attribute that is left out."""
+    """The source of the value of a missing attribute."""
     if defaults is None or name not in defaults.values:
         return "null"
     value, child = defaults.values[name], defaults.children.get(name)

@@ -1,4 +1,4 @@
-"""Code actions of the last plan: waivers of what a policy denies, and the smallest edits that avoid a change."""
+"""Code actions for the last plan: waivers of denials, and the smallest edits that avoid a change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from planner.workflows.editor.workspace import Workspace
 FIX = "planner.fix"
 WAIVERS = os.path.join(".planner", "waivers.toml")
 _DAYS = 30
-"""until a new waiver expires"""
+"""the number of days until a new waiver expires"""
 _SET_BACK = re.compile(r"set \S+ back to (.+)", re.S)
 
 
@@ -54,7 +54,7 @@ def plan_actions(plans: Plans, path: str, symbols: Iterable[DeclaredName], offse
 
 
 def _waiver(code: str, address: str) -> str:
-    """A waiver that accepts one finding for a while, by the person at the keyboard."""
+    """A temporary waiver of one finding, in the name of the current user."""
     try:
         owner = getpass.getuser()
     except (KeyError, OSError):  # a process without a user
@@ -69,7 +69,7 @@ def _waiver(code: str, address: str) -> str:
 
 async def fixes(workspace: Workspace, plans: Plans, root: str, address: str) -> list[Json]:
     """The sets of edits that avoid the change of an object, as `planner why -fix` finds them: {"text", "edit"}, without
-    `edit` where they cannot be made here."""
+    `edit` if the editor cannot apply them."""
     quiet = ("-refresh=false",) if plans.mode == "offline" else ()
     command = [sys.executable, "-m", "planner", f"-chdir={root}", "why", "-fix", "-json", *quiet, address]
     nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
@@ -105,7 +105,7 @@ def _place(place: Json) -> str:
 
 
 def _edit(workspace: Workspace, root: str, place: Json) -> tuple[str, int, int, str] | None:
-    """The edit that sets a value back to the former one; None where that one is not written here."""
+    """The edit that restores the former value at a place; None if the place is not in a file here."""
     match, source = _SET_BACK.fullmatch(place["text"]), place.get("source") or {}
     if match is None or "column" not in source or "..." in match[1] or parse_expression(Source("", match[1]))[1]:
         return None
@@ -116,5 +116,5 @@ def _edit(workspace: Workspace, root: str, place: Json) -> tuple[str, int, int, 
         return None
     start = document.offset(source["line"] - 1, source["column"] - 1)
     hits = (node for node in nodes(body) if not isinstance(node, Attribute | Block) and node.start == start)
-    node = next(hits, None)  # the outermost that begins there
+    node = next(hits, None)  # the outermost expression that begins there
     return (path, node.start, node.end, match[1]) if node is not None else None

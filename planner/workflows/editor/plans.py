@@ -1,7 +1,6 @@
-"""Plans of root modules in the background: what a plan of the saved files would do with a block, and why.
-
-A plan is a process of its own (`planner plan -offline -lock=false`), so that nothing waits for it; its review is the
-document that is read here."""
+"""Plans of root modules in the background: the planned actions of a block in the saved files, and their causes. Each
+plan is a separate process (`planner plan -offline -lock=false`), so that requests do not wait for it. This module reads
+the review that it writes."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
 
 SECONDS = 300
-"""that a plan may take"""
+"""the time limit of a plan"""
 WHY = "planner.why"
 _ORDER = ("create", "update", "replace", "delete")
 _KEYS = re.compile(r"\[(?:\"(?:[^\"\\]|\\.)*\"|\d+)\]")
@@ -44,7 +43,7 @@ class Plans:
         self._one = asyncio.Semaphore(1)
 
     def is_planned(self, model: Model) -> bool:
-        """Whether plans are made of a module: it is a root module, and its state is at hand."""
+        """Whether a module is planned: it is a root module, and its state is available."""
         if self.mode == "off":
             return False
         backend = model.root.backend
@@ -59,8 +58,8 @@ class Plans:
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules that a saved file belongs to; returns whether there is a new plan. `is_first`: unless
-        that was done."""
+        """Plan the root modules that a saved file belongs to. Returns whether there is a new plan. `is_first`: only
+        plan if there is no plan yet."""
         directory = self.workspace.directory_of(path)
         is_new = False
         for folder in (directory, *self.workspace.roots_above(directory)):
@@ -69,7 +68,7 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Plan a root module again, after the plan that is being made; returns whether the result may be new."""
+        """Plan a root module again, and cancel its running plan. Returns whether the result may be new."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()
@@ -104,7 +103,7 @@ class Plans:
     # ---------------------------------------------------------------- answers
 
     def _changes(self, directory: str, key: str) -> list[tuple[Json, Json]]:
-        """The planned changes of a block, each with its plan: in plans of its module, and of those that call it."""
+        """The planned changes of a block, each with its plan, from plans of its module and of modules that call it."""
         hit = []
         for root, review in sorted(self._reviews.items()):
             for change in _entries(review):
@@ -138,8 +137,8 @@ class Plans:
         ]
 
     def summary(self, directory: str, key: str) -> str:
-        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. The plan is one of
-        the saved files, which the line mentions while a file of configuration is edited."""
+        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. The line mentions
+        that the plan is of the saved files while a file of configuration is edited."""
         line = self._summary(directory, key)
         return f"{line} (as saved)" if line and self._is_edited() else line
 
@@ -173,7 +172,7 @@ class Plans:
         yield from (cause for cause in (review or {}).get("causes", ()) if cause.get("what") == key)
 
     def markdown(self, directory: str, key: str) -> str:
-        """The planned actions of a block with their causes and what lies between, "" where nothing is planned."""
+        """The planned actions of a block, with the chains from their causes; "" if there are none."""
         changes = self._changes(directory, key)
         line = self.summary(directory, key)
         if not line:
@@ -197,7 +196,7 @@ class Plans:
         return "\n\n".join(parts)
 
     def lenses(self, path: str, document: TextDocument, symbols: Iterable[DeclaredName]) -> list[Json]:
-        """A lens above each block that the last plan does something with."""
+        """A lens above each block with actions in the last plan."""
         directory = self.workspace.directory_of(path)
         result = []
         for symbol in symbols:

@@ -1,7 +1,6 @@
-"""Refactorings: edits of configuration files that change no object, checked by planning before they are written.
-
-The edits are tried in memory: the plan with them has to be the plan without them. Only then files are written. Their
-former contents are kept, so that the last refactoring can be undone."""
+"""Refactorings: edits of configuration files that change no object, checked by planning before they are written. The
+edits are applied in memory first. The files are written only if the plan is the same as without the edits. Their former
+contents are kept, so that the last refactoring can be undone."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files that an init changes, and that stay then as they are"""
+"""files that init changes; undo leaves them if they have changed since"""
 _MOST_KEPT = 20
 """refactorings that can be undone"""
 
@@ -59,17 +58,17 @@ class ObjectMove(Protocol):
 
 @frozen(eq=False)
 class Refactoring:
-    """Edits that were tried: the new text of each file, by its path, and the former one; None where there is none."""
+    """Checked edits: the new and the former text of each file, by path; None means that the file does not exist."""
 
     texts: dict[str, str | None]
     former: dict[str, str | None]
     moved: tuple[tuple[str, str], ...] = ()
-    """the objects with another address: (former, present)"""
+    """(former, present) address of each object whose address changes"""
     unread: tuple[str, ...] = ()
     """the files that the plan does not read, such as tests and those of other root modules"""
     states: ObjectMove | None = None
     notes: tuple[str, ...] = ()
-    """sentences about what is left to do"""
+    """sentences about remaining work for the user"""
 
     @property
     def shown_paths(self) -> list[str]:
@@ -154,8 +153,8 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The new keys of installed modules by the former ones, when calls in a directory are renamed: `moves` are the
-    paths of the calls from there, with dots. Keys that stay are left out."""
+    """The new keys of installed modules by the former keys, after calls in a directory were renamed: `moves` are the
+    paths of the calls from there, with dots. Unchanged keys are left out."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}
@@ -172,7 +171,7 @@ def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tup
 
 
 def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, str | None]:
-    """The file with the installed modules as an init would write it, by its path; nothing where it stays."""
+    """The record of installed modules as init would write it, by its path; empty if it does not change."""
     root, data = os.path.abspath(options.directory), data_directory(os.environ)
     records, _ = read_manifest(root, data)
     known = {renamed.get(key, key): evolve(one, key=renamed.get(key, key)) for key, one in records.items()}
@@ -188,7 +187,7 @@ def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, s
 
 
 def workspace_of(options: OperationOptions) -> Workspace:
-    """The files of the repository that the root module is in."""
+    """The files of the repository of the root module."""
     workspace = Workspace()
     folder = root = os.path.abspath(options.directory)
     while not os.path.exists(os.path.join(folder, ".git")) and os.path.dirname(folder) != folder:
@@ -201,7 +200,7 @@ def workspace_of(options: OperationOptions) -> Workspace:
 
 
 def target_of(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
-    """The object that an address names, and the address of its module with a dot. Raises Failure."""
+    """The object that an address names, and the address of its module with a dot at the end. Raises Failure."""
     here, module, rest = os.path.abspath(directory), "", address
     while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
         below = workspace.module_directory(here, match[1])
@@ -217,7 +216,7 @@ def target_of(workspace: Workspace, directory: str, address: str) -> tuple[Decla
 
 
 def _instances(made: Plan, module: str, key: str) -> int:
-    """The number of instances of a resource or a module call, in the instance of its module that has most."""
+    """The number of instances of a resource or module call, in the module instance with most of them."""
     pattern = re.compile(rf"{_MODULES if module else ''}{re.escape(key)}\[(\d+)\](?:\.|$)")
     hits = (pattern.match(change.address) for change in made.changes)
     return max((int(hit[1]) + 1 for hit in hits if hit is not None), default=0)
@@ -228,7 +227,7 @@ _MODULES = rf"(?:{MODULE_STEP})*"
 
 
 class FormerAddresses:
-    """Gives the former address of an object: `moves` are (former, present) as seen from a module."""
+    """Returns the former address of an object: `moves` are (former, present), relative to a module."""
 
     def __init__(self, module: str, moves: Iterable[tuple[str, str]]) -> None:
         self._moves = {new: old for old, new in moves}
@@ -254,9 +253,9 @@ def check(
     calls: dict[str, str] | None = None,
     gone: re.Pattern[str] | None = None,
 ) -> Refactoring:
-    """The edits, and `more` files that are made or (None) removed, if the plan with them is the plan without them.
-    `back`: the former address of an object that is planned; `calls`: the new keys of installed modules by the former
-    ones; `gone`: names of checks that there are no more. Raises Failure."""
+    """Check that the plan is the same with the edits as without them, and return them as a refactoring. `more`: files
+    that are created or (None) removed; `back`: returns the former address of a planned object; `calls`: the new keys of
+    installed modules by the former keys; `gone`: names of removed checks. Raises Failure."""
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
     installed = os.path.join(os.path.abspath(options.directory), data_directory(os.environ), "")
@@ -301,7 +300,8 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """The texts by all the paths by which a plan reads them. Raises Failure if one file gets different texts."""
+    """The texts by all paths that a plan uses for these files, through symbolic links. Raises Failure if one file gets
+    different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
@@ -311,7 +311,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
 
 
 def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
-    """Raises Failure where none can be made."""
+    """The plan with these options. Raises Failure if it cannot be made."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])
@@ -319,7 +319,7 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The changes that are not in both plans: names, and words."""
+    """The changes that are not in both plans: (name, words)."""
     old, new = actions(before, str), actions(after, back)
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
@@ -329,8 +329,8 @@ def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterat
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """The actions and the planned values of all that changes, by the name that the state has or would have; also the
-    actions that are invoked, and the results of checks."""
+    """The actions and planned values of all changes, by the former address; with the invoked actions, and the results
+    of checks."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
         if c.action != "no-op":
@@ -347,7 +347,7 @@ def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]
 
 
 def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
-    """Write the files, after what they were is kept. Raises Failure."""
+    """Keep the former contents of the files, then write the files. Raises Failure."""
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
@@ -377,7 +377,7 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
 
 
 def _move_and_replace(options: OperationOptions, states: ObjectMove | None, files: list[FileChange]) -> None:
-    """Move objects to the state of the files that are written, then replace those that they come from."""
+    """Move objects to the other state, then replace the files. If that fails, move the objects back."""
     if states is None:
         return _replace_all(files)
     states.carry_out(options)
@@ -393,11 +393,11 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""a path, the new content and the former one; None: no such file"""
+"""a path, the new and the former content; None: no such file"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
-    """Replace files, and do what comes then: all of it, or nothing. Raises OSError."""
+    """Replace files, then call `then`. If a step fails, the former files are restored. Raises OSError."""
     begun = []
     try:
         for name, data, former in files:
@@ -412,7 +412,7 @@ def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda:
 
 
 def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
-    """Replace or remove a file; directories come and go with their only file. Raises OSError."""
+    """Replace or remove a file. Its directory is created if needed, and removed when empty. Raises OSError."""
     if data is not None:
         os.makedirs(os.path.dirname(name), exist_ok=True)
         replace_file(name, data, mode)
@@ -424,7 +424,7 @@ def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a file, None where it cannot be read."""
+    """The content of a file, None if it cannot be read."""
     try:
         return read_whole(path)
     except (OSError, ValueError):
@@ -432,7 +432,7 @@ def _content(path: str) -> bytes | None:
 
 
 def _text(path: str) -> str | None:
-    """The content of a file that is going to be made or removed, None where there is none. Raises Failure."""
+    """The content of a file that will be created or removed, None if it does not exist. Raises Failure."""
     try:
         return read_whole(path).decode()
     except FileNotFoundError:
@@ -456,8 +456,8 @@ def _digest(data: bytes | None) -> str:
 def undo(
     options: OperationOptions, move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Take the last refactoring back; its command, and the files. `move_of` reads the record of a move of objects.
-    Raises Failure when there is none, or a file was changed since."""
+    """Undo the last refactoring. Returns its command and the files. `move_of` reads the record of a move of objects.
+    Raises Failure if there is no refactoring to undo, or a file was changed since."""
     path = _record_path(options)
     record = _record(path)
     if not record:
@@ -494,7 +494,7 @@ def _record_path(options: OperationOptions) -> str:
 
 
 def _record(path: str) -> list[dict[str, Any]]:
-    """The kept refactorings. Raises Failure for a file that is not such a record."""
+    """The kept refactorings. Raises Failure if the file is not such a record."""
     try:
         entries = json.loads(read_whole(path))
         texts = [text for entry in entries for text in entry["command"]]

@@ -19,8 +19,8 @@ _MODES = {"data_value": "data"}
 
 @frozen
 class Choice:
-    """Something that may be written here: `kind` is relation, function, directive, variable, path or word; `insert`
-    what is written."""
+    """A possible completion: `kind` is relation, function, directive, variable, path or word; `insert` is the text to
+    insert."""
 
     label: str
     kind: str
@@ -114,7 +114,7 @@ def declaration(book: Book, text: str, offset: int) -> Span | None:
 
 
 def mentions(book: Book, text: str, offset: int) -> list[Span]:
-    """The mentions of the relation at an offset in the files that belong together."""
+    """The mentions of the relation at an offset, in all files of its directory."""
     word = cursor_at(text, offset).word
     if word not in book.relations:
         return []
@@ -127,7 +127,7 @@ def mentions(book: Book, text: str, offset: int) -> list[Span]:
 
 
 def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
-    """Declarations, rules and cases of a file: kind, name, and where."""
+    """Declarations, rules and cases of a file: kind, name and place."""
     for statement in parse_rules(name, text)[0].statements:
         if isinstance(statement, Declaration):
             yield "relation", statement.name.text, statement.span
@@ -143,9 +143,9 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 
 @frozen
 class Cursor:
-    """A position in a file. `word` is the token at it (with `kind`, `start` and `end`), or "" between tokens;
-    `relation` the name before the innermost open parenthesis, `column` which argument this is; `is_in_text` whether it
-    is within a string, then `typed` is its part before the cursor."""
+    """A position in a file. `word` is the token there (with `kind`, `start` and `end`), or "" between tokens;
+    `relation` is the name before the innermost open parenthesis, and `column` the number of the argument; `is_in_text`:
+    the position is within a string, and `typed` is the part of the string before it."""
 
     kind: str
     word: str
@@ -156,11 +156,11 @@ class Cursor:
     typed: str
     is_in_text: bool
     statement: str
-    """the text of the statement, as far as it is there"""
+    """the text of the statement, perhaps incomplete"""
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """The surroundings of an offset."""
+    """The cursor at an offset."""
     tokens = tokens_of(text)
     stack: list[tuple[str, int]] = []
     relation, column = "", 0
@@ -191,7 +191,8 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 
 def _string(text: str, offset: int) -> tuple[bool, str]:
-    """Whether an offset is within a string of its line, closed or not, and the part of it before the offset."""
+    """Whether an offset is within a string of its line, and the part of the string before the offset. The string may be
+    unclosed."""
     at = text.rfind("\n", 0, offset) + 1
     start = -1
     while at < offset:

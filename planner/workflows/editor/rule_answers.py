@@ -1,5 +1,5 @@
-"""Rule files and case files in the terms of the protocol: completion, hover, outline, formatting, cases that run in
-place. The answers themselves are in `requests.py`."""
+"""Responses about rule files and case files in the form of the protocol: completion, hover, outline, formatting, and
+results of cases. The content comes from `requests.py`."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def outline(path: str, text: str) -> list[Json]:
 
 
 def formatted(path: str, text: str) -> str | None:
-    """The text in the standard layout; None with mistakes."""
+    """The text in the standard layout; None if it is not valid."""
     return None if has_errors(parse_rules(path, text)[1]) else format_rules(text)
 
 
 def lenses(uri: str, path: str, text: str) -> list[Json]:
-    """A lens above each case that runs it."""
+    """A lens above each case, which runs the case."""
     return [
         {"range": span_range(span), "command": {"title": "Run case", "command": RUN_CASE, "arguments": [uri, name]}}
         for kind, name, span in requests.outline(path, text)
@@ -83,7 +83,7 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case of a file passes (all of them if none is named), and the diagnostics."""
+    """Whether a case of a file passes, or all cases if no name is given; and the diagnostics."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

@@ -1,8 +1,5 @@
-"""An index of the rule files of one directory while they are edited: relations, functions, their places.
-
-Files that are open are read from the editor, the others from disk. The readable statements of a file
-with mistakes are still known.
-"""
+"""An index of the rule files of one directory during editing: relations, functions, and their places. Open files are
+read from the editor, others from disk. Of an invalid file the valid statements are indexed."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ ENDINGS = (".dl", ".case")
 
 @frozen
 class IndexedRelation:
-    """A relation: name, columns as (name, type), its documentation, its declaration, and whether users' rules may
-    derive it."""
+    """A relation: name, columns as (name, type), documentation, declaration, and whether rules of users may derive
+    it."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -56,7 +53,7 @@ class Book:
     files: tuple[RuleFile, ...]
 
     def words(self, relation: IndexedRelation, column: int) -> list[str]:
-        """The words that a column of words can have, as its documentation lists them."""
+        """The possible words of a column, as its documentation lists them."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
         named = f"{relation.columns[column][0]} "
@@ -67,7 +64,7 @@ class Book:
 
 
 def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
-    """The rule files (name, text) that belong together with one: those of its directory, as they are in the editor."""
+    """The rule files (name, text) in the directory of a file, with the texts of the editor."""
     folder = os.path.dirname(path)
     item, _ = rule_files.read_files([folder], (".dl",)) if os.path.isdir(folder) else ([], [])
     texts = {os.path.normpath(name): text for name, text in item}
@@ -78,7 +75,7 @@ def folder_files(path: str, opened: Texts) -> list[tuple[str, str]]:
 
 
 def book_of(path: str, opened: Texts) -> Book:
-    """The index for the place of a file."""
+    """The index for the directory of a file."""
     files = folder_files(path, opened)
     cases = [(path, opened[path])] if path.endswith(".case") and path in opened else []
     parsed = tuple(parse_rules(*file)[0] for file in files if file[0].endswith(".dl"))
@@ -105,8 +102,8 @@ def _product(program: str) -> dict[str, IndexedRelation]:
 
 
 def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
-    """The problems of a file: of rules together with those in the same directory, of cases with the rules that they
-    test."""
+    """The problems of a file. A file of rules is checked together with those of its directory, a file of cases with the
+    rules that it tests."""
     try:
         if path.endswith(".case"):
             return list(_problems_of_cases(path, opened))
@@ -118,7 +115,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Conditions of policies on attributes that objects never have, by the schemas at hand."""
+    """Conditions of policies on attributes that no object has, according to the available schemas."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -128,7 +125,7 @@ def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
-    if program is not None:  # else the rules have mistakes, which are reported in their files
+    if program is not None:  # None if the rules are invalid, which is reported in their files
         cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 
@@ -138,13 +135,13 @@ def _is_about(problem: Diagnostic, path: str) -> bool:
 
 
 def place(span: Span) -> str:
-    """The file that contains a span: of the product's rules, in the installed version."""
+    """The path of the file of a span. For the product's rules it is the installed file."""
     name = span.filename
     return name if os.path.isabs(name) else str(rules_path() / name)
 
 
 def signature(name: str) -> BuiltinPredicate | None:
-    """Of a built-in function, test or relation."""
+    """The signature of a built-in function, test or relation."""
     return FUNCTIONS.get(name) or TESTS.get(name) or RELATIONS.get(name)
 
 
@@ -153,16 +150,16 @@ def functions() -> dict[str, BuiltinPredicate]:
     return {name: s for name, s in {**FUNCTIONS, **TESTS, **RELATIONS}.items() if name[0].isalpha() and name != "in"}
 
 
-# The schemas at hand where rule files are written: those of the providers that the configuration around them uses.
+# The schemas of the providers in the configuration that contains the rule files.
 
 
 _ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
 _HIGHEST = 5
-"""folders that are gone up to find a configuration"""
+"""number of parent directories that are searched for a configuration"""
 
 
 def shapes_near(path: str) -> Shapes:
-    """The types of objects by those schemas; none where no configuration is, or it cannot be read."""
+    """The types of objects by those schemas; no types if there is no configuration, or it cannot be read."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):

@@ -1,4 +1,5 @@
-"""When files are checked: shortly after the last keystroke, and whole trees of modules in another process."""
+"""The schedule of checks: files shortly after the last keystroke, and whole trees of modules later in another
+process."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ from planner.workflows.editor.texts import Json
 from planner.workflows.editor.transport import EditorServer
 
 DELAY = 0.05
-"""seconds without a keystroke before files are checked; the time of the last check, if that is more"""
+"""seconds without a keystroke before files are checked; if the last check took longer, its duration"""
 _LONGEST_DELAY = 0.3
 TREE_DELAY = 0.3
 """seconds without a keystroke before a module is checked with all that it calls"""
 TIDY_DELAY = 1.0
-"""seconds without a keystroke before garbage is collected, which is not done meanwhile"""
+"""seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""checks after which it is collected at once"""
+"""number of checks after which garbage is collected at once"""
 _TICK = 0.1
-"""seconds between two looks whether such a check is still wanted"""
+"""seconds between two tests whether a check of a tree is still needed"""
 
 
 class CheckSchedule:
@@ -37,23 +38,23 @@ class CheckSchedule:
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._one_tree = asyncio.Lock()
-        self._checks = 0  # since garbage was collected
+        self._checks = 0  # since the last collection of garbage
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let work go on while requests are answered."""
+        """Start work that runs while requests are answered."""
         task = asyncio.ensure_future(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
     def changed_file(self, path: str, delay: float) -> None:
-        """A file has changed: check what it reaches after so many seconds."""
+        """A file has changed: check the subjects that it may affect after this number of seconds."""
         reached = self._checking.reached(path)
         self._checking.forget(path)
         for subject in reached:
             self.check_soon(subject, delay)
 
     def check_soon(self, subject: tuple[str, str], delay: float) -> None:
-        """Check a subject after so many seconds, unless it is to be checked again before."""
+        """Check a subject after this number of seconds, unless another check of it is scheduled before."""
         before = self._waiting.pop(subject, None)
         if before is not None:
             before.cancel()
@@ -70,7 +71,7 @@ class CheckSchedule:
             hit = self._checking.glance(subject) if is_large else self._checking.check(subject)
             for path, diagnostics in hit.items():
                 self.publish(path, diagnostics)
-        except Exception as problem:  # of this program: the server stays
+        except Exception as problem:  # a defect of planner: the server continues
             self._server.log(problem, "check failed")
         self._seconds[subject] = time.monotonic() - began
         self._checks += 1
@@ -79,7 +80,7 @@ class CheckSchedule:
             self.in_background(self._check_tree(subject))
 
     async def _tidy(self) -> None:
-        """Collect garbage when no key has been pressed for a moment: the models of former texts are cyclic."""
+        """Collect garbage after a pause in typing, because discarded models contain reference cycles."""
         revision = self._workspace.opened.revision
         if self._checks < _MOST_CHECKS:
             await asyncio.sleep(TIDY_DELAY)
@@ -88,16 +89,16 @@ class CheckSchedule:
             gc.collect()
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
-        """Check a module with all that it calls, in another process, when no key has been pressed for a moment."""
+        """Check a module and all modules below it in another process, after a pause in typing."""
         opened = self._workspace.opened
         revision = opened.revision
         await asyncio.sleep(TREE_DELAY)
         async with self._one_tree:
-            if opened.revision != revision:  # the check after that change comes here, too
+            if opened.revision != revision:  # the check after that change does this, too
                 return
             try:
                 fork = self._checking.start_tree_check(subject)
-            except Exception as problem:  # of this program, or of the machine: the server stays
+            except Exception as problem:  # a defect of planner or of the machine: the server continues
                 self._server.log(problem, "check failed")
                 return
             if fork is None:
@@ -108,14 +109,14 @@ class CheckSchedule:
                     await asyncio.wait([waiting], timeout=_TICK)
             finally:
                 fork.stop()
-            result = await waiting  # which reads the pipe until the process has ended
+            result = await waiting  # reads the pipe until the process ends
             fork.end()
             if result and opened.revision == revision:
                 for path, diagnostics in self._checking.keep_tree(subject, result).items():
                     self.publish(path, diagnostics)
 
     def publish(self, path: str, diagnostics: list[Json]) -> None:
-        """Send the diagnostics of a file, unless it is not open and has them."""
+        """Send the diagnostics of a file, unless it is closed and the editor already has the same."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return

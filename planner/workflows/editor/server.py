@@ -1,7 +1,5 @@
-"""The language server: editors of configuration and rule files, over the Language Server Protocol.
-
-Requests are answered from the texts as they are in the editor. This module distributes them by the kind of file; the
-answers are made in the other modules of the room."""
+"""The language server for configuration and rule files (Language Server Protocol). Requests are answered from the texts
+in the editor. This module dispatches them by the kind of file to the other modules of the package."""
 
 from __future__ import annotations
 
@@ -27,9 +25,9 @@ from planner.workflows.editor.transport import EditorServer
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 MOST_PARSED = 300
-"""files whose declarations are kept"""
+"""number of files whose declarations are kept"""
 _SCANNED = 25
-"""files of the workspace that are read between two messages"""
+"""number of files of the workspace that are read between two messages"""
 
 server = EditorServer()
 workspace = Workspace()
@@ -98,14 +96,14 @@ async def _scan() -> None:
         workspace.symbols(path)
         if number % _SCANNED == 0:
             await asyncio.sleep(0)
-    gc.freeze()  # all of this stays
+    gc.freeze()  # these objects live until the end
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
 async def _did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     item = params.text_document
     path = workspace.opened.put(item.uri, TextDocument(item.text, item.version))
-    schedule.changed_file(path, DELAY)  # the questions of an editor about a new document come first
+    schedule.changed_file(path, DELAY)  # after the editor's first requests about a new document
     _plan_soon(path, is_first=True)
 
 
@@ -144,7 +142,7 @@ async def _watched(params: lsp.DidChangeWatchedFilesParams) -> None:
 
 
 def _look_again() -> None:
-    """Files have changed outside the editor, or the folders: check what is open again."""
+    """Check open files again, because files have changed outside the editor, or the folders have changed."""
     checking.forget()
     workspace.look_again()
     for path in list(workspace.opened.documents):
@@ -155,7 +153,8 @@ def _look_again() -> None:
 
 
 def _plan_soon(path: str, is_first: bool = False) -> None:
-    """Plan the root modules that a saved file belongs to, in the background; `is_first`: unless that was done."""
+    """Plan the root modules that a saved file belongs to, in the background. `is_first`: only plan if there is no plan
+    yet."""
     if kind_of(path) in ("configuration", "values") and plans.mode != "off":
         schedule.in_background(_plan(path, is_first))
 
@@ -164,7 +163,7 @@ async def _plan(path: str, is_first: bool) -> None:
     await asyncio.sleep(DELAY)
     try:
         is_new = await plans.follow(path, is_first, checking.model)
-    except Exception as problem:  # of this program: the server stays
+    except Exception as problem:  # a defect of planner: the server continues
         server.log(problem, "plan failed")
         return
     capabilities = server.protocol.client_capabilities.workspace
@@ -183,7 +182,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 
 @server.command(WHY)
 def _why(uri: str, key: str = "") -> str:
-    """The planned actions of a block and their causes, as Markdown; the editor shows them, too."""
+    """The planned actions of a block and their causes, as Markdown. The editor also shows them."""
     text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan does nothing with {key}."
     server.show_result(lsp.MessageType.Info, text)
     return text
@@ -191,7 +190,7 @@ def _why(uri: str, key: str = "") -> str:
 
 @server.command(FIX)
 async def _fix(root: str, address: str) -> list[Json]:
-    """The edits that avoid the change of an object; the editor shows them, and makes the chosen ones."""
+    """The edits that avoid the change of an object. The editor shows them and applies the chosen ones."""
     result = await fixes(workspace, plans, root, address)
     lines = [fix["text"] for fix in result]
     text = f"To avoid the change of {address}: {'; or '.join(lines)}" if lines else f"Nothing avoids it: {address}."
@@ -211,7 +210,7 @@ async def _fix(root: str, address: str) -> list[Json]:
 
 
 def _document_of(params: Any) -> tuple[str, TextDocument]:
-    """The path and the text of the document of a request. Raises JsonRpcException where it is not open."""
+    """The path and the text of the document of a request. Raises JsonRpcException if it is not open."""
     uri = params.text_document.uri
     path = path_of(uri)
     document = workspace.opened.documents.get(path)
@@ -226,7 +225,7 @@ def _at(params: Any) -> tuple[str, TextDocument, int]:
 
 
 def _answering(work: Callable[[], Any]) -> Any:
-    """The result; a Failure is answered as the error of the request."""
+    """The result of `work`. A Failure becomes the error response of the request."""
     try:
         return work()
     except Failure as failure:

@@ -1,6 +1,6 @@
-"""Substitutes for what is not installed, so that the rest of a configuration can be checked: providers whose schemas
-come from the cache or are guessed from their use, and modules with the arguments and outputs that their calls use.
-Nothing here starts a plugin."""
+"""Substitutes for missing providers and modules, so that the rest of a configuration can be checked. The schema of a
+provider comes from the cache or is guessed from its use. A module has the arguments and outputs that its calls use.
+Plugins are never started."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _QuietPlugin(PluginProvider):
 
 
 def cached_provider(address: str, located: Located) -> OfflineProvider:
-    """A provider with the schema that its plugin sent in an earlier run. Raises Failure when there is none."""
+    """A provider with the schema that its plugin sent in an earlier run. Raises Failure if no schema is cached."""
     if load_parts(located.binary) is None:
         detail = f"{address} is installed, but its schema is not in the cache: planner validate reads it."
         raise Failure(error(NOT_CACHED, "Provider schema is not known", detail))
@@ -73,8 +73,8 @@ class _Guessed:
 
 
 def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> OfflineProvider:
-    """A provider of which only the use in a configuration is known: each attribute and block that is written or
-    referred to exists, and nothing is required. `texts`: the files."""
+    """A provider with a schema that is guessed from its use in a configuration: it has each attribute and block that
+    the configuration sets or refers to, and requires none. `texts`: the files."""
     text = "\n".join(texts)
     bodies: dict[tuple[str, str], list[Body]] = {}
     blocks: list[Body] = []
@@ -101,7 +101,7 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
 
 @lru_cache(4)
 def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
-    """The attributes that a text refers to: by the name before that of the object, and of `self`."""
+    """The attributes in the references of a text: those of objects by the resource type, and those of `self`."""
     used: dict[str, dict[str, None]] = {}
     for type, attribute in _USE.findall(text):
         used.setdefault(type, {})[attribute] = None
@@ -126,12 +126,12 @@ def _guessed_block(bodies: Iterable[Body]) -> BlockSchema:
     return BlockSchema(attributes, nested)
 
 
-# Called modules, without what is in them.
+# Called modules, without their contents.
 
 
 def signature(module: ModuleConfig) -> ModuleConfig:
-    """A module as its callers see it: its variables with the conditions on them alone, and its outputs, whose values
-    are unknown."""
+    """The interface of a module: its variables, with validations that use only them, and its outputs, with unknown
+    values."""
     variables = {
         name: evolve(decl, validations=tuple(rule for rule in decl.validations if _is_alone(rule)))
         for name, decl in module.variables.items()
@@ -148,8 +148,8 @@ def _is_alone(rule: CheckRule) -> bool:
 
 
 def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfig:
-    """A module that is not installed: it has the arguments of its call, and the outputs that `text`, the files around,
-    refers to."""
+    """A substitute for a module that is not installed. It has the arguments of its call, and the outputs that the
+    calling module (`text`) refers to."""
     anything = TypeConstraint(DYNAMIC)
     variables = {
         name: VariableDecl(name, anything, NULL, "", False, False, True, (), None, call.span) for name in call.inputs

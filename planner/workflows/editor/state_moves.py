@@ -1,7 +1,7 @@
 """`split-state` and `merge-state`: blocks move to another root module, and their objects to its state.
 
-Both plans are made in memory, with the edited files and the states as they will be. The state that gets objects is
-written before the one that loses them, so that no object is ever in neither."""
+Both plans are made in memory, with the edited files and the future states. The state that gains objects is written
+before the one that loses them, so that each object is always in at least one state."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from planner.world.state.workspace import data_directory
 
 _MOVED = ("resource", "data", "module", "locals", "output", "check")
 _COPIED = ("variable", "locals", "data", "ephemeral", "provider")
-"""blocks that may be in both root modules"""
+"""types of blocks that may be in both root modules"""
 _LOCK = ".terraform.lock.hcl"
 
 
@@ -72,7 +72,7 @@ _LOCK = ".terraform.lock.hcl"
 
 
 def split_state(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
-    """Move blocks of the root module, and their objects, to another root module. Raises Failure."""
+    """Move blocks of the root module with their objects to another root module. Raises Failure."""
     workspace = workspace_of(options)
     targets = [target_of(workspace, options.directory, address) for address in addresses]
     if any(module for _, module in targets):
@@ -82,7 +82,7 @@ def split_state(options: OperationOptions, addresses: Sequence[str], to: str) ->
 
 
 def merge_state(options: OperationOptions, directory: str) -> Refactoring:
-    """Move all blocks of another root module, and all objects of its state, here. Raises Failure."""
+    """Move all blocks of another root module, and all objects of its state, into this one. Raises Failure."""
     source, workspace = os.path.abspath(directory), workspace_of(options)
     if not is_module(source):
         raise refusal(f"{os.path.relpath(source)} has no configuration files.")
@@ -116,9 +116,9 @@ class _Transfer:
         self.consumer = ""
         """the directory whose root module reads outputs of the other one"""
         self.links: dict[tuple[str, str], tuple[str, str]] = {}
-        """the outputs that it reads, and their sources, by object and attribute"""
+        """the outputs that the consumer reads, and their sources, by object and attribute"""
         self.changes: dict[str, Changes] = {}
-        """edits of the files of the source"""
+        """edits of the source's files"""
         self._complete()
         if not any(key not in ("",) and not key.startswith(("local.", "output.")) for key in self.moved):
             raise refusal("Name at least one resource, data source or module call.")
@@ -152,8 +152,9 @@ class _Transfer:
         self.moved[key] = piece
 
     def _complete(self) -> None:
-        """Take along what the blocks need: variables and providers as copies, local values and data sources as copies
-        or, if nothing else uses them, as they are; and outputs and checks that are only about them."""
+        """Add declarations that the blocks need: variables and providers are copied; local values and data sources move
+        if nothing else uses them, otherwise they are copied. Outputs and checks that are only about these blocks move,
+        too."""
         done: set[str] = set()
         while True:
             pieces = {**self.moved, **self.copied}
@@ -185,7 +186,7 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add an output or a check whose objects all move; whether there was one."""
+        """Add an output or a check whose objects all move. Returns whether there was one."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -197,7 +198,7 @@ class _Transfer:
         return False
 
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
-        """Let one root module read a value from the state of the other. Raises Failure."""
+        """Make one root module read a value from the state of the other. Raises Failure."""
         if self.whole or use.role != "value" or kind_of(path) == "test":
             raise refusal(f"{reason} Another root module cannot refer to that here: name both blocks.")
         if self.consumer not in ("", consumer):
@@ -281,7 +282,7 @@ class _Transfer:
         return os.path.dirname(os.path.realpath(os.path.join(directory, path))) in (self.source, self.target)
 
     def _check_names(self) -> None:
-        """Raises Failure for names that the other root module has for something else."""
+        """Raises Failure if the other root module already uses one of the names."""
         for key, piece in {**self.moved, **self.copied}.items():
             if key in self.there:
                 other = piece_of(self.workspace, DeclaredObject(self.target, key))
@@ -348,7 +349,7 @@ class _Transfer:
         )
 
     def _sources(self, piece: Piece) -> Changes:
-        """The source of a call of a local module, seen from the other directory."""
+        """Make the source of a call of a local module relative to the other directory."""
         source = attributes_of(piece.holder.body).get("source") if piece.holder.type == "module" else None
         below = (
             self.workspace.module_directory(self.source, piece.key.partition(".")[2]) if source is not None else None
@@ -359,7 +360,7 @@ class _Transfer:
         return [(source.expr.start, source.expr.end, quote(relative_source(self.target, below)))]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
-        """The requirements of providers, where the other root module has none yet."""
+        """The requirements of providers that the other root module lacks."""
         if "terraform" in self.there:
             return
         root = before.loaded.config.root
@@ -375,7 +376,8 @@ class _Transfer:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _values(self, before: MadePlan[Any]) -> str:
-        """The values of copied variables that are not their defaults, as a file; secrets are kept for the plan."""
+        """A file with the values of copied variables that differ from their defaults. Secrets are only kept for the
+        plan."""
         lines = []
         for key in self.copied:
             kind, _, name = key.partition(".")
@@ -394,9 +396,9 @@ class _Transfer:
     # ---------------------------------------------------------------- the check
 
     def result(self) -> Refactoring:
-        """The edits and the move of the objects, if both plans do what they do without. Raises Failure."""
+        """The edits and the move of the objects, if they do not change the two plans. Raises Failure."""
         made = not os.path.isdir(self.target)
-        os.makedirs(self.target, exist_ok=True)  # where providers run
+        os.makedirs(self.target, exist_ok=True)  # the working directory of providers
         try:
             return self._outcome()
         finally:
@@ -447,7 +449,7 @@ class _Transfer:
         return Refactoring(texts, former, states=move, notes=(*secrets, *local, init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
-        """The move with the values of new outputs, which the other plan reads. Raises Failure."""
+        """The move, with the values of new outputs that the other plan reads. Raises Failure."""
         if not self.consumer:
             return move
         producer = self._producer
@@ -470,7 +472,7 @@ class _Transfer:
         return evolve(move, producer=producer, given=given)
 
     def _coming(self, directory: str, other: State) -> dict[str, ComingState]:
-        """The state that the data source of a root module reads, as it will be."""
+        """The future state that the data source of a root module reads."""
         if directory != self.consumer:
             return {}
         path = relative_source(self.consumer, os.path.join(self._producer, DEFAULT_PATH))
@@ -510,7 +512,7 @@ class _Transfer:
         return f"{name}{f'_{number}' if number > 1 else ''}{ending}"
 
     def _plan_of(self, directory: str, state: State, other: State | None = None) -> MadePlan[Any]:
-        """The plan of one of the root modules with a state, as the files are in memory. Raises Failure."""
+        """The plan of one of the root modules with a state and the files in memory. Raises Failure."""
         is_here = directory == os.path.abspath(self.options.directory)
         own = self.options if is_here else evolve(self.options, var_args=())
         if directory == self.target:
@@ -543,7 +545,7 @@ class _Transfer:
         return planned.complete
 
     def _records(self, directory: str) -> dict[str, ModuleRecord]:
-        """The installed modules of both directories, seen from one of them."""
+        """The installed modules of both directories, relative to one of them."""
         result = {}
         for other in (self.source if directory == self.target else self.target, directory):
             for key, one in read_manifest(other, data_directory(os.environ))[0].items():
@@ -552,7 +554,7 @@ class _Transfer:
         return result
 
     def _schemas(self, config: Any) -> Schemas:
-        """The providers as they are installed in one of the directories."""
+        """The schemas of the providers in the versions that are installed in one of the directories."""
         places = [new_schemas(one, config) for one in (self.source, self.target)]
 
         def start(address: str) -> Any:
@@ -567,7 +569,7 @@ class _Transfer:
 
 
 def _without(some: list[Any], others: list[Any]) -> list[Any]:
-    """The items of a list that another does not have, each as often as it is missing."""
+    """The items of a list that another list lacks, each as often as it is missing."""
     left = list(others)
     result = []
     for one in some:
@@ -579,7 +581,7 @@ def _without(some: list[Any], others: list[Any]) -> list[Any]:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move that a record of refactorings describes. Raises Failure for one that describes none."""
+    """The move that a record of refactorings describes. Raises Failure if it is not such a record."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)

@@ -41,12 +41,12 @@ _NAMESPACES = frozenset(
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
 _MOST_AROUND = 100
-"""ranges in a selection: each is nested in the JSON of the one within it"""
+"""the maximum number of ranges in a selection: each is nested in the JSON of the next smaller one"""
 _MARKS = re.compile(r"[#/]")
 
 
 def folding(body: Any, document: TextDocument) -> list[Json]:
-    """Blocks, lists, objects and calls over several lines; comments."""
+    """The folding ranges: blocks, lists, objects and calls over several lines, and comments."""
     result: dict[int, Json] = {}
 
     def add(start: int, end: int, kind: str) -> None:
@@ -77,7 +77,7 @@ def selection(body: Any, document: TextDocument, offset: int) -> Json:
 
 
 def semantic_tokens(body: Any, document: TextDocument) -> list[int]:
-    """The tokens of a file in the encoding of the protocol."""
+    """The semantic tokens of a file in the encoding of the protocol."""
     hit: dict[tuple[int, int], tuple[int, int]] = {}
     for start, end, kind, modifiers in _tokens(body, document.text):
         if end > start:

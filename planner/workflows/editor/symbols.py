@@ -72,7 +72,7 @@ FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOC
 
 @frozen
 class DeclaredName:
-    """A declaration: [name_start, name_end) is its name, [start, end) the whole of it, `block` the block type."""
+    """A declaration: [name_start, name_end) is its name, [start, end) the whole declaration, `block` the block type."""
 
     key: str
     name: str
@@ -120,7 +120,7 @@ NOTHING = FileSymbols()
 
 
 def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
-    """The symbols of a file. `is_values`: it gives values of variables (`.tfvars`)."""
+    """The symbols of a file. `is_values`: it contains values of variables (`.tfvars`)."""
     if is_values:
         attributes = body.just_attributes()[0].values()
         return FileSymbols((), tuple(NameUse(f"var.{a.name}", *name_range(a, text)) for a in attributes))
@@ -145,7 +145,7 @@ def symbols_of(body: Body, text: str, is_values: bool = False) -> FileSymbols:
 
 
 def literal(node: Expression) -> str:
-    """The text of a literal string, "" for anything else."""
+    """The value of a literal string, "" for other expressions."""
     return node.value if isinstance(node, Literal) and isinstance(node.value, str) else ""
 
 
@@ -209,7 +209,7 @@ def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
     elif block.type in ("variables", "run"):
         inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
         values = [a for one in inner if one.type == "variables" for a in attributes_of(one.body).values()]
-        if any(one.type == "module" for one in inner):  # the run is one of another module
+        if any(one.type == "module" for one in inner):  # the run tests another module
             for attribute in values:
                 yield from _in_expression(attribute, text, is_history)
             return
@@ -235,12 +235,12 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
     hits = [node for node in variables(part) if isinstance(node, Traversal)]
     uses = [use for node in hits for use in mentions_of(node)]
     for key, start, end in (*uses, *_outputs(part, {id(node) for node in hits})):
-        if text[start:end] == key.rpartition(".")[2]:  # also of JSON, where a string may have escapes
+        if text[start:end] == key.rpartition(".")[2]:  # differs in JSON if the string has escapes
             yield NameUse(key, start, end, is_history)
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """The outputs of calls after a key that is not a literal, or a splat: `module.a[each.key].out`; and those of the
+    """The outputs of calls after a splat or a key that is not a literal: `module.a[each.key].out`; and those of the
     instances of a call: `[for v in module.a : v.out]`."""
     for node in nodes(part):
         steps: list[Any] = []
@@ -262,7 +262,8 @@ def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
 
 
 def _call_of(node: Any, free: set[int]) -> str:
-    """The module call whose instances an expression has: `module.a` or `values(module.a)`; "" for another one."""
+    """The key of a module call if an expression is the collection of its instances: `module.a` or `values(module.a)`;
+    "" for other expressions."""
     if isinstance(node, Call) and node.name.removeprefix("core::") == "values" and len(node.arguments) == 1:
         node = node.arguments[0]
     if isinstance(node, Traversal) and node.root == "module" and id(node) in free and len(node.steps) == 1:
@@ -282,7 +283,7 @@ def nodes(part: Any) -> Iterator[Any]:
             continue
         cls = node.__class__
         if cls is not NativeBody and not isinstance(node, SyntaxNode):
-            continue  # a body in JSON: what its members are only a schema decides
+            continue  # a body in JSON: only a schema determines the meaning of its members
         if cls is not NativeBody:
             yield node
         if cls is NativeBody:
@@ -300,7 +301,7 @@ def nodes(part: Any) -> Iterator[Any]:
 
 
 def mentions_of(node: Traversal) -> Iterator[tuple[str, int, int]]:
-    """The keys that a traversal mentions, each with the range of the name."""
+    """The keys of declared objects in a traversal, each with the range of the name."""
     steps = node.steps
     if node.root == "action" and len(steps) > 1 and isinstance(steps[0], GetAttr) and isinstance(steps[1], GetAttr):
         yield f"action.{steps[0].name}.{steps[1].name}", steps[1].start + 1, steps[1].end

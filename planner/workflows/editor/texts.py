@@ -1,4 +1,5 @@
-"""Texts in the editor: positions in UTF-16 units, incremental edits, and a view of the disk with the open texts."""
+"""Documents of the editor: positions in UTF-16 units, incremental edits, and a view of the disk with the open
+documents."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _LINE_END = re.compile(r"\r\n?|\n")
 
 
 class TextDocument:
-    """A text with its positions: 0-based lines, which end with LF, CRLF or CR, and columns in UTF-16 units."""
+    """A text with positions: lines and columns count from 0, columns in UTF-16 units. Lines end with LF, CRLF or CR."""
 
     def __init__(self, text: str, version: int = 0) -> None:
         self.text, self.version = text, version
@@ -44,8 +45,9 @@ class TextDocument:
         return {"line": line, "character": column}
 
     def offset(self, line: int, character: int) -> int:
-        """The offset in code points of a position. A column beyond the line is its end, a line beyond the text the end
-        of the text, the middle of a surrogate pair the character before it."""
+        """The offset in code points of a position. A column beyond the end of the line means that end, and a line
+        beyond the end of the text means the end of the text. A position within a surrogate pair means the beginning of
+        the pair."""
         if line >= len(self._starts):
             return len(self.text)
         start = self._starts[line]
@@ -65,7 +67,7 @@ class TextDocument:
         return {"start": self.position(start), "end": self.position(end)}
 
     def edited(self, changes: Iterable[Any], version: int) -> TextDocument:
-        """The document after these changes, each with a range or the whole text."""
+        """The document after these changes, each of a range or of the whole text."""
         result = self
         for change in changes:
             span = getattr(change, "range", None)
@@ -79,13 +81,13 @@ class TextDocument:
 
 @lru_cache(64)
 def document_of(text: str) -> TextDocument:
-    """The positions of a text that is not open."""
+    """A document for a text that is not open."""
     return TextDocument(text)
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document; for one that is not a file here, a path in a directory of its own, which does
-    not exist."""
+    """The absolute path of a document. A document that is not a local file gets a path in a separate directory, which
+    does not exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -140,7 +142,7 @@ class OpenTexts:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The texts by path."""
+        """The text of each open document by path."""
         return {path: document.text for path, document in self.documents.items()}
 
     def uri(self, path: str) -> str:
@@ -148,7 +150,7 @@ class OpenTexts:
         return self.uris.get(path) or uri_of(path)
 
     def read(self, path: str) -> bytes:
-        """The content of a file as the editor has it, else as the disk has it. Raises OSError."""
+        """The content of a file, from the editor if it is open, else from disk. Raises OSError."""
         document = self.documents.get(path)
         if document is not None:
             return document.text.encode("utf-8", "surrogatepass")
@@ -156,19 +158,19 @@ class OpenTexts:
             return read_whole(path)
 
     def document(self, path: str) -> TextDocument:
-        """A file as the editor has it, else as the disk has it. Raises OSError and ValueError."""
+        """A file from the editor if it is open, else from disk. Raises OSError and ValueError."""
         return self.documents.get(path) or document_of(self.read(path).decode("utf-8"))
 
 
 class Overlay:
-    """The disk with the open texts in place of their files: a tree for `disk.view`."""
+    """The disk with the open documents instead of their files: a tree for `disk.view`."""
 
     root = "/"
 
     def __init__(self, opened: OpenTexts) -> None:
         self._opened = opened
         self._folders: dict[str, dict[str, bool]] = {}
-        """the names of open files, and (True) of the directories that only they are in, by directory"""
+        """the names of open files, and (True) of directories that exist only because of them, by directory"""
         for path in list(opened.documents):
             above, name = os.path.split(path)
             self._folders.setdefault(above, {})[name] = False
@@ -181,7 +183,7 @@ class Overlay:
         return self._opened.read(os.path.normpath(f"/{name}"))
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The files and directories in a directory, with those that are open and not saved yet. Raises OSError."""
+        """The files and directories in a directory, including open files that are not saved yet. Raises OSError."""
         path = os.path.normpath(f"/{directory}")
         more = self._folders.get(path, {})
         try:
@@ -195,7 +197,7 @@ class Overlay:
         return [*known, *(TreeEntry(name, is_folder) for name, is_folder in more.items() if name not in names)]
 
 
-# Results in the terms of the protocol.
+# Results in the form of the protocol.
 
 
 def location(uri: str, document: TextDocument, start: int, end: int) -> Json:

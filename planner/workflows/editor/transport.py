@@ -1,5 +1,5 @@
-"""The connection to an editor: messages on standard input and output. Input that is not a valid message is answered
-with an error; the connection continues."""
+"""The connection to an editor: messages on standard input and output. The response to an invalid message is an error,
+and the connection continues."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.render.terminal import visible
 
 MOST_BYTES = 64 << 20
-"""of one message"""
+"""the maximum size of a message in bytes"""
 _LONGEST_HEADER = 1000
 _HEADER = re.compile(rb"[\w-]+:")
 _LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol without the texts that the package keeps: its lines end where those of the protocol do not."""
+    """The protocol without the documents that pygls keeps, because pygls splits lines at other characters than the
+    protocol."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:
@@ -44,7 +45,8 @@ class _Protocol(LanguageServerProtocol):
 
 
 class EditorServer(LanguageServer):
-    """A language server that never shows its own failures in the editor: each is answered, and logged in one line."""
+    """A language server that does not show its own failures in the editor: each becomes an error response and one line
+    of the log."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -59,13 +61,13 @@ class EditorServer(LanguageServer):
             self.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """A request is answered with its error; the log has those that are failures of this program."""
+        """Log an error of a request if it is a defect of planner. The response contains the error in any case."""
         if not isinstance(error, JsonRpcException):
             self.log(error, "request failed")
 
     def serve(self) -> int:
         """Speak to an editor over standard input and output until it exits; returns the exit code."""
-        # copies: pygls closes what it writes to, and the command flushes its output at the end
+        # copies, because pygls closes its streams, and the command flushes standard output at the end
         output = os.fdopen(os.dup(1), "wb")
         handler = logging.StreamHandler()
         handler.setFormatter(_InFewWords())
@@ -125,7 +127,8 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a report of the package is about more than a request that is refused, or answered before its cancel."""
+    """Whether a log record of pygls is a failure, not a refused request or one that was answered before its
+    cancellation."""
     if record.getMessage().startswith("Cancel notification for unknown message"):
         return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)
@@ -133,7 +136,7 @@ def _is_failure(record: logging.LogRecord) -> bool:
 
 
 class _InFewWords(logging.Formatter):
-    """Shortens the protocol package's reports to one line."""
+    """Shortens the log records of pygls to one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         problem = record.exc_info[1] if record.exc_info else None
@@ -144,7 +147,8 @@ class _InFewWords(logging.Formatter):
 
 
 class Incoming:
-    """The messages from an editor. What cannot be one is answered by `refuse`, and skipped up to the next header."""
+    """The messages from an editor. For input that is not a message, `refuse` is called, and the input up to the next
+    header is skipped."""
 
     def __init__(self, stream: BinaryIO, refuse: Callable[[str], None]) -> None:
         self._stream, self._refuse = stream, refuse

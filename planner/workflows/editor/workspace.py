@@ -1,4 +1,4 @@
-"""The configuration files of the editor's folders: symbols by module directory, and which directories call which."""
+"""The configuration files of the editor's folders: symbols by module directory, and the calls between directories."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ QUERIES = (".tfquery.hcl",)
 FLEET = "planner.batch.hcl"
 RULES = (".dl", ".case")
 MOST_FILES = 50_000
-"""that are looked at in the folders of the editor"""
+"""the maximum number of files in the folders of the editor"""
 _FRESH = 2.0
-"""seconds for which a list of the folders' files counts, but at least"""
+"""seconds for which a list of the folders' files is used, at least"""
 _SHARE = 50
-"""times as long as it took to make"""
+"""the list is used for this number of times as long as it took to make"""
 _GLANCE = 0.2
-"""seconds for which a look at the files of a directory with open files counts; `_FRESH` for other directories"""
+"""seconds before the files of a directory with open files are looked at again; `_FRESH` for other directories"""
 _ABOVE = 2
-"""directories that a file with values may be below its module"""
+"""the number of levels that a file with values may be below its module"""
 _RETRIED = 5.0
-"""seconds after which a provider that was not there is looked for again"""
+"""seconds before a missing provider is looked up again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
 
 
@@ -60,7 +60,7 @@ def kind_of(path: str) -> str:
 
 @frozen(eq=False)
 class ModuleSymbols:
-    """The symbols of a module by key, each with its file; those of its tests and values, too."""
+    """The symbols of a module by key, each with its file, including those of its tests and files with values."""
 
     files: dict[str, FileSymbols]
     symbols: dict[str, list[tuple[str, DeclaredName]]]
@@ -83,7 +83,7 @@ class Workspace:
     def __init__(self) -> None:
         self.folders: list[str] = []
         self.values: dict[str, list[str]] = {}
-        """files with values of a module that are in other directories, by the directory of the module"""
+        """files with values in other directories than their module, by the directory of the module"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
@@ -111,7 +111,7 @@ class Workspace:
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:
-        """The readable part of a file, and its text. Raises OSError."""
+        """The valid part of a file, and its text. Raises OSError."""
         body, text, _ = self._parsed(path)
         return body, text
 
@@ -124,7 +124,7 @@ class Workspace:
     # ---------------------------------------------------------------- symbols
 
     def symbols(self, path: str) -> FileSymbols:
-        """The symbols of a file, none where it cannot be read."""
+        """The symbols of a file, none if it cannot be read."""
         stamp = self._stamp(path)
         known = self._files.get(path)
         if known is not None and known[0] == stamp:
@@ -196,7 +196,7 @@ class Workspace:
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
         if kind_of(path) == "values":
-            for _ in range(_ABOVE):  # values of environments are often in directories below
+            for _ in range(_ABOVE):  # files with values of environments are often in subdirectories
                 if not self._is_module(directory) and self.is_inside(os.path.dirname(directory)):
                     directory = os.path.dirname(directory)
             return directory if self._is_module(directory) else os.path.dirname(path)
@@ -226,8 +226,8 @@ class Workspace:
         return known[1]
 
     def provider(self, directory: str, address: str, wanted: Mapping[str, tuple[str, ...]]) -> Provider | Failure:
-        """A provider as it is installed in a directory, with its schema from the cache; or why there is none. `wanted`:
-        the version constraints, by address."""
+        """A provider in the version that a directory has installed, with its schema from the cache; or the reason why
+        it is missing. `wanted`: the version constraints, by address."""
         key = (directory, address, wanted.get(address, ()))
         known = self._providers.get(key)
         now = time.monotonic()
@@ -244,7 +244,7 @@ class Workspace:
         return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
-        """The directory of a called module, None where it is not known."""
+        """The directory of a called module, None if it is not known."""
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))
@@ -252,7 +252,7 @@ class Workspace:
         return os.path.normpath(os.path.join(directory, record.directory)) if record is not None else None
 
     def callers(self, directory: str) -> list[tuple[str, str]]:
-        """The calls of a module by others in the folders: (directory, name)."""
+        """The calls of a module by other modules in the folders: (directory, name)."""
         files = self.files()
         opened = (path for path in self.opened.documents if kind_of(path) == "configuration")
         stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])
@@ -280,7 +280,7 @@ class Workspace:
         return list(hit)
 
     def look_again(self) -> None:
-        """List the files of the folders again when they are needed next."""
+        """Make the next use list the files of the folders again."""
         self._listed_at = 0.0
         self._looked.clear()
 
@@ -307,7 +307,7 @@ class Workspace:
 
 
 def _stamp(path: str) -> object:
-    """Different when a file has changed."""
+    """A value that changes when the file changes."""
     try:
         status = os.stat(path)
     except OSError:
