@@ -1,4 +1,4 @@
-"""`refactor`: edits of the configuration that change no object, checked by planning before they are written."""
+"""`refactor`: edits of the configuration that change no object. A plan checks them before they are written."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FLAGS = (
     """Renames a resource, module call, variable, local value or output, with all references to it, also in modules
 that call this one and in value and test files. Resources and modules get a moved block.
 
-The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
   planner refactor mv terraform_data.web gateway
   planner refactor mv module.net.var.cidr cidr_block""",
     _FLAGS,
 )
 def refactor_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files are written, 1 on errors, and when the plan would change."""
+    """Returns 0 if the files are written, and 1 on errors or if the plan would change."""
     from planner.workflows.editor.refactoring import move
 
     old, new = _two_words(arguments, "an address and a new name")
@@ -44,16 +44,16 @@ def refactor_mv(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] ADDRESS[KEY] KEY",
-    """Renames the key of an instance of a resource or module with for_each: where the key is written (in the block, a
-local value, a variable's default, a value file, or the argument of a call), and in references. Inserts a moved block.
+    """Renames the key of an instance of a resource or module with for_each, at the place that sets it (in the block, a
+local value, a variable's default, a value file, or the argument of a call) and in references. Inserts a moved block.
 
-The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
   planner refactor rename-key 'terraform_data.web["a"]' blue""",
     _FLAGS,
 )
 def refactor_rename_key(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files are written, 1 on errors, and when the plan would change."""
+    """Returns 0 if the files are written, and 1 on errors or if the plan would change."""
     from planner.workflows.editor.refactoring import rename_key
 
     old, new = _two_words(arguments, "an instance and a new key")
@@ -62,14 +62,15 @@ def refactor_rename_key(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] ADDRESS",
-    """Turns the count of a resource or module into a for_each, with its uses of count.index, references to instances,
-and a moved block for each. With count = length(LIST) the keys are the elements of the list, elsewhere the numbers.
+    """Changes the count of a resource or module to for_each, with its uses of count.index and the references to its
+instances, and inserts a moved block for each instance. With count = length(LIST) the keys are the elements of the list,
+otherwise numbers.
 
-The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.""",
+The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.""",
     _FLAGS,
 )
 def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files are written, 1 on errors, and when the plan would change."""
+    """Returns 0 if the files are written, and 1 on errors or if the plan would change."""
     from planner.workflows.editor.refactoring import count_to_for_each
 
     if len(arguments.words) != 1:
@@ -79,21 +80,21 @@ def refactor_count_to_for_each(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [ADDRESS...]",
-    """Writes configuration for objects that have none: those of the state, and the targets of import blocks. Instances
-become a count or for_each, values of other objects references, and values that repeat variables. Arguments are left
-out where the provider sets the same value itself.
+    """Writes configuration for objects of the state and targets of import blocks that have none. Several instances
+become one block with count or for_each. Values of other objects become references, and repeated values become
+variables. An argument is left out if the provider sets the same value itself.
 
-The file is written only if a plan with it leaves the objects as they are. `planner refactor undo` removes it.
+The file is written only if a plan with it does not change the objects. `planner refactor undo` removes it.
 
   planner refactor adopt
   planner refactor adopt aws_vpc.main -to=network.tf""",
     (Flag("to", "string", "The new file (default: adopted.tf).", "adopted.tf", value="FILE"), *_FLAGS),
 )
 def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the file is written, 1 on errors, and when an object would change."""
+    """Returns 0 if the file is written, and 1 on errors or if an object would change."""
     from planner.workflows.editor.adoption import adopt
 
-    outcome, flags = "The plan leaves these objects as they are.", [f"-to={arguments['to']}"]
+    outcome, flags = "The plan does not change these objects.", [f"-to={arguments['to']}"]
     return _carry_out(
         arguments,
         terminal,
@@ -107,10 +108,10 @@ def refactor_adopt(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "-to=DIR ADDRESS...",
     """Moves resources, data sources, module calls and local values of one module into a new module in the directory
-DIR, and calls it. Local values that only these use come along. The new module gets variables for what it needs,
-outputs for what is used of it, and requirements of providers; resources get moved blocks.
+DIR, and adds a call of it. Local values that only these use move, too. The new module gets variables for values from
+outside, outputs for values that are used outside, and requirements of providers. Resources get moved blocks.
 
-The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
   planner refactor extract-module aws_vpc.main aws_subnet.a -to=modules/net""",
     (
@@ -120,7 +121,7 @@ The edits are written only if the plan with them is the plan without them. `plan
     ),
 )
 def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files are written, 1 on errors, and when the plan would change."""
+    """Returns 0 if the files are written, and 1 on errors or if the plan would change."""
     from planner.workflows.editor.extraction import extract_module
 
     if not arguments.words or not arguments["to"]:
@@ -134,18 +135,18 @@ def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] module.NAME",
-    """Replaces the call of a local module by the blocks of the module: arguments and outputs take the place of
-variables and outputs, names that are taken get the name of the module in front, and resources get moved blocks. The
-files of the module are removed, unless it has tests. A module that is called elsewhere, or with count or for_each, is
-refused.
+    """Replaces the call of a local module with the blocks of the module. Arguments of the call replace the variables,
+and the values of outputs replace references to them. Names that are already taken get the name of the module as a
+prefix, and resources get moved blocks. The files of the module are removed, unless it has tests. It is an error if
+the module is called elsewhere, or with count or for_each.
 
-The edits are written only if the plan with them is the plan without them. `planner refactor undo` takes them back.
+The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
   planner refactor inline-module module.net""",
     _FLAGS,
 )
 def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files are written, 1 on errors, and when the plan would change."""
+    """Returns 0 if the files are written, and 1 on errors or if the plan would change."""
     from planner.workflows.editor.inlining import inline_module
 
     if len(arguments.words) != 1:
@@ -157,17 +158,17 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     "-to=DIR ADDRESS...",
     """Moves resources, data sources and module calls of this root module to the root module in the directory DIR, and
 their objects to its state. Variables, local values, data sources and provider configurations that they need are
-copied; outputs and checks that are only about them move, too. Where blocks of one root module refer to objects of the
-other, the other gets outputs, which a terraform_remote_state reads (only in one direction, and of a local state).
+copied; outputs and checks that are only about them move, too. If blocks of one root module refer to objects of the
+other, the other gets outputs, which a terraform_remote_state reads (only in one direction, and from a local state).
 
-Both plans are made first; only if neither changes, the other state is written, then the files and this state.
+Both plans are made first. Only if neither changes, the other state is written, then the files and this state.
 `planner refactor undo` moves the objects back.
 
   planner refactor split-state module.dns -to=../dns""",
     (Flag("to", "string", "The directory of the other root module, which may be new.", value="DIR"), *_FLAGS),
 )
 def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files and states are written, 1 on errors, and when a plan would change."""
+    """Returns 0 if the files and states are written, and 1 on errors or if a plan would change."""
     from planner.workflows.editor.state_moves import split_state
 
     if not arguments.words or not arguments["to"]:
@@ -178,18 +179,18 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] DIR",
-    """Moves all blocks of another root module here, and all objects of its state: the reverse of split-state. Blocks
-that are the same in both, such as variables and provider configurations, are not repeated; others of the same name are
-refused. The backend of the other root module and its files with values stay behind.
+    """Moves all blocks of another root module, and all objects of its state, into this one: the reverse of split-state.
+Blocks that are the same in both, such as variables and provider configurations, are not repeated. Different blocks with
+the same name are an error. The backend of the other root module and its files with values do not move.
 
-The plan is made first; only if it does not change, this state is written, then the files and the other state.
+The plan is made first. Only if it does not change, this state is written, then the files and the other state.
 `planner refactor undo` moves the objects back.
 
   planner refactor merge-state ../dns""",
     _FLAGS,
 )
 def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when the files and states are written, 1 on errors, and when a plan would change."""
+    """Returns 0 if the files and states are written, and 1 on errors or if a plan would change."""
     from planner.workflows.editor.state_moves import merge_state
 
     if len(arguments.words) != 1:
@@ -199,17 +200,17 @@ def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "",
-    """Takes the last refactoring back: its files get their former content, byte for byte. Nothing is done if one of
-them was changed since.""",
+    """Undoes the last refactoring: its files get their former content, byte for byte. It is an error if one of them was
+changed since.""",
     (),
 )
 def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is nothing to take back or a file was changed."""
+    """Returns 0, or 1 if there is nothing to undo or a file was changed."""
     from planner.workflows.editor.refactoring import undo
     from planner.workflows.editor.state_moves import from_record
 
     words, files = undo(plan_calls(Making, arguments).options, from_record)
-    terminal.out(f"Took back: planner refactor {shlex.join(words)}")
+    terminal.out(f"Undone: planner refactor {shlex.join(words)}")
     for name in files:
         terminal.out(f"  {name}")
     return 0
@@ -235,7 +236,7 @@ def _carry_out(
     made = refactoring(calls)
     terminal.out(made.diff())
     for old, new in made.moved:
-        terminal.out(f"{old} has the address {new}.")
+        terminal.out(f"{old} was moved to {new}.")
     if made.unread:
         names = ", ".join(map(os.path.relpath, made.unread))
         terminal.out(f"The plan does not check the edits in: {names}")
@@ -244,7 +245,7 @@ def _carry_out(
         terminal.out(f"{outcome} {number} would be written.")
         return 0
     write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
-    terminal.out(f"{outcome} {number} written; planner refactor undo takes it back.")
+    terminal.out(f"{outcome} {number} written; planner refactor undo undoes this.")
     for note in made.notes:
         terminal.out(note)
     return 0

@@ -152,7 +152,7 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The end of a text between apostrophes. Two apostrophes stand for a literal one, inside such a text and
+    """The end of a text between apostrophes. Two apostrophes mean a literal one, inside such a text and
     outside."""
     if form.startswith("''", start):
         return start + 2

@@ -471,7 +471,7 @@ def undo(
         if now != before and _digest(now) != one["after"]:
             if name.endswith(_BY_INIT):
                 continue
-            raise refusal(f"{one['path']} was changed after the refactoring; nothing was taken back.")
+            raise refusal(f"{one['path']} was changed after the refactoring; nothing was undone.")
         files.append((name, before, now))
     last = [(path, _record_data(record[:-1]), _record_data(record))]
     states = move_of(entry["states"], folder) if move_of is not None and "states" in entry else None
