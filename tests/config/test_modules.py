@@ -66,7 +66,7 @@ def test_a_changed_source_asks_for_init(tmp_path):
     ("files", "expected"),
     [
         ({"main.tf": 'module "m" {\n  source = "./m"\n}\n'}, ["config.missing_module"]),
-        ({"main.tf": 'module "m" {\n  source = "a/b/c"\n}\n'}, ["config.remote_module"]),
+        ({"main.tf": 'module "m" {\n  source = "a/b/c"\n}\n'}, ["config.module_not_installed"]),
         ({"main.tf": 'module "m" {\n  source = "../x"\n}\n'}, ["config.missing_module"]),
         (
             {"main.tf": 'module "m" {\n  source = "./m"\n}\n', "m/main.tf": 'module "n" {\n  source = "../m"\n}\n'},

@@ -182,6 +182,9 @@ REFUSED = {
     "a called module": (["module.net", "-to=../net"], "is called as a module"),
     "outside": (["module.net", "-to=/nowhere/a"], "is outside of the repository"),
     "a file": (["module.net", "-to=main.tf"], "is not a directory"),
+    "a link to nothing": (["module.net", "-to=../link"], "../link is not a directory"),
+    "below a link to nothing": (["module.net", "-to=../link/a"], "../link is not a directory"),
+    "a link to the outside": (["module.net", "-to=../out/a"], "../out/a is outside of the repository"),
     "another of the name": (["terraform_data.dns", "module.net", "-to=../taken"], "is declared in ../taken, too"),
     "another variable": (["terraform_data.dns", "module.net", "-to=../other"], "var.size is another one in ../other"),
 }
@@ -194,6 +197,8 @@ def test_what_cannot_move_is_refused(core: Path, planner: Run) -> None:
     }.items():
         (core / name).mkdir()
         (core / name / "main.tf").write_text(text + "\n")
+    (core / "link").symlink_to("nothing")
+    (core / "out").symlink_to(core.parent)
     before, kept = files(core), (core / "core" / "terraform.tfstate").read_bytes()
     for name, (words, text) in REFUSED.items():
         done = planner("refactor", "split-state", *words)
@@ -203,6 +208,7 @@ def test_what_cannot_move_is_refused(core: Path, planner: Run) -> None:
     assert "The workspace qa of . has objects, too" in " ".join(planner("refactor", *SPLIT).err.split())
     assert planner("workspace", "delete", "-force", "qa").code == 0
     assert "here are two" in " ".join(planner("refactor", *SPLIT, "-state=x").err.split())
+    assert "main.tf is not a directory" in planner("refactor", "merge-state", "main.tf").err
     assert "has no configuration files" in " ".join(planner("refactor", "merge-state", "../none").err.split())
     assert planner("refactor", *SPLIT, "-dry-run").code == 0
     (core / "core" / ".terraform" / "environment").unlink()
@@ -292,3 +298,38 @@ def test_an_encrypted_state_is_not_split_into_a_plain_one(core: Path, planner: R
     assert done.code == 0, done.err
     assert b"terraform_data" not in (core / "dns" / "terraform.tfstate").read_bytes()
     check_both(core, planner)
+
+
+def test_checked_variables_are_copied(core: Path, planner: Run) -> None:
+    with (core / "core" / "main.tf").open("a") as file:
+        file.write(CHECKED)
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "split-state", "terraform_data.one", "-to=../dns")
+    assert done.code == 0, done.err
+    assert 'error_message = "six"' in (core / "dns" / "main.tf").read_text()
+    check_both(core, planner)
+    done = planner("refactor", "merge-state", "../dns")
+    assert done.code == 0, done.err
+    assert planner("init").code == 0 and "No changes" in planner("plan").out
+
+
+CHECKED = """
+variable "letters" {
+  default = "sixsix"
+  validation {
+    condition     = length(var.letters) == 6
+    error_message = "six"
+  }
+}
+resource "terraform_data" "one" { input = var.letters }
+resource "terraform_data" "two" { input = var.letters }
+"""
+
+
+def test_provider_configurations_of_called_modules_are_copied(core: Path, planner: Run) -> None:
+    with (core / "core" / "main.tf").open("a") as file:
+        file.write('provider "terraform" {} # of one\nmodule "one" {\n  source = "../net"\n  cidr = "c"\n}\n')
+    assert planner("init").code == 0
+    done = planner("refactor", "split-state", "module.one", "-to=../dns")
+    assert done.code == 0, done.err
+    assert 'provider "terraform" {} # of one\n' in (core / "dns" / "main.tf").read_text()

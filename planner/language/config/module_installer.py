@@ -114,8 +114,8 @@ class ModuleRecorder:
             if record is not None and record.source == call.source and self._is_dir(record.directory):
                 self.manifest[key] = record
                 return record.directory
-            detail = f"This program installs local modules only (./ or ../), not {without_secrets(call.source)}."
-            problems.error("remote_module", "Module source is not supported", detail, call.shown_span)
+            detail = f"Module {call.name} ({without_secrets(call.source)}) is not installed. Run planner init first."
+            problems.error("module_not_installed", "Module not installed", detail, call.shown_span)
             return None
         if call.version:
             detail = "A local module has no versions; leave out the argument version."

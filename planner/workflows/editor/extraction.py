@@ -71,6 +71,21 @@ def extraction_edits(workspace: Workspace, directory: str, keys: Sequence[str], 
     return {**made.edits(), **{path: [(0, 0, text)] for path, text in made.files().items()}}
 
 
+def check_directory(workspace: Workspace, path: str) -> None:
+    """Raises Failure for a path that is not a directory of the repository, and cannot become one."""
+    above, folders = path, [*map(os.path.realpath, workspace.folders)]
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if not os.path.isdir(above):
+        raise refusal(f"{os.path.relpath(above)} is not a directory.")
+    is_linked_here = any(os.path.commonpath([one, os.path.realpath(above)]) == one for one in folders)
+    if not is_linked_here or not workspace.is_inside(os.path.join(path, "main.tf")):
+        where = f"{os.path.relpath(path)} is outside of"
+        if len(folders) == 1 and not os.path.exists(os.path.join(folders[0], ".git")):
+            raise refusal(f"{where} {folders[0]}: without a Git repository, only files below it are edited.")
+        raise refusal(f"{where} the repository.")
+
+
 class _Extraction:
     def __init__(self, workspace: Workspace, directory: str, keys: Sequence[str], to: str, name: str) -> None:
         self.workspace, self.directory, self.to = workspace, directory, to
@@ -102,10 +117,7 @@ class _Extraction:
         where = os.path.relpath(self.to)
         if is_module(self.to):
             raise refusal(f"{where} has configuration files already: name a new directory.")
-        if os.path.exists(self.to) and not os.path.isdir(self.to):
-            raise refusal(f"{where} is not a directory.")
-        if not self.workspace.is_inside(os.path.join(self.to, "main.tf")):
-            raise refusal(f"{where} is outside of the repository.")
+        check_directory(self.workspace, self.to)
         if f"/{data_directory(os.environ)}/" in f"{self.to}/":
             raise refusal(f"{where} is in the working directory of planner, which an init replaces.")
         name = name or os.path.basename(self.to)

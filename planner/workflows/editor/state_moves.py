@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
@@ -32,7 +33,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan_stored
 from planner.operations.state_access import Stored, with_backend
 from planner.operations.state_mv import StateMove, state_of
-from planner.workflows.editor.extraction import relative_source
+from planner.workflows.editor.extraction import check_directory, relative_source
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions
@@ -84,6 +85,7 @@ def split_state(options: OperationOptions, addresses: Sequence[str], to: str) ->
 def merge_state(options: OperationOptions, directory: str) -> Refactoring:
     """Move all blocks of another root module, and all objects of its state, into this one. Raises Failure."""
     source, workspace = os.path.abspath(directory), workspace_of(options)
+    check_directory(workspace, source)
     if not is_module(source):
         raise refusal(f"{os.path.relpath(source)} has no configuration files.")
     symbols = workspace.module(source).symbols
@@ -130,18 +132,14 @@ class _Transfer:
 
     def _check_places(self) -> None:
         """Raises Failure for directories that cannot be two root modules."""
-        where = os.path.relpath(self.target)
         if self.options.state_path is not None or self.options.state_out is not None:
             raise refusal("-state and -state-out name one state, and here are two: those of the two directories.")
         if self.source == self.target:
             raise refusal("Both root modules are the same directory.")
         for one in (self.source, self.target):
-            if not self.workspace.is_inside(os.path.join(one, "main.tf")):
-                raise refusal(f"{os.path.relpath(one)} is outside of the repository.")
+            check_directory(self.workspace, one)
             if self.workspace.callers(one):
                 raise refusal(f"{os.path.relpath(one)} is called as a module, and is not a root module.")
-        if os.path.exists(self.target) and not os.path.isdir(self.target):
-            raise refusal(f"{where} is not a directory.")
 
     # ---------------------------------------------------------------- what moves
 
@@ -238,8 +236,7 @@ class _Transfer:
     def _holder(self, path: str, offset: int) -> Piece | None:
         return next((p for p in self.moved.values() if p.path == path and p.node.start <= offset < p.node.end), None)
 
-    @staticmethod
-    def _providers(piece: Piece) -> Iterator[str]:
+    def _providers(self, piece: Piece) -> Iterator[str]:
         """The keys of the provider blocks that a resource or a call may use."""
         arguments = attributes_of(piece.holder.body) if not isinstance(piece.node, Attribute) else {}
         text = piece.holder.source.text
@@ -249,8 +246,28 @@ class _Transfer:
             yield f"provider.{name}"
         elif piece.holder.type == "module":
             passed = arguments.get("providers")
-            names = re.findall(r"=\s*([\w.-]+)", source_text(text, passed.expr)) if passed is not None else ()
-            yield from (f"provider.{name}" for name in names)
+            if passed is not None:
+                yield from (f"provider.{name}" for name in re.findall(r"=\s*([\w.-]+)", source_text(text, passed.expr)))
+            else:
+                yield from self._inherited(piece.key.partition(".")[2])
+
+    def _inherited(self, call: str) -> Iterator[str]:
+        """The keys of the provider blocks that a called module, and those that it calls, use without being passed."""
+        root = self._deep.root
+        used = set[str]()
+        for module in root.children[call].walk() if call in root.children else ():
+            names = (*module.required_providers, *(decl.provider_name for decl in module.resources.values()))
+            used |= {module.provider_source(name) for name in names}
+        yield from (
+            f"provider.{one.name}"
+            for one in root.providers.values()
+            if not one.alias and root.provider_source(one.name) in used
+        )
+
+    @cached_property
+    def _deep(self) -> Model:
+        """The former root module with all that it calls."""
+        return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
         """Raises Failure if a block that stays refers to one that moves."""
@@ -438,7 +455,9 @@ class _Transfer:
             why = refusal("With the edits, no plan can be made. Nothing was written.")
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
         old, new = ([one for made in plans for one in actions(made.plan, str).items()] for plans in (before, after))
-        different = sorted({name for name, _ in _without(old, new) + _without(new, old)})
+        copied = {f"checks of {key}" for key in self.copied}  # each root module that has the variable checks it
+        of_copies = [one for one in {*old} & {*new} if one[0] in copied]
+        different = sorted({name for name, _ in _without(old, new + of_copies) + _without(new, old + of_copies)})
         if different:
             details = [f"{name} would change in one of the two plans. Nothing was written." for name in different]
             raise Failure([error("refactor.changes", "The plan would change", detail) for detail in details])
