@@ -170,7 +170,7 @@ def _run(request: Request, check: Check) -> UnitResult:
         terminal, hooks = log()
         return _applied(request, apply(options, request.plan_file, hooks), terminal)
     if request.command == "plan" or request.plan_file:
-        return plan_unit(request, options, check)
+        return plan_unit(request, evolve(options, command=f"batch {request.command}"), check)
     return _apply(request, options, check)
 
 
