@@ -69,7 +69,7 @@ def applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> Pa
 CASES = {
     "resource": (["mv", "terraform_data.reads", "reader"], "+  to   = terraform_data.reader"),
     "module": (["mv", "module.net", "module.vpc"], "+  to   = module.vpc"),
-    "variable of a module": (["mv", "module.net.var.cidr", "block"], "+  block   = local.apps"),
+    "variable of a module": (["mv", "module.net.var.cidr", "block"], "+  block  = local.apps"),
     "resource of a module": (["mv", "module.net.terraform_data.inner", "core"], "+  to   = terraform_data.core"),
     "output of a module": (["mv", "module.net.output.out", "id"], "module.net.id]"),
     "variable": (["mv", "var.names", "regions"], "length(var.regions)"),
@@ -373,3 +373,13 @@ def files(folder: Path) -> dict[str, bytes]:
         for path in folder.rglob("*")
         if path.is_file() and ".tfstate" not in path.name and path.name != "refactorings.json"
     }
+
+
+@pytest.mark.parametrize(("gap", "then"), [("  ", "a     = 1\n  other = 2"), (" ", "a = 1\n  other = 2")])
+def test_files_in_the_standard_layout_stay_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run, gap: str, then: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(f'locals {{\n  long{gap}= 1\n  other = 2\n}}\noutput "o" {{ value = local.long }}\n')
+    assert planner("refactor", "mv", "local.long", "a").code == 0
+    assert f"locals {{\n  {then}\n}}" in Path("main.tf").read_text()

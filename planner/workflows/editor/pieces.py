@@ -15,6 +15,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.expressions.constraints import Defaults
 from planner.language.syntax.body import Attribute, Block, NativeBody, variables
+from planner.language.syntax.format import format_text
 from planner.language.syntax.nodes import Expression, GetAttr, Literal, Object, Parens, Traversal, Tuple
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.navigation import DeclaredObject, declarations
@@ -115,6 +116,12 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     for start, end, new in sorted(set(edits), reverse=True):
         text = text[:start] + new.replace("\r\n", "\n").replace("\n", newline) + text[end:]
     return text
+
+
+def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """The text of a file after the edits: in the standard layout if it was in that before."""
+    new = with_edits(text, edits)
+    return format_text(new) if format_text(text) == text else new
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:

@@ -42,6 +42,7 @@ from planner.workflows.editor.pieces import (
     Piece,
     Use,
     cut_text,
+    edited_file,
     free_name,
     module_uses,
     native_body,
@@ -51,7 +52,6 @@ from planner.workflows.editor.pieces import (
     source_text,
     uses_in,
     whole_lines,
-    with_edits,
 )
 from planner.workflows.editor.refactoring import Refactoring, actions, target_of, workspace_of
 from planner.workflows.editor.symbols import attributes_of, literal
@@ -504,7 +504,7 @@ class _Transfer:
         former: dict[str, str | None] = {}
         for path, edits in ({} if self.whole else self._cuts()).items():
             former[path] = self.workspace.document(path).text
-            texts[path] = with_edits(former[path] or "", edits)
+            texts[path] = edited_file(former[path] or "", edits)
         for path in self.workspace.module(self.source).files if self.whole else ():
             if kind_of(path) == "configuration":
                 native_body(self.workspace, path)
