@@ -277,7 +277,7 @@ def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> S
     """The run that a file names. Raises Failure if it is of another workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
-        detail = f"It is a run on {saved.hostname}, and the configuration is of {client.organization.host}."
+        detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."
         raise Failure(error("remote.saved", "Saved plan of another server", detail))
     run = ServerRun(client.organization.api, saved.run_id, f"{_page(store)}/runs/{saved.run_id}", _check(options))
     workspace = run.related("workspace")

@@ -30,10 +30,10 @@ from planner.render.terminal import Terminal
 
 _SUMMARY = 1_000_000
 
-"""most bytes of the summary of a job; GitHub accepts 1 MiB"""
+"""the maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it had a report"
-"""the end of a run about which nothing else is known"""
+"""the end of a run that has left no report"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -100,7 +100,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""flags of commands in jobs; those of the command line come after them"""
+"""flags that jobs add to each command, before the flags of the command line"""
 
 
 def _prepare(folder: str) -> None:

@@ -76,7 +76,7 @@ def get_attr(value: Value, name: str) -> Value:
         detail = f"A tuple has no attributes of its own. {_of_elements(True)}"
     else:
         detail = f"A {friendly_name(t)} has no attributes."
-    raise TraversalError("Unsupported attribute", detail)
+    raise TraversalError(UNSUPPORTED_ATTRIBUTE, detail)
 
 
 def _of_elements(has_indices: bool) -> str:
@@ -86,7 +86,7 @@ def _of_elements(has_indices: bool) -> str:
 
 def _no_attribute(name: str, known: Any) -> TraversalError:
     hint = _suggestion(name, known)
-    return TraversalError("Unsupported attribute", f'This object has no attribute named "{name}".{hint}')
+    return TraversalError(UNSUPPORTED_ATTRIBUTE, f'This object has no attribute named "{name}".{hint}')
 
 
 def _suggestion(name: str, known: Any) -> str:
@@ -100,6 +100,7 @@ _FEW = 6
 """names that are listed"""
 
 INVALID_INDEX = "Invalid index"
+UNSUPPORTED_ATTRIBUTE = "Unsupported attribute"
 
 
 def index(collection: Value, key: Value) -> Value:

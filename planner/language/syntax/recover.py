@@ -222,8 +222,9 @@ class ParseRecovery:
             if text == "*":  # a star where it may be on one line
                 self.count += 1
                 return
-        # A line that does not begin with a name, a brace too few, half a directive: most likely left by an earlier
-        # mistake. Behind a whole expression a missing colon further up does not explain anything.
+        # A line that does not begin with a name, a missing brace or an incomplete directive is most likely a
+        # consequence of an earlier mistake. After a complete expression, an earlier missing colon does not explain the
+        # problem.
         if entry.echo and (self.is_lost if place == "expression_end" else self.count):
             return
         self.count += 1

@@ -43,7 +43,7 @@ def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def inline_findings(document: Mapping[str, Any]) -> dict[str, list[list[Mapping[str, Any]]]]:
-    """The verdicts that are among the decisions, by kind."""
+    """The findings that are shown within the list of decisions, by kind."""
     kinds: dict[str, list[list[Mapping[str, Any]]]] = {}
     for group in _alike(document):
         kinds.setdefault(group[0]["kind"], []).append(group)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import read_manifest
 from planner.language.config.load import InstalledModules, load_tree
-from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath
+from planner.language.config.model import Config, Expr, ModuleCall, ModuleConfig, ModulePath, VariableDecl
 from planner.language.config.reading import Problems
 from planner.language.config.static import StaticScope
 from planner.language.config.variables import RawVariables, collect_variables, given_values, root_variables
@@ -33,8 +32,6 @@ from planner.workflows.testing.validate import problems_of_tests
 from planner.world.provider.interface import Provider
 from planner.world.provider.registry import start_provider
 from planner.world.state.workspace import data_directory
-
-_VALUE_OF = re.compile(r"\bvar\.([\w-]+)| sets ([\w-]+), but")
 
 
 class Model:
@@ -279,7 +276,7 @@ class Model:
     def _values(self) -> Iterator[Diagnostic]:
         """The problems of values in files that are not valid for their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
-        return _placed(root_variables(self.root.variables, given)[1], given)
+        return _placed(self.root.variables, given)
 
 
 def values_problems(model: Model, path: str) -> list[Diagnostic]:
@@ -288,14 +285,16 @@ def values_problems(model: Model, path: str) -> list[Diagnostic]:
     if not model.config.files:
         return problems  # values of a module in another directory
     given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
-    return [*problems, *_placed(root_variables(model.root.variables, given)[1], given)]
+    return [*problems, *_placed(model.root.variables, given)]
 
 
-def _placed(problems: Iterable[Diagnostic], given: RawVariables) -> Iterator[Diagnostic]:
+def _placed(declared: Mapping[str, VariableDecl], given: RawVariables) -> Iterator[Diagnostic]:
     """The problems of values, with the places of these values."""
-    for problem in problems:
-        if problem.code == "config.missing_variable":
-            continue
-        match = _VALUE_OF.search(problem.detail)
-        raw = given.get(match[1] or match[2]) if match is not None else None
-        yield evolve(problem, subject=raw.span) if raw is not None and raw.span is not None else problem
+    for name, raw in given.items():
+        of = {name: declared[name]} if name in declared else declared
+        for problem in root_variables(of, {name: raw})[1]:
+            if problem.code == "config.missing_variable":
+                continue
+            span = problem.subject
+            is_here = raw.span is None or (span is not None and span.filename == raw.span.filename)
+            yield problem if is_here else evolve(problem, subject=raw.span)

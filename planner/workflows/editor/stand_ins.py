@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from planner.foundation.values.schema import AttributeSchema, BlockSchema, NestedBlock
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import NULL, UNKNOWN
-from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.records import evolve
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.model import (
@@ -26,6 +26,7 @@ from planner.language.config.model import (
     VariableDecl,
 )
 from planner.language.expressions.constraints import TypeConstraint
+from planner.language.expressions.traverse import UNSUPPORTED_ATTRIBUTE
 from planner.language.syntax.body import Body, NativeBody, variables
 from planner.language.syntax.nodes import Literal
 from planner.world.provider.interface import ProviderSchema, ResourceSchema
@@ -169,6 +170,6 @@ def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], Mo
     return evolve(module, children=children)
 
 
-def is_loose(problem: Any) -> bool:
+def is_loose(problem: Diagnostic) -> bool:
     """Whether a diagnostic may be due to a substitute: about an attribute that it does not have."""
-    return bool(problem.summary == "Unsupported attribute")
+    return problem.summary == UNSUPPORTED_ATTRIBUTE

@@ -20,7 +20,7 @@ from planner.world.state.remote.client import RemoteStateClient
 
 SCHEDULER = "scheduler"
 PART = 256 << 10
-"""bytes of one document next to a state"""
+"""the maximum size in bytes of a document that is stored next to a state"""
 _MOST_PARTS = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credentials|conn_str|client_certificate", re.I)

@@ -2,5 +2,4 @@
 
     locate (planner.world.provider.locate) -> process -> client, over http2 -> provider, which implements Provider
 
-Only this package imports protobuf and msgpack, and only when a plugin is really needed.
-"""
+Only this package imports protobuf and msgpack, and only if a plugin is needed."""

@@ -18,7 +18,7 @@ from planner.world.provider.plugin.process import PluginError
 
 
 class ActionCalls(PluginBase):
-    """The part of a plugin provider that is about actions."""
+    """The calls of a plugin provider about actions."""
 
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]:
         """The problems of an action's configuration, which may have unknown values."""

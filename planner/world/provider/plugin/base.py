@@ -1,7 +1,7 @@
 """The basis of all calls to a plugin: its process, its schema, and values on their way to it and back.
 
 A plugin process serves one configuration: in protocols 5 and 6, `ConfigureProvider` applies to the whole process. So
-each configuration has its own process, started by the first call that the cache of schemas cannot serve."""
+each configuration has its own process, started by the first call that needs it; the schema may come from a cache."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 
 class PluginBase:
-    """The provider with a source address, run by a command, or already running at the address of an attachment.
-    `keep_schema`: the file whose identity is the cache key of its schema; None if it must be requested each time."""
+    """A provider with a source address, which a command starts, or which already runs at the address of an attachment.
+    `keep_schema`: the file whose identity is the key of the cached schema; None if the schema is not cached."""
 
     is_inline = False
     deferral_allowed = False
@@ -68,7 +68,7 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._starting = RLock()
-        """acquired last; a cached schema is read while the process starts"""
+        """acquired after other locks; a cached schema is read while the process starts"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
@@ -94,7 +94,8 @@ class PluginBase:
             return self._client
 
     def _serving(self) -> PluginClient:
-        """The running plugin, configured if it will be. Raises PluginError, and ClientClosedError after `close`."""
+        """The running plugin, after its configuration if it has one. Raises PluginError, and ClientClosedError after
+        `close`."""
         if self.kept is not None:
             self.kept.is_insufficient = True
         client = self._started()
@@ -132,15 +133,15 @@ class PluginBase:
             return messages(self._schema_parts().version)
 
     def answers_of(self, calls: frozenset[str]) -> KeptAnswers | None:
-        """The answers to these calls that are kept of the plugin's file, None where none are."""
+        """The kept answers of the plugin's file to these calls, None if answers are not kept."""
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
         identity = identity_of(self._keep_schema) if self._keep_schema is not None else None
         return KeptAnswers(identity, calls) if identity is not None else None
 
     def wake(self) -> None:
-        """Start the process ahead of the first question, while this does something else. Not if an earlier command
-        like this one did not need it."""
+        """Start the process in the background, before the first call. Does nothing if an earlier command like this one
+        did not need the process."""
         if self.kept is not None and not self.kept.starts:
             return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
@@ -184,7 +185,7 @@ class PluginBase:
                 return (yield from client.stream(name, getattr(client.messages, request)(**fields)))
 
     def stop(self) -> None:
-        """Request the plugin to end its work soon; this does not wait, because it may run in a signal handler."""
+        """Request the plugin to end its work soon. Does not wait, because this may run in a signal handler."""
         if self._client is not None:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
@@ -193,7 +194,8 @@ class PluginBase:
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """Let the process end, or kill it, when the running calls have returned. The next call starts another one."""
+        """End the process after the running calls, and kill it if it does not end. The next call starts another
+        process."""
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -280,7 +282,7 @@ class PluginBase:
                 client = self._start()
                 answer = self._request_schema(client)
                 self._asked = True
-            # Identities are optional: if they have problems, the provider is used without them.
+            # Identities are optional. If their schemas are invalid, the provider is used without them.
             identities = b""
             with suppress(PluginError):
                 more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
@@ -329,7 +331,7 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _stamps_of(self, value: Value) -> bytes | None:
-        """The stamps of the files that are named in a value, where answers are kept."""
+        """The stamps of the files that a value names, if answers are kept."""
         if self.kept is None:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps
@@ -375,8 +377,8 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """Why an object must not have this identity (None: no identity): objects of a type with identities keep them,
-        and they must match the plan."""
+        """The reasons why an object must not have this identity (None: no identity): an object keeps its identity, and
+        the identity must match the plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -400,7 +402,7 @@ class PluginBase:
         return [failure("Resource identity changed", f"{detail} This is a bug in the provider.")]
 
     def _meta(self, meta: Value) -> dict[str, Any]:
-        """The additional fields of calls to a provider that uses provider_meta."""
+        """The additional fields of requests to a provider that uses provider_meta."""
         wanted = self.schema().meta
         if wanted is None:
             return {}
@@ -410,7 +412,7 @@ class PluginBase:
         return {"provider_meta": self._dynamic(meta, implied_type(wanted))}
 
     def _abilities(self) -> Any:
-        """Our capabilities, in the form that plugins expect. Raises PluginError."""
+        """The capabilities of planner, in the form that plugins expect. Raises PluginError."""
         capabilities = self._messages.ClientCapabilities
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
@@ -423,8 +425,8 @@ class PluginBase:
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
-        """The reason why a response defers its object or action, "" if it does not; and the error of a provider that
-        must not."""
+        """The reason why a response defers its object or action, "" if it does not; and the error if the provider must
+        not defer."""
         if not answer.HasField("deferred"):
             return "", []
         reason = DEFERRALS.get(answer.deferred.reason, "")

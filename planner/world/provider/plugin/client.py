@@ -30,9 +30,9 @@ _IDLE_SECONDS = 60.0  # a connection that was idle for longer is not used again,
 class Connections:
     """A connection for each thread that calls, kept for later calls.
 
-    grpcio has one channel and hands each answer from thread to thread. Compared with it, using a plugin of the tests: a
-    call takes 335 us instead of 497, with ten threads 234 instead of 302; this side needs 107 us of CPU time instead of
-    240, with ten threads 98 instead of 170; and starting takes 8 ms instead of 85. `python
+    grpcio has one channel and passes each response from thread to thread. Compared with it, using a plugin of the
+    tests: a call takes 335 us instead of 497, with ten threads 234 instead of 302; this side needs 107 us of CPU time
+    instead of 240, with ten threads 98 instead of 170; and starting takes 8 ms instead of 85. `python
     tests/provider/test_transport.py` repeats the measurement."""
 
     def __init__(self, target: str, certificate: str, longest: int) -> None:
@@ -87,7 +87,7 @@ class Connections:
 
 
 QUICK_SECONDS = 300.0
-"""for calls that only compute; calls that access real objects have no limit"""
+"""the time limit of calls that only compute; calls that access real objects have none"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
 """bytes; schemas of 4 MB and more are common; a longer message is a mistake"""
@@ -98,9 +98,9 @@ class ClientClosedError(Exception):
 
 
 class PluginClient:
-    """A started plugin, or one that already runs at the address of an attachment. `messages` are the classes of the
-    protocol that it speaks. Calls may come from several threads at once. Raises PluginError if the plugin cannot be
-    started."""
+    """A plugin that planner started, or one that already runs at the address of an attachment. `messages` are the
+    classes of the protocol that it speaks. Calls may come from several threads at once. Raises PluginError if the
+    plugin cannot be started."""
 
     def __init__(
         self, command: list[str], name: str, attachment: Attachment | None = None, transport: Open = Connections
@@ -140,7 +140,7 @@ class PluginClient:
 
     def stream(self, name: str, request: Any) -> Generator[Any, None, None]:
         """The answers to a call (of STREAMS), each as it arrives. Raises PluginError, and ClientClosedError after
-        `close`. A consumer that closes this before the end cancels the call."""
+        `close`. Closing the generator before the end cancels the call."""
         from google.protobuf.message import DecodeError
 
         with self._under_way(name):
@@ -200,7 +200,8 @@ class PluginClient:
             raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
     def close(self) -> None:
-        """Let the plugin end, or kill it, as soon as no call is running, because others may use it, too."""
+        """End the plugin as soon as no call is running, because other threads may use it, and kill it if it does not
+        end."""
         with self._lock:
             is_last = not (self._closed or self._calls)
             self._closed = True
@@ -209,7 +210,7 @@ class PluginClient:
 
     def _end(self) -> None:
         if self._process.is_running and not self._attached:
-            with suppress(OSError):  # most plugins end before they respond
+            with suppress(OSError):  # most plugins end without a response
                 self._transport.call(_SHUTDOWN, b"", END_SECONDS)
         self._transport.close()
         self._process.end(END_SECONDS)

@@ -67,7 +67,7 @@ def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """The headers in a block from a peer that was told to use no table. Raises ValueError if the bytes are not such a
+    """The headers in a block from a peer that must not use a table. Raises ValueError if the bytes are not such a
     block."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
@@ -78,7 +78,7 @@ def decode_headers(data: bytes) -> dict[str, str]:
         pairs = decoder.decode(data, raw=True)
     except OversizedHeaderListError:
         raise ValueError("its headers are longer than allowed") from None
-    except HPACKError:  # whose text may have all the bytes
+    except HPACKError:  # its text may contain all the bytes
         raise ValueError("its headers cannot be read") from None
     return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
@@ -109,7 +109,7 @@ class Connection:
         """whether another call can be made"""
 
     def abort(self) -> None:
-        """End the connection, even if another thread waits on it."""
+        """Close the connection, even if another thread waits for it."""
         self.is_usable = False
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -128,8 +128,8 @@ class Connection:
             return self._answer()
 
     def stream(self, headers: bytes, body: bytes, seconds: float | None = None) -> Replies:
-        """The messages of a call with a streamed response, each as it arrives. Raises the errors of `call`; a consumer
-        that closes this before the end cancels the call."""
+        """The messages of a call with a streamed response, each as it arrives. Raises the errors of `call`; closing the
+        generator before the end cancels the call."""
         with _faults():
             self._begin(headers, body, seconds)
             try:
@@ -448,12 +448,12 @@ class Transport(Protocol):
         ...
 
     def stream(self, path: str, body: bytes, seconds: float | None) -> Replies:
-        """The messages of a streamed response, each as it arrives. Raises the errors of `call`; a consumer that closes
-        this before the end cancels the call."""
+        """The messages of a streamed response, each as it arrives. Raises the errors of `call`; closing the generator
+        before the end cancels the call."""
         ...
 
     def close(self) -> None:
-        """End all connections, even if other threads wait on them."""
+        """Close all connections, even if other threads wait for them."""
         ...
 
 

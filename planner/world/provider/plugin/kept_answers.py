@@ -3,9 +3,8 @@ which calls may be answered like that.
 
 An answer belongs to the plugin's file, the environment, the settings of the large clouds, the provider configuration,
 the request, and all files that the request names (their sizes and times): providers compare such files while they plan.
-Each answer is encrypted with a key derived from its request, which is not kept. So the cache discloses no value to
-anybody who does not have the configuration and the state that the value was computed from.
-"""
+Each answer is encrypted with a key derived from its request, which is not kept. So a value in the cache can only be
+read with the configuration and the state that it was computed from."""
 
 from __future__ import annotations
 
@@ -26,10 +25,11 @@ ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 SECONDS = 3600
 """the age at which an answer to a call that may look outside is no longer used"""
 _COMMANDS = 16
-"""an answer that so many commands with new answers have not used is dropped"""
+"""number of commands with new answers after which an unused answer is removed"""
 _NONCE = 12
 _MOST_FILES = 2000
-"""files in directories that a request names; a request that reaches more is not answered from the cache"""
+"""maximum number of files in directories that a request names; with more files a request is not answered from the
+cache"""
 
 _UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
 _UNRELATED_PREFIXES = ("TF_VAR_", "TF_LOG", "TF_CLI_ARGS", "PLANNER_")
@@ -42,7 +42,7 @@ _SETTINGS = (
     "~/.config/gcloud/application_default_credentials.json",
     "~/.kube/config",
 )
-"""files that providers read without being configured to"""
+"""files that providers read by default"""
 _SETTING_VARIABLES = (
     "AWS_CONFIG_FILE",
     "AWS_SHARED_CREDENTIALS_FILE",
@@ -74,7 +74,7 @@ class KeptAnswers:
         return self._starts.get(self._mode, True)
 
     def get(self, call: str, request: bytes, is_lasting: bool) -> bytes | None:
-        """The kept answer to a request, None when there is none. `is_lasting`: it follows from the request alone."""
+        """The kept answer to a request, None if there is none. `is_lasting`: it follows from the request alone."""
         answers = self._load()
         name, key = _digests(call, request)
         kept = answers.get(name)
@@ -98,7 +98,7 @@ class KeptAnswers:
         self._is_new = True
 
     def save(self) -> None:
-        """Write the answers, where that is possible and there are new ones."""
+        """Write the answers if there are new ones, ignoring errors."""
         answers = self._load()
         if not self._is_new and self._starts.get(self._mode) == self.is_insufficient:
             return
@@ -149,7 +149,7 @@ def _stamp(path: str) -> str:
 
 def file_stamps(texts: Iterable[str]) -> bytes | None:
     """A digest of the sizes and times of all files that are named by one of the texts, also of those in a directory.
-    None when they are too many."""
+    None if there are too many."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:

@@ -21,7 +21,7 @@ _MOST_REMARKS = 1000
 
 
 class ListCalls(PluginBase):
-    """The part of a plugin provider that is about searches and generated configuration."""
+    """The calls of a plugin provider about searches and generated configuration."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value

@@ -1,4 +1,4 @@
-"""The process of a plugin: it is started, its handshake is read, its output is drained, and it is reliably ended.
+"""The process of a plugin: planner starts it, reads its handshake and output, and always ends it.
 
 After hashicorp/go-plugin: a cookie in the environment identifies the starting program, and the plugin's first line has
 its address: CORE|PROTOCOL|NETWORK|ADDRESS|grpc[|CERTIFICATE].
@@ -36,8 +36,8 @@ _KEPT_LINES = 200
 _SHOWN_LINES = 30
 _LONGEST_DIRECTORY = 60  # the path of a socket has at most 103 bytes, and the plugin adds a name
 
-# The shell becomes the plugin. A watchdog waits for the end of its input, which comes when this process has ended for
-# any reason. Then it kills the plugin with all its child processes and removes the socket.
+# The shell becomes the plugin. A watchdog waits for the end of its input, which means that this process has ended. Then
+# it kills the plugin with all its child processes and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -72,7 +72,7 @@ class PluginProcess:
         self._ended = False
         base = tempfile.gettempdir()
         self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
-        if trace.RECORDER is None and _log_is_wanted():  # requested by a program that uses this library
+        if trace.RECORDER is None and _log_is_wanted():  # the log level of a program that uses this library
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:
@@ -138,7 +138,7 @@ class PluginProcess:
     # ---------------------------------------------------------------- end
 
     def how_it_ended(self) -> str:
-        """The exit status in words. Waits a moment for a process that is ending."""
+        """The exit status in words. Waits a short time for a process that is ending."""
         try:
             status = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -195,7 +195,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
             stderr=subprocess.PIPE,
             env=environment(directory, name),
             cwd=on_disk("") or None,
-            start_new_session=True,  # so that Ctrl-C reaches only planner, which asks the plugin to stop
+            start_new_session=True,  # so that Ctrl-C reaches only planner, which requests the plugin to stop
         )
     except BaseException:
         os.close(lifeline)

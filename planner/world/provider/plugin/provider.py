@@ -27,7 +27,7 @@ from planner.world.provider.plugin.process import PluginError, UnknownCall
 
 
 class EphemeralCalls(PluginBase):
-    """The part of a plugin provider that is about ephemeral resources."""
+    """The calls of a plugin provider about ephemeral resources."""
 
     def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
         """Open the resource with its configuration and return its values."""
@@ -353,8 +353,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
-        """A function of the schema, or a registered one: a plugin is queried for these once, if possible after it was
-        configured."""
+        """A function from the schema, or a registered one. The registered functions are requested once, if possible
+        after the configuration of the plugin."""
         item: Function | None = self.schema().functions.get(name)
         return item or self._registered.get(name)
 
@@ -386,7 +386,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if answer.HasField("error"):
                 raise FunctionError(
                     answer.error.text, answer.error.function_argument
-                )  # the first one if the error names none
+                )  # the first argument if the error names none
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None

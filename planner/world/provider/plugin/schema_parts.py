@@ -1,6 +1,6 @@
 """A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
-which a configuration uses a few types. So the message is only searched for the beginning and end of each type's schema
-(a list of some 2,000 places), which is cached with the bytes; a type is decoded on first use."""
+which a configuration uses a few types. So planner only searches the message for the beginning and end of each type's
+schema. The list of these some 2,000 places is cached with the bytes, and a type is decoded on first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = {
     "functions": "Function",
     "identity_schemas": "IdentitySchema",
 }
-"""table -> the kind of message that its values are"""
+"""the kind of message of the values in each table"""
 _ANSWER_TABLES = {
     2: "resource_schemas",
     3: "data_source_schemas",
@@ -51,8 +51,8 @@ class DamagedSchema(Exception):
 
 class SchemaParts:
     """The schema of a plugin that speaks a protocol `version`: `head` holds everything outside the tables, as bytes;
-    `read` returns the bytes from a place on, perhaps fewer (it may raise OSError). Raises ValueError if the head is not
-    a valid message."""
+    `read` returns bytes at an offset, perhaps fewer (it may raise OSError). Raises ValueError if the head is not a
+    valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
         self.version, self.head, self.places = version, head, places
@@ -96,8 +96,8 @@ class MessageTable(Mapping[str, Any]):
 
 
 def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
-    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which their
-    places refer. Raises ValueError if they are not such messages."""
+    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes that their places
+    refer to. Raises ValueError if they are not such messages."""
     spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
     head = _search(answer, _ANSWER_TABLES, spans, 0)
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
@@ -177,7 +177,7 @@ def _decoded(kind: Any, data: bytes) -> Any:
         raise ValueError(str(problem)) from None
 
 
-# The schemas of plugins, in the user's cache, because requesting that of a large provider takes seconds. An entry
+# The schemas of plugins in the user's cache, because requesting the schema of a large provider takes seconds. An entry
 # belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
 # of scripts are not cached. The head of an entry is a list of places; behind it are the bytes as the plugin sent them,
 # of which a run reads only the types that it uses, each with a checksum in the list.
@@ -215,7 +215,7 @@ def _name(binary: str) -> str | None:
 
 
 def identity_of(binary: str) -> str | None:
-    """A text that is another one when the file was changed; None for scripts, whose behaviour rests on other files."""
+    """A string that changes when the file changes; None for scripts, because their behaviour depends on other files."""
     try:
         path = os.path.realpath(binary)
         with open(path, "rb") as file:

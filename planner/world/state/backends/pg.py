@@ -199,7 +199,7 @@ def _psycopg() -> Any:
 
 
 _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
-"""parts of connection strings in messages that may contain a password or a part of one"""
+"""parts of a message that may show a password from the connection string, or a part of it"""
 
 
 def _secretless(problem: Exception) -> str:

@@ -1,7 +1,7 @@
 """The copy of a journal next to a state in a service, so that another machine can continue an interrupted operation.
 The journal in the working directory is written first, before anything starts. A separate thread sends new entries to
-the service, at most half a second later while the service responds. A head names the journal; its text is in parts, of
-which only the last one is replaced until it is full."""
+the service, at most half a second later while the service responds. The copy has a head, which names the journal, and
+parts with its text. Only the last part is replaced, until it is full."""
 
 from __future__ import annotations
 
