@@ -38,7 +38,9 @@ Body = dict[str, Any]
 
 class LiveDocument:
     """The document of a served page, with its state and the responses to requests. `run` and all calls of `answer` run
-    in one thread."""
+    in one thread. `first`: more of the document before the first plan."""
+
+    first: Body = {}
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -95,6 +97,8 @@ class LiveDocument:
 class LiveReport(LiveDocument):
     """The page of a fleet or a stack. `make` returns the page (None if it cannot be made), the HTML below it, and
     problems."""
+
+    first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
     def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic]]]) -> None:
         super().__init__(title)
@@ -275,7 +279,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         live = self.server.live
         with live.changed:
             live.changed.wait_for(lambda: live.document is not None or not live.state["planning"])
-        document = live.document or empty_document(live.title)
+        document = live.document or {**empty_document(live.title), **live.first}
         return document_html(document, document.get("below", ""), is_live=True)
 
     def _events(self) -> None:
@@ -321,7 +325,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
 
 def empty_document(title: str) -> Body:
     """The document of a page before the first plan."""
-    view = {"name": "plan", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
+    view = {"name": "none", "title": "No plan yet", "is_reduced": False, "boxes": [["", "", -1, []]]}
     names = ("name", "label", "kind", "about", "box", "place")
     view["nodes"] = {**{name: [] for name in names}, "changes": {}, "facts": {}}
     view["edges"] = {name: [] for name in ("from", "to", "layers", "grounds")}

@@ -217,6 +217,35 @@ def test_in_a_browser(served: Served) -> None:
         expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
 
 
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("kind", ["plan", "fleet"])
+def test_a_page_that_is_opened_before_the_first_plan(tmp_path: Path, kind: str) -> None:
+    from playwright.sync_api import expect
+
+    main = tmp_path / "net" / "main.tf"
+    main.parent.mkdir()
+    main.write_text("resource {")
+    batch = tmp_path / "planner.batch.hcl"
+    batch.write_text("unit {")
+    words = ["batch", "explore"] if kind == "fleet" else ["explore"]
+    served = Served(tmp_path if kind == "fleet" else main.parent, *words)
+    try:
+        with opened(served.address, allowed=served.address) as tab:
+            expect(tab.locator("#state")).to_have_text("The plan cannot be made.")
+            expect(tab.locator("#details")).not_to_contain_text("Nothing is going to be changed")
+            expect(tab.locator("#asking")).to_be_visible(visible=kind == "plan")
+            main.write_text(MAIN)
+            batch.write_text('unit "net" {\n  path = "net"\n}\n')
+            expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
+            expect(tab.locator("body")).to_contain_text("2 to add")
+            if kind == "fleet":
+                expect(tab.locator(".below")).to_contain_text("net")
+    finally:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(30) == 0
+
+
 def test_what_cannot_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
     monkeypatch.chdir(tmp_path)
     assert "leave out -out and -plan" in planner("explore", "-serve", "-out=x.html").err

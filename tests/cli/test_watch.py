@@ -73,7 +73,8 @@ def test_each_plan_is_compared_with_the_one_before(folder: Path, watching: Watch
     )
     (folder / "main.tf").write_text('resource "half')
     # what cannot be planned is told, on the other stream, and compared with nothing
-    assert "Plan:" not in watching.until("Waiting")
+    said = watching.until("Waiting")
+    assert "Plan:" not in said and "Failed in" in said
     (folder / "main.tf").write_text(MAIN)
     assert "terraform_data.y: no change instead of create" in watching.until("Waiting")
     assert watching.end() == 0

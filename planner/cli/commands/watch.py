@@ -100,7 +100,8 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             finish([*problems, *judging], terminal)
             files.also(calls, made or last, since)
             if not is_json:
-                terminal.out(f"\nPlanned in {time.monotonic() - began:.1f} s. Waiting for changes; Ctrl-C ends this.")
+                outcome = f"{'Planned' if made is not None else 'Failed'} in {time.monotonic() - began:.1f} s"
+                terminal.out(f"\n{outcome}. Waiting for changes; Ctrl-C ends this.")
             terminal.stdout.flush()
             if terminal.outputs[0].problem is not None:
                 return 1  # the output is closed

@@ -13,7 +13,7 @@ async function request(route, body) {
 function showState(state) {
   const isBroken = /^Error/m.test(state.problems);
   if (isBroken && state.problems !== $("problems").textContent) say(`The plan cannot be made. ${state.problems.match(/^Error.*/m)[0]}`);
-  $("state").textContent = state.planning ? "Planning\u2026" : isBroken ? "The plan cannot be made. The page shows the last good plan." : `Live: planned ${state.at}.`;
+  $("state").textContent = state.planning ? "Planning\u2026" : isBroken ? `The plan cannot be made.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}.`;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
   document.body.classList.toggle("stale", isBroken);

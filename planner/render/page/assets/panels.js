@@ -268,7 +268,7 @@ function showOverview() {
   if (outputs.length) parts.push(el("h3", {}, `Outputs (${outputs.length})`), some(el("ul", { class: "plain" }),
     outputs, change => el("li", {}, swatch(colourOf.get(change[1]) || "none"), changeButton(change[0])), 5));
   details(el("h2", {}, scene.view.title), ...parts,
-    parts.length || noun !== "node" ? null : el("p", {}, "Nothing is going to be changed."),
+    parts.length || noun !== "node" || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
     el("p", { class: "why" }, `The graph: ${several(scene.count, noun)}, ${several(scene.edgeCount, "edge")}. Select a ${noun} or an edge for details.`),
     scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
     scene.ways.size >= WAYS ? el("p", { class: "why" }, "Some edges through nodes that do not change are left out, as there are very many.") : null);
