@@ -54,8 +54,8 @@ class Making(Work):
             return open_saved_plan(self.options, os.fspath(path))
 
     def sign(self, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file, for so many seconds
-        (0: without an end). The file with the signatures, and the fingerprint of the key. Raises Failure."""
+        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file, for this number of
+        seconds (0: without an end). The file with the signatures, and the fingerprint of the key. Raises Failure."""
         from planner.operations.approvals import sign
 
         with self._session():

@@ -193,7 +193,7 @@ class Plan:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
         graph of the plan, its changes, and relations of `policies` (as of `judge`). Raises Failure for a query that
-        makes no sense, and for one that takes longer than so many seconds (0: there is no limit)."""
+        makes no sense, and for one that takes longer than this number of seconds (0: no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))

@@ -414,7 +414,7 @@ def cells(text: str) -> int:
 
 
 def fitting(text: str, columns: int) -> str:
-    """The beginning of a text that fits into so many columns."""
+    """The beginning of a text that fits into this number of columns."""
     if cells(text) <= columns:
         return text
     kept, left = "", columns - 2

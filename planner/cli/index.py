@@ -246,13 +246,13 @@ DEPRECATED = "env"
 """the former name of the family `workspace`; its commands print a warning"""
 
 HOSTED = {
-    "stacks configuration": "what would be uploaded there is read from the working directory here",
+    "stacks configuration": "nothing is uploaded; planner reads the configuration from the working directory",
     "stacks create": "a stack is a directory here, and there is nothing to create",
     "stacks deployment-group": "here, planner stacks plan and apply take deployments by -deployment",
     "stacks deployment-run": "here, planner stacks plan and apply take deployments by -deployment",
     "stacks diagnostics": "planner stacks validate and plan report errors",
     "stacks list": "a stack is a directory here; planner stacks show lists its deployments",
-    "stacks migrate": "here it is planner stacks from-modules that makes a stack of a root module",
+    "stacks migrate": "use planner stacks from-modules to make a stack of a root module",
 }
 """commands of `terraform stacks` that need its hosted service, and their replacements"""
 

@@ -154,7 +154,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
-            end_all()  # this process ends without a word to them
+            end_all()  # this process ends without notifying the plugins
         result = self.runner.results[index]
         runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
         reached = tuple(result.reached)
@@ -227,7 +227,7 @@ def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Te
     process = os.fork()
     if process == 0:
         os.close(reading)
-        os.setpgid(0, 0)  # a terminal interrupts this process alone, which notifies that one
+        os.setpgid(0, 0)  # a terminal interrupts only the parent process, which notifies this one
         _round(known, changed, run, terminal, writing)
     os.close(writing)
     return reading, process
@@ -249,7 +249,7 @@ def _interrupted(process: int) -> int:
             _, status = os.waitpid(process, 0)
         except KeyboardInterrupt:
             continue
-        except ChildProcessError:  # it had ended, and its exit code is lost
+        except ChildProcessError:  # the process has ended, and its exit code is lost
             return 1
         return abs(os.waitstatus_to_exitcode(status))
 
@@ -262,7 +262,7 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     try:
         try:
             code, result = _carried_out(known, changed, run, terminal)
-        except Failure as failure:  # something half written: the next change may mend it
+        except Failure as failure:  # something half written: the next change may correct it
             finish(failure.diagnostics, terminal)
             result = None
         terminal.stdout.flush()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def open_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags -json and -json-into select, of a command that walks: the first interrupt stops the walk.
-    Raises UsageError if the file cannot be written."""
+    """The view of a command that walks a graph, as the flags -json and -json-into select. The first interrupt stops the
+    walk. Raises UsageError if the file cannot be written."""
     view = open_plain_view(arguments, terminal)
     if terminal.owns_process:
         hear_interrupts(view)
@@ -87,7 +87,7 @@ def told_causes(
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
-    """The form for the causes of so many changes: none, line or full."""
+    """The form for the causes of this number of changes: none, line or full."""
     how: str = arguments.get("explain") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")

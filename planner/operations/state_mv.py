@@ -211,10 +211,10 @@ class StateMove:
             _write(store, left, source)
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back; a state that was new is removed. Raises Failure."""
+        """Move the objects back, and remove the target state if it was new. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
-            return  # an interrupted one had removed it
+            return  # removed by an earlier, interrupted call
         with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
             if source is None:
                 return

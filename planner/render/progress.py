@@ -37,7 +37,7 @@ class ProgressLine:
         self._over: threading.Event | None = None
 
     def start(self, name: str, total: int) -> None:
-        """A walk of so many steps begins."""
+        """Begin a walk with this number of steps."""
         self._name, self._done, self._total = name, 0, total
         self._began, self._shown_at = time.monotonic(), 0.0
         if self.enabled:

@@ -49,7 +49,7 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 def format_value(value: Value, indent: int = 0) -> str:
     """An expression for the value, if possible; conversion functions distinguish lists, sets and maps from tuples and
-    objects. Later lines are indented by so many blanks."""
+    objects. Later lines are indented by this number of spaces."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:

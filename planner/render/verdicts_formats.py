@@ -284,7 +284,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
 
 
 def markdown(verdict: Verdict, title: str = "Policies", most: int = MOST) -> str:
-    """The verdict in at most so many characters; omitted parts are counted."""
+    """The verdict, with at most this number of characters; omitted parts are counted."""
     lines = [f"### {_text(title)}", "", f"**{_text(count_verdicts(verdict))}**", ""]
     if verdict.findings:
         lines += ["| verdict | policy | severity | address | message |", "| --- | --- | --- | --- | --- |"]

@@ -37,7 +37,8 @@ def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
     """The text of an answer; for several instances a part for each group with its own answer. `full`: the proof itself,
-    with its facts; `depth`: only so many levels; `expand`: only this step. Raises KeyError for an unknown step."""
+    with its facts; `depth`: the maximum number of levels; `expand`: only this step. Raises KeyError for an unknown
+    step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])

@@ -114,7 +114,7 @@ def plan_bytes(
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
-        data = _archive(members, ZIP_STORED)  # content this repetitive looks like a zip bomb
+        data = _archive(members, ZIP_STORED)  # readers could take very repetitive content for a zip bomb
     return data
 
 

@@ -47,9 +47,9 @@ _READS = ("file", "templatefile")
 
 @frozen
 class FileReader:
-    """An expression in a module that reads files; for an argument of a resource, with the declaration. `shown`: its
-    parts whose file contents occur in the result, as far as this is visible; calls, if only the files that they name
-    do."""
+    """An expression in a module that reads files. `resource`: the declaration, if the expression is an argument of a
+    resource. `shown`: its parts whose result contains the contents of files, as far as this is visible; for files that
+    only calls name, these calls."""
 
     module: ModulePath
     expression: Expression

@@ -228,7 +228,7 @@ class _Chains:
         roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
-        # what is compared with several former worlds is one root, as it was in that of the change
+        # an input that is compared with several former worlds is one root, as for the change itself
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]

@@ -56,7 +56,7 @@ Path: TypeAlias = tuple[tuple[str, Any], ...]
 TRANSPARENT = frozenset(("sensitive", "nonsensitive", "tomap", "tostring", "tonumber", "tobool"))
 """functions whose result has the parts of their argument"""
 MOST_PARTS = 20
-"""so many parts of one value that differ are followed"""
+"""the maximum number of different parts of one value that are traced"""
 ANY = ("any", None)
 """a step of a path: every element"""
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))

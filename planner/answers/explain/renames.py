@@ -245,7 +245,7 @@ def _kind(item: RenamedObject) -> str:
 
 
 def _crowded(items: list[RenamedObject]) -> set[str]:
-    """The kinds with so many objects that single attributes are not compared."""
+    """The kinds with too many objects for comparing single attributes."""
     numbers = Counter(map(_kind, items))
     return {kind for kind, number in numbers.items() if number > _MOST_SINGLE}
 

@@ -297,9 +297,9 @@ def _entries(web: Web, address: str) -> list[_Listed]:
         if not isinstance(item, dict) or not all(isinstance(item.get(k), str) for k in ("version", "url", "hash")):
             raise InstallError(f"{display_url(address)} has an entry without version, url and hash")
         if not _HASH.fullmatch(item["hash"]):
-            raise InstallError(f"{display_url(address)} has a hash that is none (sha256: and 64 digits)")
+            raise InstallError(f"{display_url(address)} has an invalid hash: expected sha256: and 64 digits")
         try:
             entries.append(_Listed(Version(item["version"]), item["url"], item["hash"]))
         except ValueError:
-            raise InstallError(f"{display_url(address)} has a version that is none") from None
+            raise InstallError(f"{display_url(address)} has an invalid version") from None
     return entries

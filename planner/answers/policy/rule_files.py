@@ -171,7 +171,7 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
-    for file, _text in rules:  # what belongs to a pack, and all of the packs that it imports from
+    for file, _text in rules:  # the pack's own files, and all files of the packs that it imports from
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             needed.add(file)
     return [file for file in rules if file[0] in needed]

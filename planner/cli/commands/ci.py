@@ -259,8 +259,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """The report in a file, for a comment of so many characters: a review document is formatted for each size, Markdown
-    stays unchanged. Raises OSError and ValueError."""
+    """The report in a file, for a comment of at most this number of characters: a review document is formatted for each
+    size, Markdown stays unchanged. Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""for up to so many deployments, this process is faster than starting others"""
+"""the maximum number of deployments for which this process is faster than starting others"""
 
 
 @command(

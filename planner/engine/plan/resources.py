@@ -347,7 +347,7 @@ class ResourceVertices:
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
         # decided in Python: whether -replace lacks an instance key -- resources of all modules count
-        # as everywhere, a name that the address of another module gives is taken for this one's too
+        # as everywhere, a name from the address in another module counts for this module too
         without_key = [
             a for a in named if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
         ]

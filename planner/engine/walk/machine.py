@@ -192,7 +192,7 @@ class Machine:
         if len(ready) > 1:
             self._running -= 1
             return self._order(ready, skips), skips
-        state[ready[0]] = _READY  # it runs in the place of the one that is done
+        state[ready[0]] = _READY  # it runs instead of the finished vertex
         return [self._names[ready[0]]], skips
 
     def _started_number(self, name: str) -> int:

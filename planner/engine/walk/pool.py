@@ -14,7 +14,7 @@ is queued again.
 
 from __future__ import annotations
 
-from _queue import Empty, SimpleQueue  # queue has them from there, and more
+from _queue import Empty, SimpleQueue  # the module queue takes them from there, but loads more
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context

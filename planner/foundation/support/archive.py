@@ -129,8 +129,8 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a directory so many levels deep cannot lead out, wherever other links like that lead. So `..`
-    may only be at the beginning: behind the name of another link it would go up from that link's target."""
+    """Whether a link in a directory at this depth cannot lead out of the archive, wherever other such links lead. So
+    `..` may only be at the beginning: behind the name of another link it would go up from that link's target."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]

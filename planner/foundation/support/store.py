@@ -37,7 +37,7 @@ _LENGTH = 8
 """bytes after it, with the length of its head; the checksum is that of the head"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
-"""a shelf for at most so many entries is trimmed at every store, a larger one occasionally"""
+"""a shelf with at most this limit of entries is trimmed at every store, a larger one occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -51,8 +51,9 @@ class Shelf:
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
     def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
-        """At most so many entries stay, and (except for the newest) so many bytes. `made_by`: the directories of the
-        package and the grammars that determine the form of entries: `datalog/engine`, `datalog.lark`."""
+        """Creates a shelf with a maximum number of entries and, not counting the newest, of bytes. `made_by`: the
+        directories of the package and the grammars that determine the form of entries: `datalog/engine`,
+        `datalog.lark`."""
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:

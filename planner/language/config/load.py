@@ -166,7 +166,7 @@ _most_files = 64
 
 
 def keep_files(most: int) -> None:
-    """Keep so many parsed files in this process, which loads the same modules again and again."""
+    """Keep this number of parsed files, for a process that loads the same modules repeatedly."""
     global _most_files
     _most_files = most
 

@@ -183,7 +183,7 @@ def resolve(tag: str, source: str, style: str | None) -> Value:
         if source in _INFINITIES:
             return number_from_text(_INFINITIES[source])
         if not kind and source in (".nan", ".NaN", ".NAN"):
-            raise YamlError("there is no value for a number that is none")
+            raise YamlError("the language has no value for NaN (not a number)")
         if first == ".":
             try:
                 return number_from_text(source)

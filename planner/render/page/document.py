@@ -13,13 +13,12 @@
                           "facts": {node: [[word, text]...]}},
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
-`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them marks an edge that
-other edges imply. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of
-a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and \\x04 for their objects. A place
-is a file with its line, or a state entry. A view `is_reduced` when it has so many edges that those which others imply
-are left out. `about` of a node is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
-Everything is sorted: the same input gives the same bytes.
-"""
+`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them marks an edge that other
+edges imply. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of a
+ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and \\x04 for their objects. A place is
+a file with its line, or a state entry. A view `is_reduced` if it has so many edges that those which others imply are
+left out. `about` of a node is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
+Everything is sorted: the same input gives the same bytes."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
     # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
-    if plan.mode == "refresh-only":  # what is gone is gone
+    if plan.mode == "refresh-only":  # it only records objects that no longer exist
         removed = replaced = []
     outside = [] if subject.kind == "drift" else [c for c in changes if c["is_drift"]]
     lost, *others = ([*_of_data(held, end, text, removed, replaced)] for held, end, text in _HELD)

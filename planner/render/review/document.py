@@ -312,7 +312,7 @@ def _change(
     attributes = list(changed_attributes(text.difference(change, is_drift), subject.hide))
     if is_drift or does(change.action, "ends"):
         attributes = [item for item in attributes if item["after"] != UNKEPT]
-    if change.importing is not None and change.action == NO_OP:  # what becomes of the configuration's is shown whole
+    if change.importing is not None and change.action == NO_OP:  # an import shows all attributes
         now = text.difference(evolve(change, action="create", before=Null()), False)
         attributes = [{**item, "action": NO_OP} for item in changed_attributes(now, subject.hide)]
     for item in attributes[:_FEW_ATTRIBUTES] if change.action != "create" else ():

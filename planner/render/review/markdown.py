@@ -59,7 +59,7 @@ SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "ve
 
 
 def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
-    """The report, within so many characters."""
+    """The report, with at most this number of characters."""
     lines = [f"### {prose(document['title'])}", "", *where_lines(document), *decisions(document)]
     foot = foot_lines(document)
     room = most - _RESERVED - _size(lines) - _size(foot)
@@ -67,7 +67,7 @@ def markdown(document: Mapping[str, Any], most: int = MOST) -> str:
 
 
 def sections(document: Mapping[str, Any], room: int, names: Container[str] = SECTIONS) -> list[str]:
-    """The parts of the report with these names, within so many characters."""
+    """The parts of the report with these names, with at most this number of characters."""
     lines: list[str] = []
     readers = {_output_address(one): one["read_by"] for one in document["outputs"]}
     verdicts = {one["address"]: one["kind"] for one in document["policies"]["findings"][::-1]}

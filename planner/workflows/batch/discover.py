@@ -118,7 +118,8 @@ def _folders(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _is_part(path: str) -> bool:
-    """Whether a directory lies in that of a stack, so that a pattern which it fits means deployments."""
+    """Whether a path is a deployment of a stack: its parent directory is a stack. A pattern that matches it selects
+    deployments."""
     return is_stack(os.path.dirname(path) or ".") and not is_stack(path)
 
 

@@ -91,7 +91,7 @@ def _read(process: subprocess.Popen[bytes], kept: bytearray) -> None:
 
 
 def _has_ended(process: subprocess.Popen[bytes], reader: threading.Thread, seconds: float | None) -> bool:
-    """Whether the process ends and its output is complete within so many seconds."""
+    """Whether the process ends and its output is complete within this number of seconds."""
     until = time.monotonic() + seconds if seconds is not None else None
     reader.join(seconds)
     try:

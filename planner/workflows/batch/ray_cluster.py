@@ -37,7 +37,7 @@ class Worker:
         return work(parcel)
 
     def stop(self) -> None:
-        """Request that running work begin nothing more."""
+        """Request running work to stop before its next step."""
         STOP.request()
 
 

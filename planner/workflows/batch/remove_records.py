@@ -52,7 +52,7 @@ def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
 
 
 def retain(root: str, most: int = MOST) -> None:
-    """Remove the oldest records of finished runs, when there are more than so many."""
+    """Remove the oldest records of finished runs, if there are more than this number."""
     names = runs(root)
     for name in names[: max(0, len(names) - most)]:
         if _is_over(root, name):

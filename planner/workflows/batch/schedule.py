@@ -28,7 +28,7 @@ class BatchListener:
     """Receives the events of a batch; this one ignores them."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """The batch does so many of the selected units; other jobs do the rest."""
+        """The batch runs this number of the selected units; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
         """The units that earlier runs of a saved plan applied, and those that they began but did not finish."""

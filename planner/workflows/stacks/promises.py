@@ -117,7 +117,7 @@ class Promises(Generic[K]):
         return value
 
     def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
-        """Make many promises, so many at a time, and return the problems, each once, in the order of the keys."""
+        """Fulfil promises, a limited number at a time, and return the problems, each once, in the order of the keys."""
         wanted = list(keys)
         if workers <= 1 or len(wanted) <= 1:
             return _distinct(map(self._problem, wanted))

@@ -126,8 +126,8 @@ def deploy(
     diagnostics: Diagnostics,
     most: int = 0,
 ) -> RoundsResult:
-    """Plan and apply round after round until nothing is deferred, at most so many rounds (0: unlimited); returns the
-    diagnostics. Raises Failure if the inputs of the deployment cannot be evaluated."""
+    """Plan and apply round after round until nothing is deferred, at most this number of rounds (0: unlimited); returns
+    the diagnostics. Raises Failure if the inputs of the deployment cannot be evaluated."""
     deployed, rounds = RoundsResult(), Rounds()
     while True:
         runner = session.runner(deployment, options, hooks)

@@ -85,7 +85,7 @@ class Locator:
         """The program of the package that the lock file selects. Raises Failure if it is not installed or differs."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
-        cure = "Run `planner init`, which installs what is selected."
+        cure = "Run `planner init`, which installs the selected version."
         if not folder.is_dir():
             detail = f"Version {lock.version} of {lock.address}, which the lock file selects, is not installed. {cure}"
             raise Failure(error(NOT_INSTALLED, "Provider not installed", detail))

@@ -81,7 +81,7 @@ def _known_directory(folder: Path) -> str:
             try:
                 status = os.stat(path)
             except OSError:
-                continue  # computing the checksum reports it
+                continue  # the later read of the file reports the error
             newest = max(newest, status.st_ctime_ns)
             files.append((path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     identity = repr(sorted(files))

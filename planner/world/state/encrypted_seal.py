@@ -66,7 +66,7 @@ class _Sealed:
             return Unsealed(data, result.is_pending)
         mark = _mark(kind)
         if not result.data.startswith(mark):
-            raise TargetError(f"what is encrypted here is no {kind}")
+            raise TargetError(f"the decrypted content is not a {kind}")
         return Unsealed(result.data[len(mark) :], result.is_pending)
 
     @staticmethod
@@ -118,9 +118,9 @@ def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
     try:
         document: Any = loads(data)
     except JsonError as bad:
-        raise TargetError(f"what is encrypted here is not a state: {bad}") from None
+        raise TargetError(f"the decrypted content is not a state: {bad}") from None
     if not isinstance(document, dict):
-        raise TargetError("what is encrypted here is not a state")
+        raise TargetError("the decrypted content is not a state")
     serial, lineage = document.get("serial"), document.get("lineage")
     return serial if serial.__class__ is int else None, lineage if isinstance(lineage, str) else None
 

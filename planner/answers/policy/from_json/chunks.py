@@ -38,7 +38,7 @@ RULES_OF_A_PIECE = 600
 MOST_SUSPECTS = 1000
 """objects that are set aside to be judged together"""
 _MANY = 4
-"""where more than one of so many objects would be set aside, the piece is judged at once"""
+"""if more than one in this number of objects would be judged later, the piece is judged as a whole"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:

@@ -36,8 +36,8 @@ class ShownRows(ValueRows):
             return
         mark = "" if sensitive is True else None
         values = _table(value, address, "an object")
-        unknowns = _table(unknown, address, "an object as what is unknown")
-        secrets = _NOTHING if sensitive is True else _table(sensitive, address, "an object as what is sensitive")
+        unknowns = _table(unknown, address, "an object with the unknown parts")
+        secrets = _NOTHING if sensitive is True else _table(sensitive, address, "an object with the sensitive parts")
         walk, walk_known = self.walk_shown, self.walk_known
         for name, below in looked.within(values):
             unknown, sensitive = unknowns.get(name), secrets.get(name)
@@ -91,7 +91,7 @@ class ShownRows(ValueRows):
         elif value is not None:
             raise Misshapen(f"{address}.{path}", "a JSON value expected")
         if unknown and unknown.__class__ not in (dict, list):
-            raise Misshapen(f"{address}.{path}", "true, false, an object or a list expected as what is unknown")
+            raise Misshapen(f"{address}.{path}", "true, false, an object or a list with the unknown parts expected")
 
     def walk_known(self, address: str, path: str, value: Any, looked: Looked) -> None:
         """Add a value at a path without unknown or sensitive parts."""
@@ -127,8 +127,8 @@ class ShownRows(ValueRows):
         mark: str | None,
         looked: Looked,
     ) -> None:
-        unknowns = _table(unknown, f"{address}.{path}", "an object as what is unknown")
-        secrets = _table(sensitive, f"{address}.{path}", "an object as what is sensitive")
+        unknowns = _table(unknown, f"{address}.{path}", "an object with the unknown parts")
+        secrets = _table(sensitive, f"{address}.{path}", "an object with the sensitive parts")
         names = list(value if looked.here else looked.names(value))
         if unknowns:
             names += [name for name in unknowns if name not in value and unknowns[name]]
@@ -151,8 +151,8 @@ class ShownRows(ValueRows):
         mark: str | None,
         looked: Looked,
     ) -> None:
-        unknowns = _list(unknown, f"{address}.{path}", "a list as what is unknown")
-        secrets = _list(sensitive, f"{address}.{path}", "a list as what is sensitive")
+        unknowns = _list(unknown, f"{address}.{path}", "a list with the unknown parts")
+        secrets = _list(sensitive, f"{address}.{path}", "a list with the sensitive parts")
         count = max(len(value), len(unknowns))
         is_open = bool(unknowns) and any(map(_has_unknown, unknowns))
         if is_open:

@@ -78,7 +78,8 @@ _BLOCK = 16384
 _FEW = 8
 """up to here a list is searched faster than a set is made"""
 _MANY, _MOST_HUBS = 1000, 8
-"""nodes with more edges in doubt than this are hubs; so many at most, for each takes a search of the whole graph"""
+"""a node with more edges in doubt than `_MANY` is a hub; there are at most `_MOST_HUBS`, because each needs a search of
+the whole graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:

@@ -111,10 +111,10 @@ class CompiledIndex(NamedTuple):
 
 
 class CompiledFunction(NamedTuple):
-    """A compiled rule: `f<number>(R, I, D, O)`. `head` is the predicate it derives, `delta` the one that D belongs to
-    (-1: none), `needs` the indexes that it reads, `positives` the predicates that must have rows for it to derive
-    anything, `reads` all predicates that it reads; `constants` are its positive atoms with constants: the predicate,
-    columns and values; `head_columns` are the constants of its head, None for a column that may have any value."""
+    """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate of the rows D
+    (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`: the
+    predicates that must have rows, otherwise the rule derives nothing. `constants`: its positive atoms with constants,
+    as predicate, columns and values. `head_columns`: the constants of its head, None for a column with any value."""
 
     number: int
     rule: int

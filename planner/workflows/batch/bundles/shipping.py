@@ -148,7 +148,7 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
             else:
-                if request.command != "state":  # which looks at little
+                if request.command != "state":  # which reads only a small part
                     self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:

@@ -282,7 +282,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     unpacker.feed(data.data)  # padding may follow the map
     refinement = unpacker.unpack()
     if refinement.__class__ is not dict:
-        raise CodecError("what is known of an unknown value must be a map")
+        raise CodecError("the refinement of an unknown value must be a map")
     if refinement.get(1) is True:
         return Null(wanted)
     lower, upper = (_bound_in(refinement.get(key), wanted) for key in (3, 4))

@@ -321,7 +321,7 @@ def _decoded(kept: str, place: str) -> bytes:
     try:
         return b64decode(kept, validate=True)
     except ValueError:
-        raise ServiceError(f"what is kept in {place} is not Base64") from None
+        raise ServiceError(f"the content of {place} is not Base64") from None
 
 
 def _digest(kept: str) -> str:

@@ -135,9 +135,9 @@ def unpacked(data: bytes, place: str) -> bytes:
     try:
         result = decompressor.decompress(data, LARGEST)
     except zlib.error as bad:
-        raise ServiceError(f"what is kept in {place} is not gzip: {bad}") from None
+        raise ServiceError(f"the object {place} is not valid gzip: {bad}") from None
     if decompressor.unconsumed_tail:
-        raise ServiceError(f"what is kept in {place} is larger than {LARGEST >> 20} MiB")
+        raise ServiceError(f"the object {place} is larger than {LARGEST >> 20} MiB")
     if not decompressor.eof:
         raise ServiceError(f"the content of {place} is truncated")
     return result

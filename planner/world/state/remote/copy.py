@@ -47,7 +47,7 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
     if head is None:
         return None
     none = ServiceError(
-        f"what is kept beside {client.place} as {HEAD} names no journal: remove it if the state is right without"
+        f"the document {HEAD} next to {client.place} names no journal: remove it if the state is right without it"
     )
     try:
         document = json.loads(head)

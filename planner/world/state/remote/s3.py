@@ -360,7 +360,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether a refused lock is our own, whose response was lost. Raises Held, or ServiceError, if it is not."""
+    """Check whether a lock that was refused is in fact held by this process, because an earlier response was lost. If
+    it is not, raises Held or ServiceError."""
     try:
         holder = ask()
     except ServiceError as more:
