@@ -105,7 +105,11 @@ REFUSED = {
     "nothing": (["mv", "terraform_data.none", "x"], "is not declared"),
     "no module": (["mv", "module.none.var.x", "y"], "There is no module"),
     "no key": (["rename-key", "terraform_data.app", "x"], "has no key"),
-    "a key that is not there": (["rename-key", 'terraform_data.app["none"]', "x"], "is not written as text"),
+    "a key that is taken": (["rename-key", 'terraform_data.app["web"]', "job"], 'has an instance ["job"] already'),
+    "a key that is not there": (
+        ["rename-key", 'terraform_data.app["none"]', "x"],
+        'has no key ["none"], or the key is computed',
+    ),
     "no count": (["count-to-for-each", "terraform_data.app"], "has no count"),
     "no for_each": (["rename-key", 'terraform_data.number["x"]', "y"], "has no for_each"),
 }

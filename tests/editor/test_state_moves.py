@@ -333,3 +333,23 @@ def test_provider_configurations_of_called_modules_are_copied(core: Path, planne
     done = planner("refactor", "split-state", "module.one", "-to=../dns")
     assert done.code == 0, done.err
     assert 'provider "terraform" {} # of one\n' in (core / "dns" / "main.tf").read_text()
+
+
+def test_only_requirements_of_called_modules_are_copied(core: Path, planner: Run) -> None:
+    (core / "empty").mkdir()
+    (core / "empty" / "main.tf").write_text('output "o" { value = 1 }\n')
+    with (core / "core" / "main.tf").open("a") as file:
+        file.write(REQUIRED + 'module "one" {\n  source = "../net"\n  cidr = "c"\n}\n')
+        file.write('module "two" {\n  source = "../empty"\n}\n')
+    assert planner("init").code == 0
+    for name, is_needed in {"one": True, "two": False}.items():
+        done = planner("refactor", "split-state", f"module.{name}", "-to=../dns", "-dry-run")
+        assert done.code == 0 and ("+  required_providers" in done.out) == is_needed, (name, done.err)
+
+
+REQUIRED = """terraform {
+  required_providers {
+    terraform = { source = "terraform.io/builtin/terraform" }
+  }
+}
+"""

@@ -67,7 +67,8 @@ def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new
     keys = _KeyTexts(workspace, old)
     keys.look(target.directory, path, repeated.expr)
     if not keys.places:
-        raise refusal(f"The key {format_key(old)} of {target.key} is not written as text, or its source is not known.")
+        known = f"{target.key} has no key {format_key(old)}"
+        raise refusal(f"{known}, or the key is computed rather than written as text.")
     for place, node, is_bare in keys.places:
         text = new if is_bare and valid_identifier(new) else quote(new)
         edits.setdefault(place, []).append((node.start, node.end, text))

@@ -128,8 +128,12 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
     target, module = target_of(workspace, options.directory, match[1])
     if new == old:
         raise refusal(f"{address} has that key already.")
+    edits, before = rename_key_edits(workspace, target, old, new), plan_or_fail(options)
+    taken = re.compile(rf"{_MODULES if module else ''}{re.escape(target.key + format_key(new))}(?:\.|$)")
+    if any(taken.match(change.address) and change.action != "delete" for change in before.plan.changes):
+        raise refusal(f"{match[1]} has an instance {format_key(new)} already.")
     back = FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
-    return check(workspace, options, rename_key_edits(workspace, target, old, new), back)
+    return check(workspace, options, edits, back, before)
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:

@@ -253,16 +253,21 @@ class _Transfer:
 
     def _inherited(self, call: str) -> Iterator[str]:
         """The keys of the provider blocks that a called module, and those that it calls, use without being passed."""
-        root = self._deep.root
-        used = set[str]()
-        for module in root.children[call].walk() if call in root.children else ():
-            names = (*module.required_providers, *(decl.provider_name for decl in module.resources.values()))
-            used |= {module.provider_source(name) for name in names}
+        root, used = self._deep.root, self._used_below(call)
         yield from (
             f"provider.{one.name}"
             for one in root.providers.values()
             if not one.alias and root.provider_source(one.name) in used
         )
+
+    def _used_below(self, call: str) -> set[str]:
+        """The addresses of the providers that a called module, and those that it calls, use."""
+        used = set[str]()
+        children = self._deep.root.children
+        for module in children[call].walk() if call in children else ():
+            names = (*module.required_providers, *(decl.provider_name for decl in module.resources.values()))
+            used |= {module.provider_source(name) for name in names}
+        return used
 
     @cached_property
     def _deep(self) -> Model:
@@ -382,7 +387,9 @@ class _Transfer:
             return
         root = before.loaded.config.root
         used = {name.split(".")[1] for piece in pieces for name in self._providers(piece)}
-        used |= {*root.required_providers} if any(piece.holder.type == "module" for piece in pieces) else set()
+        calls = (piece.key.partition(".")[2] for piece in pieces if piece.holder.type == "module")
+        below = {source for call in calls for source in self._used_below(call)}
+        used |= {name for name, one in root.required_providers.items() if one.source in below}
         lines = []
         for name in sorted(used & {*root.required_providers}):
             one = root.required_providers[name]
