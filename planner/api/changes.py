@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""gives the explanation of the change of this name"""
+"""returns the explanation of the change of this name"""
 
 
 @frozen(eq=False)

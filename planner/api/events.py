@@ -35,8 +35,8 @@ class Event:
 
 
 class EventHooks(Hooks):
-    """Hooks that pass each event on, from whichever thread it happens in. Without a listener they do nothing. When the
-    listener raises an exception, `problem` is it, the stop is requested, and no more events are passed."""
+    """Hooks that pass each event to the listener, in the thread of the event. Without a listener they do nothing. If
+    the listener raises an exception, `problem` holds it, the stop is requested, and no more events are passed."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """0, or 1 when there is an error among them."""
+    """Returns 0, or 1 if one of the diagnostics is an error."""
     items = list(diagnostics)
     if items:
         from planner.render.diagnostics import show

@@ -90,7 +90,7 @@ class OperationOptions(StateOptions):
     standing_policies: tuple[str, ...] = ()
     """the standing policies of the organisation: no other policies may extend their declarations"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """gives further rule files of policies for a plan (MadePlan): those that Python functions compute"""
+    """returns further rule files of policies for a plan (MadePlan): those that Python functions compute"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""

@@ -63,7 +63,7 @@ _UNFIT = {
 
 
 Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
-"""gives a plan with the causes that are certain; None if there are none"""
+"""returns a plan with the causes that are certain; None if there are none"""
 
 
 @frozen(eq=False)

@@ -115,7 +115,7 @@ class Verdict:
     policies: dict[str, PolicyInfo] = field(factory=dict)
     """metadata of the codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
-    """gives what each rule cost, the most costly first"""
+    """returns the cost of each rule, the highest first"""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self.counts.items() if number)

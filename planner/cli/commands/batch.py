@@ -31,7 +31,7 @@ waves, and why each unit is selected.
     (JSON, *SELECT),
 )
 def batch_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     from planner.workflows.batch.questions import analysed, graph_dot, graph_json
 
     analysis = analysed(batch_options(arguments))
@@ -77,7 +77,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 
@@ -121,7 +121,7 @@ why the unit is selected.""",
     ),
 )
 def batch_why(arguments: Arguments, terminal: Terminal) -> int:
-    """0; Failure for a question without an explanation."""
+    """Returns 0. Raises Failure for a question without an explanation."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
@@ -200,7 +200,7 @@ The exit code is 0, or 1 when the fleet is denied or on errors, which include a 
     ),
 )
 def batch_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when something is denied or on errors."""
+    """Returns 0, or 1 if something is denied or on errors."""
     from planner.render.verdicts import count_verdicts
     from planner.workflows.batch.questions import policy
 
@@ -233,7 +233,7 @@ with a secret token, and follows the files of the units as they are saved.
     (Flag("out", "string", "Write the page to this file.", value="FILE"), *SERVED, REUSE, *SELECT, *RUN),
 )
 def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a unit failed or the page cannot be written."""
+    """Returns 0, or 1 if a unit failed or the page cannot be written."""
     from planner.cli.batch_lines import BatchLines
     from planner.cli.batch_view import edge_grounds, texts
     from planner.workflows.batch import plan as batch
@@ -288,7 +288,7 @@ with -detailed-exitcode when there are changes.""",
     ),
 )
 def batch_join(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import join
 
@@ -322,7 +322,7 @@ whose plan is removed is planned again.""",
     ),
 )
 def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
-    """0; Failure if a record cannot be removed."""
+    """Returns 0. Raises Failure if a record cannot be removed."""
     from planner.workflows.batch.remove_records import clean
 
     arguments.no_words("The records of the fleet in the working directory are removed.")
@@ -353,7 +353,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if there is an answer, whatever its content."""
+    """Returns 0 if there is an answer, whatever its content."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

@@ -45,7 +45,7 @@ interrupt.""",
     (APPROVE, REFRESH_ONLY, DEFER, SHARD, *SIGNATURES, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors and when something was not approved."""
+    """Returns 0, or 1 on errors or if something was not approved."""
     return converge(arguments, terminal, "apply")
 
 
@@ -124,7 +124,7 @@ def approval(command: str, terminal: Terminal) -> Any:
     (APPROVE, *ASK, *JUDGE, *SELECT, *RUN, *REPORTS),
 )
 def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors and when something was not approved."""
+    """Returns 0, or 1 on errors or if something was not approved."""
     return converge(arguments, terminal, "destroy")
 
 
@@ -143,7 +143,7 @@ needed any more.""",
     ),
 )
 def batch_resume(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
     from planner.cli.batch_view import conclude, listener
     from planner.workflows.batch.resume import resume
 

@@ -66,7 +66,7 @@ The exit code is 0; 1 when a unit failed; 2 with -detailed-exitcode when there a
     ),
 )
 def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
     return plan(arguments, terminal, "plan")
 
 
@@ -112,7 +112,7 @@ def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     (SHARD, *SELECT, *RUN, *REPORTS),
 )
 def batch_validate(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     return plan(arguments, terminal, "validate")
 
 
@@ -130,6 +130,6 @@ The exit code is 0 without drift, 2 when there is drift, and 1 when a unit faile
     (*(flag for flag in (*ASK, *RUN) if flag.name not in _OTHERS), SHARD, *SELECT, *REPORTS),
 )
 def batch_drift(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 when there is drift."""
+    """Returns 0, 1 on errors, or 2 if there is drift."""
     arguments.values |= {"refresh-only": True, "detailed-exitcode": True}
     return plan(arguments, terminal, "plan")

@@ -235,7 +235,7 @@ does all of this around another command.""",
     ),
 )
 def comment(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the comment could not be written."""
+    """Returns 0, or 1 if the comment could not be written."""
     path = arguments.at_most_one_word("One report is written at a time.")
     if (path is not None) + arguments["start"] + arguments["cut"] != 1:
         raise UsageError("Missing report", "Name its file, or use -start or -cut.")

@@ -43,7 +43,8 @@ With -json, every line of input is an object {"expr": TEXT}, and every answer is
     ),
 )
 def console(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 if the values cannot be read, or at the first failing expression from a pipe."""
+    """Returns 0, or 1 if the values cannot be read. With input from a pipe, returns 1 at the first failing
+    expression."""
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
         raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")

@@ -15,7 +15,7 @@ from planner.render.terminal import Terminal, wrap
     "[COMMAND]", "Shows the commands by purpose. With the name of a command, shows its help: planner help state list"
 )
 def help(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 1 when there is no command of that name."""
+    """Returns 0, or 1 if there is no command of that name."""
     from planner.cli.help import command_help, overview
 
     name = " ".join(arguments.words)
@@ -35,7 +35,7 @@ With -man the manual pages of all commands are written into a directory: planner
     (Flag("man", "string", "Write manual pages into this directory.", value="DIR"), PAGER),
 )
 def docs(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 1 when there is no such topic."""
+    """Returns 0, or 1 if there is no such topic."""
     from planner.cli.manual import MADE, PAGES, terminal_text
 
     topic = arguments.at_most_one_word("Name one topic.")
@@ -84,7 +84,7 @@ by its code:
 planner docs diagnostics lists all codes.""",
 )
 def explain(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 1 when there is no such diagnostic."""
+    """Returns 0, or 1 if there is no such diagnostic."""
     from planner.cli.diagnostic_pages import diagnostic_pages, find
 
     words = " ".join(arguments.words)
@@ -112,7 +112,7 @@ def explain(arguments: Arguments, terminal: Terminal) -> int:
 that print them.""",
 )
 def schema(arguments: Arguments, terminal: Terminal) -> int:
-    """0."""
+    """Returns 0."""
     from planner.api.schemas import SCHEMAS, schema
 
     if len(arguments.words) > 1:
@@ -131,7 +131,7 @@ def schema(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("-json", "Prints the signatures and descriptions of all functions of the configuration language.", (JSON,))
 def metadata_functions(arguments: Arguments, terminal: Terminal) -> int:
-    """0."""
+    """Returns 0."""
     from planner.language.functions import metadata
 
     if not arguments["json"]:

@@ -17,7 +17,7 @@ directory, or the named files and directories. With - it reads standard input an
     layout.FLAGS,
 )
 def fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if a file has another layout."""
     files = layout.Layout(ENDINGS, "configuration in native syntax", "Not a configuration file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)
 
@@ -41,6 +41,6 @@ or the files and directories that are named. With - it reads standard input and 
     layout.FLAGS,
 )
 def stacks_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if a file has another layout."""
     files = layout.Layout(STACK_ENDINGS, "a stack in native syntax", "Not a stack file", laid_out)
     return layout.rewrite(files, arguments.words or ["."], arguments, terminal)

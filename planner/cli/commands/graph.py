@@ -36,7 +36,7 @@ With -json, prints the graph before and after transitive reduction, with the kin
     ),
 )
 def graph(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is no graph."""
+    """Returns 0, or 1 if there is no graph."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.dot import dot
 
@@ -97,7 +97,7 @@ The plan graph is checked first. If it has no cycle, the command makes a plan an
     ),
 )
 def cycles(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 1 when there are cycles, or the graph cannot be made."""
+    """Returns 0, or 1 if there are cycles, or the graph cannot be made."""
     from planner.logic.graph.cycles import knot_lines
 
     arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")

@@ -47,7 +47,7 @@ selects providers. It is safe to run again.""",
     ),
 )
 def init(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     from planner.cli.approval import ask
 
     no_directory(arguments, "init")
@@ -102,7 +102,7 @@ def _check(arguments: Arguments) -> None:
     ),
 )
 def get(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     no_directory(arguments, "get")
     calls = loading_calls(Installation, arguments)
     view = open_view(arguments, terminal)
@@ -124,7 +124,7 @@ all of them together. It is safe to run again.""",
     ),
 )
 def stacks_init(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     from planner.workflows.stacks.init import init_stack
 
     directory = arguments.at_most_one_word("stacks init takes at most one directory.", ".")

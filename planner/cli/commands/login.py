@@ -17,7 +17,7 @@ helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone).""
     (INPUT, *VARIABLES, *JSON_LINES),
 )
 def login(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is no token."""
+    """Returns 0, or 1 if there is no token."""
     from planner.foundation.clients.login import login
 
     host = arguments.only_word(
@@ -49,7 +49,7 @@ it.""",
     (*JSON_LINES,),
 )
 def logout(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when it cannot be removed."""
+    """Returns 0, or 1 if it cannot be removed."""
     from planner.foundation.clients.login import logout
 
     text = "The logout command expects exactly one argument: the host to log out of."

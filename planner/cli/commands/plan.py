@@ -88,7 +88,7 @@ revision, which is read from the repository; nothing is checked out: planner pla
     ),
 )
 def plan(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 with -detailed-exitcode when there are changes."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
     no_directory(arguments, "plan")
     calls = asking(plan_calls(Making, arguments, needs_configuration=True), terminal, may_ask(arguments))
     review = Review(arguments)

@@ -25,7 +25,7 @@ Otherwise installs the external packs of .planner/policy.toml (or FILE) in the v
 adds new packs to the lock file. A pack that does not match the lock file is rejected.""",
 )
 def policy_init(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a pack cannot be fetched or does not match."""
+    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     from planner.answers.policy import policy_packs
 
     arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
@@ -47,7 +47,7 @@ has the parameters.""",
     (JSON,),
 )
 def policy_list(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 1 when there is no policy of that name."""
+    """Returns 0, or 1 if there is no policy of that name."""
     from planner.answers.policy.library import library
     from planner.answers.policy.sources import policy_files
 
@@ -89,7 +89,7 @@ def policy_list(arguments: Arguments, terminal: Terminal) -> int:
 to it, and installs nothing. Existing entries of the lock file are kept.""",
 )
 def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a pack cannot be fetched or does not match."""
+    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     return _packs("lock", arguments, terminal)
 
 
@@ -99,7 +99,7 @@ def policy_lock(arguments: Arguments, terminal: Terminal) -> int:
 constraints allow, installs them and writes policy.lock next to it.""",
 )
 def policy_update(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a pack cannot be fetched or does not match."""
+    """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     return _packs("update", arguments, terminal)
 
 
@@ -130,7 +130,7 @@ that no case detects.""",
     ),
 )
 def policy_test(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
+    """Returns 0, or 1 if a case fails, a file is broken, or a rule that denies is not tested."""
     from planner.api.rule_cases import named_cases
 
     # The files and folders that are named.

@@ -63,7 +63,7 @@ The exit code is 0, or 1 when something is denied or broken, or on errors.""",
     ),
 )
 def policy_check(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when something is denied or broken, or on errors."""
+    """Returns 0, or 1 if something is denied or broken, or on errors."""
     arguments.no_words("A saved plan is named with -plan=FILE, policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:

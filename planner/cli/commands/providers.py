@@ -25,7 +25,7 @@ require, and those that the state requires.""",
     (Flag("test-directory", "string", "The directory with test files (tests).", value="DIR"), *VARIABLES),
 )
 def providers(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the configuration cannot be read."""
+    """Returns 0, or 1 if the configuration cannot be read."""
     no_directory(arguments, "providers")
     required = state_calls(Installation, arguments).providers(arguments["test-directory"])
     terminal.out("\nProviders required by configuration:\n.")
@@ -114,7 +114,7 @@ A template of OCI repositories may have {hostname}, {namespace} and {type}: exam
     ),
 )
 def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     platforms = checked_choices(arguments)
     view = open_view(arguments, terminal)
     with DownloadLine(terminal) as line:
@@ -160,7 +160,7 @@ used as a filesystem mirror, or published over https as a network mirror.""",
     ),
 )
 def providers_mirror(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     directory = arguments.only_word(
         "No output directory", "providers mirror takes one directory, into which it copies the packages."
     )
@@ -175,7 +175,7 @@ def providers_mirror(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("-json", "Prints the schemas of the providers that the configuration and the state use.", (JSON, *VARIABLES))
 def providers_schema(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a provider cannot be queried."""
+    """Returns 0, or 1 if a provider cannot be queried."""
     from planner.answers.documents.json_schemas import schemas_json
 
     if not arguments["json"]:
@@ -193,7 +193,7 @@ stack.""",
     (*CHOICES, *JSON_LINES),
 )
 def stacks_providers_lock(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors."""
+    """Returns 0, or 1 on errors."""
     from planner.workflows.stacks.init import lock_stack_providers
 
     platforms = checked_choices(arguments)

@@ -114,7 +114,7 @@ Without a question, in a directory with files *.tfquery.hcl, it does the same as
     ),
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
-    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
     directory = searched_directory(arguments.words)
     if directory is not None:
         return search(directory, arguments, terminal)
@@ -237,7 +237,7 @@ unmanaged(type, identity), managed_twice(type, identity, instance, other) and co
     ),
 )
 def discover(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a search failed."""
+    """Returns 0, or 1 if a search failed."""
     return search(arguments.at_most_one_word("discover takes at most one directory.", "."), arguments, terminal)
 
 

@@ -59,7 +59,7 @@ Nothing is changed.""",
     ),
 )
 def what_if(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when one of the plans cannot be made."""
+    """Returns 0, or 1 if one of the plans cannot be made."""
     from planner.render.what_if import what_if_json, what_if_text
 
     no_directory(arguments, "what-if")
@@ -92,7 +92,7 @@ The exit code is 0 without drift, 2 when there is drift, and 1 on errors.""",
     (*(flag for flag in OPERATION if flag.name not in _OTHERS), JSON, *REVIEW, *STATE, *VARIABLES),
 )
 def drift(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors, or 2 when there is drift."""
+    """Returns 0, 1 on errors, or 2 if there is drift."""
     from planner.render.review.drift import drift_lines
 
     no_directory(arguments, "drift")
@@ -120,7 +120,7 @@ No state is read, and no provider is called.""",
     ),
 )
 def vars(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a value is missing or does not fit."""
+    """Returns 0, or 1 if a value is missing or does not fit."""
     reports, problems = state_calls(Validation, arguments).variables()
     wanted = [word.removeprefix("var.") for word in arguments.words]
     known = [report.name for report in reports]
@@ -204,7 +204,7 @@ compared. While the configuration is broken, the page shows the problems and the
     ),
 )
 def explore(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is no plan or the page cannot be written."""
+    """Returns 0, or 1 if there is no plan or the page cannot be written."""
     if arguments["serve"]:
         return _serve(arguments, terminal)
     from planner.render.page.of_plan import page_of_plan
@@ -231,7 +231,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal) -> int:
-    """0 when it is interrupted."""
+    """Returns 0 when interrupted."""
     from planner.cli.live_page import LivePage
     from planner.cli.live_server import serve
 
@@ -283,7 +283,7 @@ your own can add advice: advice(code, address, message).""",
     ),
 )
 def suggest(arguments: Arguments, terminal: Terminal) -> int:
-    """0 for any advice, 1 on errors."""
+    """Returns 0 for any advice, 1 on errors."""
     from planner.foundation.support.exact_json import dumps
 
     no_directory(arguments, "suggest")

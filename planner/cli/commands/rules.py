@@ -39,7 +39,7 @@ policies: the meaning of a tuple, its columns, its declaration, the rules that d
     (JSON, Flag("markdown", "bool", "Print the list as Markdown tables, as in rules/README.md.")),
 )
 def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
-    """0. An unknown predicate is a Failure."""
+    """Returns 0. Raises Failure for an unknown predicate."""
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
@@ -78,7 +78,7 @@ which all need the complete relation below them:
     (JSON, Flag("dot", "bool", "Print DOT, which is the default.")),
 )
 def rules_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """0. An unknown predicate is a Failure."""
+    """Returns 0. Raises Failure for an unknown predicate."""
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
@@ -107,7 +107,7 @@ number of tuples, the number of rounds of a recursive one, and the time of its r
     ),
 )
 def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the configuration cannot be loaded."""
+    """Returns 0, or 1 if the configuration cannot be loaded."""
     from planner.api.questions import Questions
     from planner.render import rules as render_rules
 
@@ -138,7 +138,7 @@ and below are checked together. Without words, those of .planner/rules, or else 
     (JSON, PROGRAM),
 )
 def rules_check(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is an error."""
+    """Returns 0, or 1 if there is an error."""
     from planner.answers.policy import rule_files
     from planner.render import rules as render_rules
     from planner.render.diagnostics_json import validate_json
@@ -167,7 +167,7 @@ kept; long lines are broken between literals. With - it reads standard input and
     layout.FLAGS,
 )
 def rules_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """0; 2 when a file cannot be read, parsed or written; with -check 3 when one has another layout."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if a file has another layout."""
     from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)
@@ -200,7 +200,7 @@ A rule for deny or warn needs two cases in one file: one that expects its verdic
     (JSON, PROGRAM),
 )
 def rules_test(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a case fails, a file is broken, or a rule that denies is not tested."""
+    """Returns 0, or 1 if a case fails, a file is broken, or a rule that denies is not tested."""
     from planner.answers.policy import rule_files
     from planner.api.rule_cases import run_cases
     from planner.render import rules as render_rules

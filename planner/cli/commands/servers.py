@@ -21,7 +21,7 @@ rename across modules, formatting, code actions. Providers are not started: thei
 `planner docs editors` has the settings of editors. The command needs the extra lsp: pip install 'planner-iac[lsp]'.""",
 )
 def language_server(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if the editor has exited properly, 1 otherwise. Raises Failure without the extra."""
+    """Returns 0 if the editor has exited properly, 1 otherwise. Raises Failure without the extra."""
     arguments.no_words("An editor starts this command without any.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
@@ -50,7 +50,7 @@ This command needs the extra "mcp".""",
     ),
 )
 def mcp(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if the client has gone."""
+    """Returns 0 when the client has disconnected."""
     no_directory(arguments, "mcp")
     if find_spec("mcp") is None:
         raise Failure(error("cli.extra", "The extra mcp is not installed", "Install planner with the extra mcp."))

@@ -48,7 +48,7 @@ need not be installed.""",
     ),
 )
 def show(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is nothing to read."""
+    """Returns 0, or 1 if there is nothing to read."""
     file = arguments.at_most_one_word("show takes at most one file.")
     path = arguments["plan"] or file
     chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
@@ -193,7 +193,7 @@ def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
     ),
 )
 def output(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the output does not exist or the state cannot be read."""
+    """Returns 0, or 1 if the output does not exist or the state cannot be read."""
     from planner.cli.views import open_json_into
     from planner.render.diagnostics import show
 

@@ -31,8 +31,8 @@ With -require-signature=KEYS, nothing is signed: the signatures are checked as a
     ),
 )
 def sign(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when nothing could be signed, or signatures are missing."""
-    path = arguments.only_word("One plan is needed", "Name the file of a saved plan, or the directory of a fleet's.")
+    """Returns 0, or 1 if nothing could be signed or signatures are missing."""
+    path = arguments.only_word("One plan is needed", "Name a saved plan, or the directory with a fleet's plans.")
     required = required_signatures(arguments)
     if bool(arguments["key"]) == bool(required):
         raise UsageError(

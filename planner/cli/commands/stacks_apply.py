@@ -70,7 +70,7 @@ follows the files of the stack as they are saved.""",
     ),
 )
 def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """0, 1 on errors; with -detailed-exitcode 2 when there is something to do."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there is something to do."""
     if arguments["component"] and arguments["destroy"]:
         detail = "Everything in a deployment is destroyed: components cannot be chosen."
         raise UsageError("Conflicting options", detail)
@@ -83,7 +83,7 @@ def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
-    """0 when it is interrupted."""
+    """Returns 0 when interrupted."""
     from planner.cli.live_server import LiveReport, quiet_terminal, serve
     from planner.workflows.batch.reports.deployment_page import page_of_stack
     from planner.workflows.batch.reports.deployments import stack_report
@@ -165,7 +165,7 @@ With -json, the output is that of `planner apply -json`, with the deployment and
     ),
 )
 def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors and when an answer was no."""
+    """Returns 0, or 1 on errors or if an answer was no."""
     return apply(arguments, terminal, bool(arguments["destroy"]))
 
 
@@ -262,7 +262,7 @@ dependents before their dependencies.""",
     ),
 )
 def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors and when an answer was no."""
+    """Returns 0, or 1 on errors or if an answer was no."""
     return apply(arguments, terminal, True)
 
 

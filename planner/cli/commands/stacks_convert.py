@@ -25,7 +25,7 @@ that a plan of the stack has no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if a plan of the stack changes no object (and it is written), otherwise 1."""
+    """Returns 0 if a plan of the stack changes no object (and it is written), otherwise 1."""
     from planner.workflows.stacks.migrate import is_quiet, migrate
     from planner.workflows.stacks.report import show_plan
 
@@ -72,7 +72,7 @@ no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_to_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if a plan of the root module changes no object (and it is written), otherwise 1."""
+    """Returns 0 if a plan of the root module changes no object (and it is written), otherwise 1."""
     from planner.workflows.stacks.migrate import give_back
 
     check_words(arguments)

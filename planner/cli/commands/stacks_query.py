@@ -103,7 +103,7 @@ All relations: planner rules doc.""",
     (*ANSWER, DESTROY, *ASKED),
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
-    """0 (also when there is no answer), or 1 when the question makes no sense or takes too long."""
+    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
 
     if not arguments.words:
         raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
@@ -128,7 +128,7 @@ With -json, prints each deployment with its graph before and after transitive re
     (DESTROY, *ASKED, JSON),
 )
 def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is no graph."""
+    """Returns 0, or 1 if there is no graph."""
     from planner.cli.commands.graph import graph_json
     from planner.render.dot import subgraph_dot
 
@@ -190,7 +190,7 @@ The exit code is 0, or 1 when a deployment is denied or on errors.""",
     ),
 )
 def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when something is denied or on errors."""
+    """Returns 0, or 1 if something is denied or on errors."""
     from planner.render.diagnostics_json import diagnostic_json
     from planner.render.verdicts import count_verdicts
 
@@ -235,7 +235,7 @@ states, and the outputs.""",
     (DEPLOYMENTS, COMPONENT, SHOW_SENSITIVE, JSON),
 )
 def stacks_show(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a state cannot be read."""
+    """Returns 0, or 1 if a state cannot be read."""
     from planner.render.state import StateText
     from planner.workflows.stacks.deployment_state import deployed, schemas_of
     from planner.workflows.stacks.report import deployed_json
@@ -284,7 +284,7 @@ def _show(deployment: Deployed, text: StateText, terminal: Terminal, with_output
     ),
 )
 def stacks_output(arguments: Arguments, terminal: Terminal) -> int:
-    """0. Raises Failure."""
+    """Returns 0. Raises Failure."""
     from planner.workflows.stacks.report import outputs_text
 
     check_words(arguments)

@@ -30,7 +30,7 @@ resources. With several deployments each line begins with its deployment.""",
     (DEPLOYMENTS, *JSON_LINES),
 )
 def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when an address is in no state."""
+    """Returns 0, or 1 if an address is in no state."""
     from planner.workflows.stacks.deployment_state import deployed
 
     view = open_plain_view(arguments, terminal)
@@ -69,7 +69,7 @@ addresses: component.web["eu"].aws_instance.server.""",
     (DEPLOYMENTS, SHOW_SENSITIVE, *JSON_LINES),
 )
 def stacks_state_show(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the instance does not exist."""
+    """Returns 0, or 1 if the instance does not exist."""
     from planner.workflows.stacks.deployment_state import schemas_of, stack_addresses
 
     arguments.only_word("One address is needed", "Write the address of a resource instance.")
@@ -95,7 +95,7 @@ components whose states are files, use `planner state mv -state=FILE -state-out=
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when nothing could be moved."""
+    """Returns 0, or 1 if nothing could be moved."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
@@ -140,7 +140,7 @@ by a removed block with `lifecycle { destroy = false }`.""",
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed without removing it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when an address names nothing."""
+    """Returns 0, or 1 if an address names nothing."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:

@@ -55,7 +55,7 @@ With -not: why not, and the conditions that each rule lacks.""",
     ),
 )
 def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
-    """0; Failure for a question without an explanation."""
+    """Returns 0. Raises Failure for a question without an explanation."""
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):

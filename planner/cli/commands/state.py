@@ -58,7 +58,7 @@ CHANGING = (IGNORE_REMOTE_VERSION, *LOCK, *VARIABLES, *JSON_LINES)
     ),
 )
 def state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is no state or an address is not in it."""
+    """Returns 0, or 1 if there is no state or an address is not in it."""
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
     if shown.state is None:
@@ -122,7 +122,7 @@ def only(resource: ResourceState, instance: InstanceState) -> State:
     (STATE_FILE, SHOW_SENSITIVE, *VARIABLES, *JSON_LINES),
 )
 def state_show(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the instance does not exist."""
+    """Returns 0, or 1 if the instance does not exist."""
     address = arguments.only_word("One address is needed", "Write the address of a resource instance.")
     view = open_plain_view(arguments, terminal)
     shown, problems = state_calls(States, arguments).stored_state()
@@ -167,7 +167,7 @@ changed.""",
     ),
 )
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when nothing could be moved."""
+    """Returns 0, or 1 if nothing could be moved."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two addresses", "Write the old address and the new one.")
     dry = arguments["dry-run"]
@@ -190,7 +190,7 @@ unmanaged.""",
     (Flag("dry-run", "bool", "List what would be removed without removing it."), *EDITED, *CHANGING),
 )
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when an address names nothing."""
+    """Returns 0, or 1 if an address names nothing."""
     if not arguments.words:
         raise UsageError("Missing address")
     dry = arguments["dry-run"]
@@ -211,7 +211,7 @@ def state_rm(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("auto-approve", "bool", "Replace without prompting for approval."), *EDITED, INPUT, *CHANGING),
 )
 def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 on errors and when the answer was no."""
+    """Returns 0, or 1 on errors or if the answer was no."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two providers", "Write the old provider and the new one.")
     view = open_plain_view(arguments, terminal)
@@ -236,7 +236,7 @@ def state_replace_provider(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("", "Prints the state of the selected workspace in the format of state files.", VARIABLES)
 def state_pull(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the state cannot be read."""
+    """Returns 0, or 1 if the state cannot be read."""
     arguments.no_words("state pull takes no arguments; use -chdir=DIR before the command.")
     data, diagnostics = state_calls(States, arguments).pull_state()
     if data:
@@ -251,7 +251,7 @@ lineage or an older serial is rejected, unless -force is given.""",
     (Flag("force", "bool", "Write even an older state, or one of another lineage."), *CHANGING),
 )
 def state_push(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when the state was refused."""
+    """Returns 0, or 1 if the state was refused."""
     path = arguments.only_word("One file is needed", 'Write the path of a state file, or "-".')
     view = open_plain_view(arguments, terminal)
     try:
@@ -272,7 +272,7 @@ whether they belong together. Nothing is changed. The exit code is 1 when someth
     (Flag("state", "string", "Check this state file.", value="FILE"), *VARIABLES, *JSON_LINES),
 )
 def state_verify(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when something is lost or damaged."""
+    """Returns 0, or 1 if something is lost or damaged."""
     arguments.no_words("Another file is named with -state=FILE.")
     view = open_plain_view(arguments, terminal)
     return _report(view, *state_calls(States, arguments).verify_state())
@@ -306,7 +306,7 @@ journals aside.""",
     ),
 )
 def state_journal(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when a journal cannot be read or discarded."""
+    """Returns 0, or 1 if a journal cannot be read or discarded."""
     arguments.no_words("The journals of the selected workspace are meant.")
     if arguments["adopt"] and arguments["discard"]:
         raise UsageError("Conflicting options", "Choose one of -adopt and -discard.")
@@ -328,7 +328,7 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when an object cannot be read or the state cannot be written: then the journal is still there."""
+    """Returns 0, or 1 if an object cannot be read or the state cannot be written: then the journal is still there."""
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]

@@ -62,7 +62,7 @@ cleaned up and the command was not interrupted, otherwise 1.""",
     ),
 )
 def test(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if all tests pass, otherwise 1; with -watch, 0 if interrupted while waiting."""
+    """Returns 0 if all tests pass, otherwise 1; with -watch, 0 if interrupted while waiting."""
     options = _options(arguments, terminal)
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:

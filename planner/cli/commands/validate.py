@@ -30,7 +30,7 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     usage_error,
 )
 def validate(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if the configuration is valid, else 1."""
+    """Returns 0 if the configuration is valid, else 1."""
     directory = arguments.at_most_one_word("validate takes at most one directory.", ".")
     calls = loading_calls(Validation, arguments, directory=directory).having(queries=bool(arguments["query"]))
     stream = open_json_into(arguments, terminal)
@@ -75,7 +75,7 @@ its components. Its modules and child stacks must be installed first (stacks ini
     usage_error,
 )
 def stacks_validate(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if the stack is valid, else 1."""
+    """Returns 0 if the stack is valid, else 1."""
     from planner.workflows.stacks.validate import validate_stack
 
     directory = arguments.at_most_one_word("stacks validate takes at most one directory.", ".")

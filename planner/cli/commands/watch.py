@@ -45,7 +45,7 @@ With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
 )
 def watch(arguments: Arguments, terminal: Terminal) -> int:
-    """0 if it is interrupted between two plans, 1 when a plan is."""
+    """Returns 0 if interrupted between two plans, 1 if interrupted during a plan."""
     no_directory(arguments, "watch")
 
     def calls() -> Making:  # there may be policies of the directory later

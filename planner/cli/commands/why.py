@@ -173,7 +173,7 @@ condition of each rule. Every step has its reason, and every leaf its place in a
     FLAGS,
 )
 def why(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when there is nothing to explain."""
+    """Returns 0, or 1 if there is nothing to explain."""
     with paged(arguments, terminal):
         return answer(arguments, terminal, plan_calls(Questions, arguments))
 

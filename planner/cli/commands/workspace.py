@@ -13,7 +13,7 @@ from planner.render.view import View
 
 @command("[options]", "Lists the workspaces; an asterisk marks the selected one.", (*VARIABLES, *JSON_LINES))
 def workspace_list(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when they cannot be listed."""
+    """Returns 0, or 1 if they cannot be listed."""
     arguments.no_words("workspace list takes no words; use -chdir=DIR before the command.")
     view = open_plain_view(arguments, terminal)
     known = state_calls(Workspaces, arguments).workspaces()
@@ -25,7 +25,7 @@ def workspace_list(arguments: Arguments, terminal: Terminal) -> int:
 
 @command("", "Prints the name of the selected workspace.", VARIABLES)
 def workspace_show(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when TF_WORKSPACE names an impossible one."""
+    """Returns 0, or 1 if the name in TF_WORKSPACE is not valid."""
     arguments.no_words("workspace show takes none.")
     name, diagnostics = state_calls(Workspaces, arguments).workspace()
     terminal.out(name)
@@ -38,7 +38,7 @@ def workspace_show(arguments: Arguments, terminal: Terminal) -> int:
     (Flag("state", "string", "Start with a copy of this state file.", value="FILE"), *LOCK, *VARIABLES, *JSON_LINES),
 )
 def workspace_new(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when it exists already or its name is not allowed."""
+    """Returns 0, or 1 if it exists already or its name is not allowed."""
     name = arguments.only_word("One name is needed", "Write the name of the new workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = state_calls(Workspaces, arguments).new_workspace(name)
@@ -61,7 +61,7 @@ def say_created(view: View, terminal: Terminal, name: str, begins_with: str = ""
     (Flag("or-create", "bool", "Create the workspace if it does not exist."), *LOCK, *VARIABLES, *JSON_LINES),
 )
 def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when it does not exist."""
+    """Returns 0, or 1 if it does not exist."""
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     selected, diagnostics = state_calls(Workspaces, arguments).select_workspace(name, create=arguments["or-create"])
@@ -84,7 +84,7 @@ def workspace_select(arguments: Arguments, terminal: Terminal) -> int:
     ),
 )
 def workspace_delete(arguments: Arguments, terminal: Terminal) -> int:
-    """0, or 1 when it is selected, does not exist or still manages objects."""
+    """Returns 0, or 1 if it is selected, does not exist or still manages objects."""
     name = arguments.only_word("One name is needed", "Write the name of a workspace.")
     view = open_plain_view(arguments, terminal)
     diagnostics = state_calls(Workspaces, arguments).delete_workspace(name, force=arguments["force"])

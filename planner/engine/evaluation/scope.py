@@ -75,7 +75,7 @@ class ModuleValues(Protocol):
 ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
 """a reference; or the common part of several: kind, name, key, and the number of these steps"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
-"""gives the value of a reference's first steps, and how many steps those are"""
+"""returns the value of a reference's first steps, and how many steps those are"""
 
 
 class ModuleScope(Scope):

@@ -213,8 +213,8 @@ class ParseRecovery:
         if self.silent or token[2] == self.reported:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
-            self.silent = True  # the rest may or may not be inside a string
-        if kind == "INVALID":  # wrong in any place
+            self.silent = True  # it is unclear whether the rest is inside a string
+        if kind == "INVALID":  # invalid at any position
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
                 self.builder.report(*mistakes.invalid(text), *_extent(token))

@@ -20,9 +20,9 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: its units, of which those in `order` are reported; `end` ends a unit;
-    `arguments`: the denials that the command line accepts. `diagnostics`: findings about other units, and remarks on
-    the policies; `is_closed`: a plan is denied."""
+    """Checks the plans of a run. `done`: the finished units of the run; only those in `order` are reported. `end`: a
+    function that records the end of a unit. `arguments`: the denials that the command line accepts. `diagnostics`:
+    findings about other units, and remarks on the policies; `is_closed`: a plan is denied."""
 
     def __init__(
         self,

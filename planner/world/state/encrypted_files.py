@@ -40,7 +40,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file have exactly this content, in the form that is now written."""
+        """Whether the bytes of a file have exactly this content and the form in which planner would write it now."""
         if self.seal is PLAIN:
             return data == text
         try:

@@ -1,6 +1,6 @@
 """A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
 which a configuration uses a few types. So planner only searches the message for the beginning and end of each type's
-schema. The list of these some 2,000 places is cached with the bytes, and a type is decoded on first use."""
+schema. The list of about 2,000 places is cached with the bytes, and a type is decoded on first use."""
 
 from __future__ import annotations
 
