@@ -1,5 +1,5 @@
 """The library in an asyncio program: `await planner.aio.plan("live")`. Each call runs in a thread; cancelling the task
-stops it as an interrupt stops a command, and waits until what runs has come to its end."""
+stops it as an interrupt stops a command, and waits until running work has ended."""
 
 from __future__ import annotations
 

@@ -273,10 +273,10 @@ class Plan:
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
         """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
-        happens: after a KeyboardInterrupt, or an exception of `on_event`, what runs comes to its end, nothing new
-        starts, the state is saved, and the exception is raised. A plan that policies of the directory deny is refused,
-        and so is one whose state has changed or that was applied. Raises Failure if anything failed, and
-        UnsavedStateError when the state could not be saved."""
+        happens: after a KeyboardInterrupt, or an exception of `on_event`, running work ends, nothing new starts, the
+        state is saved, and the exception is raised. A plan that policies of the directory deny is refused, and so is
+        one whose state has changed or that was applied. Raises Failure if anything failed, and UnsavedStateError when
+        the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
     def _apply(self, hooks: Hooks, stop: Stop) -> ApplyResult:

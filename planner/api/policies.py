@@ -139,7 +139,7 @@ def _bases(files: Sequence[str]) -> dict[str, str]:
 
 
 def _rules(file: str, base: str, plan: Any) -> str:
-    """The rule file that the functions of a Python file come to, for a plan."""
+    """The rule file that the functions of a Python file produce for a plan."""
     try:
         with within(SECONDS):
             return _rules_in_time(file, base, plan)

@@ -29,7 +29,7 @@ _PATIENCE = 0.2
 
 class Stop:
     """A request to stop, to be made from any thread. One that is passed to a call ends it as an interrupt ends a
-    command: what runs comes to its end, nothing new starts, the state is saved, and the call raises Failure."""
+    command: running work ends, nothing new starts, the state is saved, and the call raises Failure."""
 
     def __init__(self) -> None:
         self.signal = StopSignal()

@@ -35,7 +35,7 @@ REVIEW = (
 
 class Review:
     """The files that the flags of a command name, and what the review is about. Raises UsageError and Failure for wrong
-    flags. `prints`: the command prints it, too; `directory`: the one that files are named from."""
+    flags. `prints`: the command also prints the review; `directory`: the directory for relative file names."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}

@@ -69,7 +69,7 @@ def _raw_variable(declared: VariableDecl, document: Any) -> RawValue:
 
 def _facts(change: ResourceChange) -> tuple[tuple[str, ...], ...]:
     """The facts of the decision, if the values show all of them: for an update, and for a replacement because of
-    arguments that cannot be changed in place. None where something is sensitive, and so not in the document."""
+    arguments that cannot be changed in place. None if a value is sensitive, because then it is not in the document."""
     address, before, after = change.address, change.before, change.after
     reasons = {"update": "", "delete-then-create": _REPLACED, "create-then-delete": _REPLACED}
     if change.deposed or change.mode != "managed" or reasons.get(change.action) != change.reason:

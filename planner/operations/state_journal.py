@@ -17,8 +17,8 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal: its place, its operation ("" where it cannot be read), the addresses changed after the last snapshot
-    of the state, and the actions and addresses of unfinished operations."""
+    """A journal: its place, its operation ("" if it cannot be read), the addresses changed after the last snapshot of
+    the state, and the actions and addresses of unfinished operations."""
 
     place: str
     operation: str = ""

@@ -80,8 +80,8 @@ _RENAMED = ("create", "delete_because_no_resource_config")
 class Causes:
     """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
     same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values, `options`: those of the command that made the plan, `moves_meant`:
-    the objects that look renamed."""
+    moves, `notes`: remarks on missing former values, `options`: the options of the command that made the plan,
+    `moves_meant`: the objects that look renamed."""
 
     def __init__(
         self,

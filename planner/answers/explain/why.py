@@ -463,7 +463,7 @@ def near_actions(
     relations: Mapping[str, Collection[Any]],
 ) -> list[dict[str, Any]]:
     """The planned action, and below it the failed conditions, as entries of `nearest` in the document of `why -not`.
-    `rules` are the obstacles of the action in question."""
+    `rules` are the obstacles of the action."""
     places = FactLocations(facts)
     # decided in Python: which failed conditions of an action are reported -- it affects the output, not the plan
     failing = list(dict.fromkeys(_failing(rules)))

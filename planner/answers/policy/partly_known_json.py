@@ -16,7 +16,7 @@ from planner.logic.datalog.language.builtins import RELATIONS
 @frozen(eq=False)
 class KnownDocument:
     """`values`: the values by path; `parts`: the places of elements, by path and key; `unknown`: the unknown parts by
-    their paths; `open`: those of these that may have parts themselves; `begin`: the known beginning of the text."""
+    their paths; `open`: unknown parts that may have parts themselves; `begin`: the known beginning of the text."""
 
     values: dict[str, Any]
     parts: dict[tuple[str, Any], str]

@@ -42,8 +42,8 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack that a policy.toml names. `policies`: the selected ones of a pack of planner; `settable`: the parameters
-    of an organisation's pack that others may set."""
+    """A pack that a policy.toml names. `policies`: the selected policies, for a pack of planner; `settable`: the
+    parameters of an organisation's pack that others may set."""
 
     name: str
     source: str

@@ -1,5 +1,5 @@
-"""The walk with a bounded pool: work that waits for the world runs on up to `parallelism` threads, work that only
-computes runs here, between the answers, so that ten thousand locals cost no thread hop.
+"""The walk with a bounded pool: work that waits for external systems runs on up to `parallelism` threads, work that
+only computes runs here, between the answers, so that ten thousand locals cost no thread hop.
 
 Among the ready nodes, pooled ones start first (they take longest), each kind in the order of their names. Threads are
 started only when they are needed; a walk that only computes starts none. A node whose group is at its bound waits
@@ -215,8 +215,8 @@ def walk_pool(
     return WalkResult(in_order(diagnosed), machine, skips, stopped)
 
 
-# Walks that take turns: of several threads with walks of their own one computes at a time, and while it waits for the
-# world, another one does.
+# Walks that take turns: of several threads with walks of their own one computes at a time, and while it waits for an
+# external system, another one does.
 
 
 class _Here(local):
@@ -234,7 +234,7 @@ class Turns:
 
     @contextmanager
     def mine(self) -> Iterator[None]:
-        """This thread computes as soon as it is its turn, until it waits for the world or is done."""
+        """This thread computes as soon as it is its turn, until it waits for an external system or is done."""
         with self._lock:
             _HERE.turns = self
             try:
@@ -253,7 +253,7 @@ class Turns:
 
 @contextmanager
 def meanwhile() -> Iterator[None]:
-    """This thread waits for the world; if it takes turns with others, it is theirs."""
+    """This thread waits for an external system. If it takes turns with other threads, one of these may run."""
     turns = _HERE.turns
     if turns is None:
         yield

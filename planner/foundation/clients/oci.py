@@ -41,7 +41,7 @@ class OciLogin:
 @frozen
 class OciSettings:
     """`blocks`: pairs of a prefix of repository addresses and the arguments of its block; `helper`: the name of the
-    credential helper for all others; `files`: Docker-style files (None: those in the default places)."""
+    credential helper for all others; `files`: Docker-style files (None: the files at the default places)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""

@@ -148,8 +148,8 @@ def get(value: Value, path: Path) -> Value:
 
 
 def unknown_structure(value: Value) -> Any:
-    """True where the value is unknown, in the value's own shape (`after_unknown` of plans): false entries of objects
-    and maps are left out. Marks must be gone or do not matter."""
+    """The value's structure with True for unknown parts (`after_unknown` of plans): false entries of objects and maps
+    are left out. Marks must be gone or do not matter."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__
@@ -159,7 +159,7 @@ def unknown_structure(value: Value) -> Any:
 
 
 def sensitive_structure(value: Value, mark: Mark = SENSITIVE) -> Any:
-    """True where the value has a mark, in the value's own shape (`after_sensitive` of plans)."""
+    """The value's structure with True for parts with a mark (`after_sensitive` of plans)."""
     if value.__class__ is Marked:
         if mark in value.marks:
             return True

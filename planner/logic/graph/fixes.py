@@ -54,8 +54,8 @@ class FixLocation:
 
 @frozen
 class Fix:
-    """Places that must be changed together. `checked`: the fix was tried and removes the fact in question; `note`:
-    further remarks, or why it was not checked."""
+    """Places that must be changed together. `checked`: the fix was tried and removes the fact; `note`: further remarks,
+    or why it was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool

@@ -141,8 +141,8 @@ class PolicyRecord:
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """(relation, columns...) of what was so when the plan was judged first: the time, the run, versions; so that
-    judging the plan again comes to the same"""
+    """(relation, columns...) of the circumstances when the plan was first judged: the time, the run, versions; so that
+    judging the plan again has the same result"""
 
 
 @frozen(eq=False)

@@ -152,7 +152,7 @@ class Fleet:
 
 @frozen
 class RemoteRead:
-    """A terraform_remote_state: the state that it reads ("" where the configuration alone does not determine it)."""
+    """A terraform_remote_state: the state that it reads ("" if the configuration alone does not determine it)."""
 
     object: str
     state: str

@@ -367,7 +367,7 @@ def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
 
 
 def type_at(model: Model, path: tuple[str, ...], blocks: tuple[BlockHeader, ...] = ()) -> Type | None:
-    """The type of the value at a path; None where it is not known."""
+    """The type of the value at a path; None if it is not known."""
     root, steps = model.root, list(path)
     type: Type | None = None
     first = steps.pop(0)

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """The work on one deployment. `inputs`: those of the deployment, some possibly unknown; `options`: those of
-    `plan`."""
+    """The work on one deployment. `inputs`: its inputs, some possibly unknown; `options`: the options of `plan`."""
 
     def __init__(
         self,

@@ -38,8 +38,8 @@ class ServiceStandIns:
 
 
 class DeploymentFlow:
-    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`: those
-    of a deployment of this stack, None if there are none yet."""
+    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`: the
+    outputs of a deployment of this stack, None if there are none yet."""
 
     def __init__(
         self,

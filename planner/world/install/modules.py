@@ -37,7 +37,8 @@ class _Origin:
 @frozen(eq=False)
 class ModuleInstaller:
     """Installs modules below the data directory of a root module, each package once. The caller holds the lock.
-    `known`: checksums of packages from registries, by source and version; `installed`: those of packages fetched."""
+    `known`: checksums of packages from registries, by source and version; `installed`: checksums of packages that were
+    fetched."""
 
     root: Path
     data_directory: str

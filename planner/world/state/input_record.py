@@ -51,14 +51,14 @@ _SIZE = 8
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: of the state that it wrote, or above that of the run before; `is_whole`: it did
-    everything that the configuration declares; `files`: the keys of the recorded texts of the configuration's files, by
-    name; `modules`: the directories of called modules by path; `variables`: root variables that had a value of their
-    own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`: files that functions read, each with
-    its digest and the key of its content ("": none); `listed`: the names in directories that functions list;
-    `providers`: versions by source address; `names`: the addresses that objects which were moved since had then, by the
-    present ones; `approval`: where
-    signatures were demanded, the digest of the plan (`plan`), and when each key signed it."""
+    """The inputs of an apply. `serial`: the serial of the state that the apply wrote, or a higher one than in the
+    previous run; `is_whole`: it did everything that the configuration declares; `files`: the keys of the recorded texts
+    of the configuration's files, by name; `modules`: the directories of called modules by path; `variables`: root
+    variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`:
+    files that functions read, each with its digest and the key of its content ("": none); `listed`: the names in
+    directories that functions list; `providers`: versions by source address; `names`: the addresses that objects which
+    were moved since had then, by the present ones; `approval`: where signatures were demanded, the digest of the plan
+    (`plan`), and when each key signed it."""
 
     serial: int
     is_whole: bool

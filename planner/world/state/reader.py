@@ -362,7 +362,7 @@ def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
 
 
 def as_text(raw: dict[str, Any], key: str, place: str) -> str:
-    """A member that is a string; "" where there is none. Raises MalformedError."""
+    """A member that is a string; "" if there is none. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return ""

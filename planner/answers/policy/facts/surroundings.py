@@ -16,7 +16,7 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 from planner.logic.model.plan import Plan
 
 RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_provider")
-"""the relations that a plan's record keeps, so that judging it again comes to the same"""
+"""the relations that a plan's record keeps, so that judging it again has the same result"""
 
 
 @frozen(eq=False)
