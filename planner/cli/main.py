@@ -219,6 +219,8 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
             detail = f"PLANNER_COMPATIBILITY is {wanted}; it must be 1.12, 1.13 or terraform."
             raise UsageError("Unknown version", detail)
         command = index.load(name)
+        if command.run is None and (below := [f"{name} {one}" for one in words if f"{name} {one}" in index.COMMANDS]):
+            raise UsageError("An option is before the command", f"Options follow it: planner {below[0]} [options].")
         arguments = parse(words, command.flags)
         arguments.command = name
         terminal.set_colour(not arguments["no-color"])

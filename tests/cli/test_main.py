@@ -56,6 +56,11 @@ def test_unknown_command_names_a_near_one(planner):
     assert not ran.out
 
 
+def test_options_between_the_words_of_a_command(planner):
+    ran = planner("refactor", "-no-color", "mv", "local.a", "b", "-dry-run")
+    assert ran.code == 1 and "Options follow it: planner refactor mv [options]." in ran.err
+
+
 @pytest.mark.parametrize("words", [("version",), ("-version",), ("--version",), ("-v",)])
 def test_version(planner, words):
     lines = planner(*words).out.split("\n")
