@@ -116,8 +116,9 @@ class _Tools:
         return await _answer(work)
 
     async def why(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The proof of a fact: the rules, and the lines of files that they rest on. `words`: an address (why it changes);
-        two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace", ADDRESS]."""
+        """The proof of a fact: the rules, and the lines of files with their sources. `words`: an address (why it
+        changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
+        ADDRESS]."""
         return await self._proved(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
-"""word of `why` for what is created before it is destroyed because of others"""
+"""word of `why` for objects with create-before-destroy because of other objects"""
 
 DEFERRED = "deferred"
-"""word of `why` for what a plan leaves for a later one"""
+"""word of `why` for objects that a plan leaves to a later plan"""
 DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
 
 GRAPH_WORDS = {
@@ -46,18 +46,18 @@ GRAPH_WORDS = {
     DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""short words of `why` for predicates about a vertex: within -target and -exclude, out of it because of -exclude, left
-for a later plan, created before it is destroyed because of something that depends on it"""
+"""short words of `why` for predicates about a vertex: selected by -target and -exclude; left out because of -exclude;
+left to a later plan; create-before-destroy because of a dependent"""
 
 
 DRIFT = "drift"
-"""word of `why` for what has happened to an object outside of any plan"""
+"""word of `why` for changes of an object outside of planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
 """the note about an instance of a resource whose vertex covers all instances"""
 
 MOVED = "moved"
-"""word of `why` for an object of the state that lives at another address now"""
+"""word of `why` for an object of the state that moved to another address"""
 
 INVOKE = "invoke"
 """word of `why` for the invocations of an action, or by an object"""

@@ -126,7 +126,7 @@ def _stored_state(
     if problems:
         from planner.world.state.remote.store import RemoteStore
 
-        if isinstance(store, RemoteStore) and store.read_failure:  # in the words that `init` has for it
+        if isinstance(store, RemoteStore) and store.read_failure:  # with the title that `init` uses
             detail = f"{store.read_failure}\n\n"
             problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
     diagnostics += problems

@@ -94,13 +94,13 @@ class OperationOptions(StateOptions):
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
-    """why they may"""
+    """the reason for it"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """signatures that a plan needs to be applied, besides those that the organisation demands"""
+    """signatures that a plan needs for its apply, in addition to those that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
-    """the approval of the plan, where it was checked together with others"""
+    """the approval of the plan, if it was checked together with other plans"""
     adopts_journal: bool = False
-    """objects of a journal that a state which has moved on does not have count as part of it"""
+    """add the objects of a journal to the state, if a later state does not have them"""
     suppress_forget_errors: bool = False
     """applying may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)

@@ -65,8 +65,8 @@ class RecipeSource:
 class Recipe:
     """`environment`: variables for all programs of the unit; `auth`: a program that prints more variables; `seconds`:
     the time limit of one command (0: none); `arguments`: -var and -var-file options; `refusals`: the reasons why the
-    unit cannot run (in the shape of `validate -json`); `keeps`: the unit must not be destroyed; `lock_file`: the unit's
-    own, which is kept up to date with that of its working directory."""
+    unit cannot run (in the shape of `validate -json`); `keeps`: the unit must not be destroyed; `lock_file`: the lock
+    file of the unit, which is updated from the one in its working directory."""
 
     hooks: tuple[Hook, ...] = ()
     retries: tuple[Retry, ...] = ()

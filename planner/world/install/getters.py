@@ -233,7 +233,8 @@ class Fetcher:
         try:
             if key:
                 _write_key(key_file, key)
-                # for a shell, and for submodules from within the repository
+                # quoted, because git passes this to a shell; absolute, because submodules are fetched from another
+                # directory
                 ssh = environ.get("GIT_SSH_COMMAND") or "ssh"
                 environ["GIT_SSH_COMMAND"] = f"{ssh} -i {quote(str(key_file.absolute()))}"
             shallow = ["--depth", depth, f"--branch={ref or _default_branch(repository, environ)}"] if depth else []

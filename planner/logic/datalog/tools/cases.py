@@ -181,7 +181,8 @@ class _CaseReader:
                 return None
             words = listed_words(predicate, column.name) if isinstance(argument.value, str) else []
             if words and argument.value not in words:
-                detail = f"No row of {predicate.name} has {argument} as its {column.name}: that is {', '.join(words)}."
+                detail = f"No row of {predicate.name} has {argument} as its {column.name}. "
+                detail += f"Possible words: {', '.join(words)}."
                 span = statement.within(argument)
                 self.diagnostics.append(warning("rules.unknown_word", "Unknown word", detail, span))
             row.append(encode(argument.value))
