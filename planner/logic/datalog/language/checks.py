@@ -409,7 +409,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
             place = at(rule, term)
             if words and term.value not in words and place not in reported_spans:
                 reported_spans.add(place)
-                detail = f"No row of {predicate.name} has {term} as its {column}: that is {', '.join(words)}."
+                detail = f"No row of {predicate.name} has {term} as its {column}. Possible words: {', '.join(words)}."
                 yield warning("rules.unknown_word", "Unknown word", detail, place)
 
 
