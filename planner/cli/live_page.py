@@ -20,7 +20,7 @@ from planner.cli.flags import UsageError, parse
 from planner.cli.live_server import Body, LiveDocument, hidden_document, line_of
 from planner.foundation.support.signals import STOP
 from planner.foundation.values.value import Unknown, unmark_deep
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect, error
+from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.node_sets import VERBS
 from planner.logic.programs.actions import NO_OP, Counts, verb_of
@@ -66,7 +66,7 @@ class LivePage(LiveDocument):
         files = PlanFiles()
         while True:
             since = time.time_ns()
-            self._plan()
+            self.plan(self._plan)
             files.also(self._making, self._made, since)
             gc.collect()
             while not files.edits():
@@ -79,27 +79,14 @@ class LivePage(LiveDocument):
             time.sleep(SECONDS / 5)  # an editor may write several files
             files.edits()
 
-    def _plan(self) -> None:
-        """Make the next plan. If that fails, the page keeps the last successful plan and shows the problems."""
-        began = time.monotonic()
-        self.publish(planning=True)
-        problems: list[Diagnostic] = []
-        try:
-            calls = self._calls_of()
-            self._making = Making(calls.options, owns_process=True)
-            answer = self._making.plan_to_explain()
-            problems += answer.diagnostics
-            made = answer.complete
-            if made is not None:
-                self._show(_about(calls, made), made, problems)
-        except Failure as failure:
-            problems += failure.diagnostics
-        except UsageError as problem:
-            problems.append(error("cli.usage", str(problem), problem.detail))
-        except Exception as problem:
-            problems.append(defect(problem))  # the page continues: the next plan may succeed
-        shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
-        self.publish(planning=False, problems="\n".join(shown), at=f"in {time.monotonic() - began:.1f} s")
+    def _plan(self, problems: list[Diagnostic]) -> None:
+        """Make the next plan, and its page."""
+        calls = self._calls_of()
+        self._making = Making(calls.options, owns_process=True)
+        answer = self._making.plan_to_explain()
+        problems += answer.diagnostics
+        if answer.complete is not None:
+            self._show(_about(calls, answer.complete), answer.complete, problems)
 
     def _show(self, calls: Questions, made: MadePlan[Any], problems: list[Diagnostic]) -> None:
         explored, more = calls.exploration(self._kinds)

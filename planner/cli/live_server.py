@@ -63,6 +63,23 @@ class LiveDocument:
             self.state = {**self.state, **state}
             self.changed.notify_all()
 
+    def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
+        """Call `make`, which adds to the problems, and show that it works, then the problems. If it fails, the page
+        keeps its document."""
+        began = time.monotonic()
+        self.publish(planning=True)
+        problems: list[Diagnostic] = []
+        try:
+            make(problems)
+        except Failure as failure:
+            problems += failure.diagnostics
+        except UsageError as problem:
+            problems.append(error("cli.usage", str(problem), problem.detail))
+        except Exception as problem:
+            problems.append(defect(problem))  # the page continues: the next plan may succeed
+        shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
+        self.publish(planning=False, problems="\n".join(shown), at=f"in {time.monotonic() - began:.1f} s")
+
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
         """Wait until the state differs from the known one or `is_over` returns true, for a limited time. Returns the
         state."""
@@ -107,24 +124,15 @@ class LiveReport(LiveDocument):
     def run(self) -> None:
         """Plan, and plan again when a file in the directory was changed. Raises KeyboardInterrupt."""
         for _ in changes(["."]):
-            began = time.monotonic()
-            self.publish(planning=True)
-            page, below = None, ""
-            try:
-                page, below, problems = self._make()
-            except Failure as failure:
-                problems = list(failure.diagnostics)
-            except UsageError as problem:
-                problems = [error("cli.usage", str(problem), problem.detail)]
-            except Exception as problem:
-                problems = [defect(problem)]  # the page goes on: the next save may not meet it
-            shown = "\n".join(map(line_of, dict.fromkeys(problems)))
-            known: Body = {"planning": False, "problems": shown, "at": f"in {time.monotonic() - began:.1f} s"}
-            if page is not None:
-                known["version"] = self.state["version"] + 1
-                more = {"version": known["version"], "live": "report", "below": below}
-                self.document = {**page_json(page), **more}
-            self.publish(**known)
+            self.plan(self._renew)
+
+    def _renew(self, problems: list[Diagnostic]) -> None:
+        page, below, more = self._make()
+        problems += more
+        if page is not None:
+            version = self.state["version"] + 1
+            self.document = {**page_json(page), "version": version, "live": "report", "below": below}
+            self.publish(version=version)
 
 
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:

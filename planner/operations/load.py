@@ -190,7 +190,7 @@ def new_schemas(
     encryption: Encryption = UNENCRYPTED,
     mocked: bool = False,
     deferral_allowed: bool = False,
-    reused: Callable[[], frozenset[str]] | None = None,
+    reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
     `offline`: nothing but their schemas is used of them; `mocked`: their objects are made up. `encryption`: of the

@@ -48,11 +48,11 @@ def asks_plugins(config: Config, state: State) -> bool:
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
-def reused_calls(options: object) -> frozenset[str]:
+def reused_calls(options: object) -> dict[str, bool]:
     """The calls to plugins that may be answered as in an earlier command with these options (Options or a subclass), by
     rules/renew/calls.dl; none if the user wants everything to be planned again."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
-        return frozenset()
+        return {}
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.programs.rule_programs import product_program
@@ -61,8 +61,8 @@ def reused_calls(options: object) -> frozenset[str]:
     facts.add("running_command", getattr(options, "command", ""))
     if getattr(options, "refresh", False):
         facts.add("reads_objects")
-    derived = evaluate(product_program("renewal"), facts.build(), ["answer_is_reused"])
-    return frozenset(row[0] for row in derived["answer_is_reused"])
+    derived = evaluate(product_program("renewal"), facts.build(), ["answer_is_reused", "computes_only"])
+    return {row[0]: row in derived["computes_only"] for row in derived["answer_is_reused"]}
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:

@@ -155,7 +155,7 @@ class StandIn:
     def close(self) -> None:
         """Nothing runs."""
 
-    def answers_of(self, calls: frozenset[str]) -> None:
+    def answers_of(self, calls: dict[str, bool]) -> None:
         """Nothing is kept."""
 
 

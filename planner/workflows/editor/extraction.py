@@ -24,6 +24,7 @@ from planner.workflows.editor.pieces import (
     Use,
     cut_text,
     free_name,
+    holder_of,
     module_uses,
     piece_of,
     plain_name,
@@ -148,13 +149,11 @@ class _Extraction:
                 target = DeclaredObject(self.directory, key)
                 everywhere = mentions(self.workspace, target)
                 is_declared = key not in self.pieces and len(self.symbols.get(key, ())) == 1
-                if is_declared and all(self._holder(path, use.start) is not None for path, use in everywhere):
+                if is_declared and all(
+                    holder_of(self.pieces.values(), path, use.start) is not None for path, use in everywhere
+                ):
                     self.pieces[key] = piece_of(self.workspace, target)
                     waiting = list(self.pieces.values())
-
-    def _holder(self, path: str, offset: int) -> Piece | None:
-        """The piece that contains a place."""
-        return next((p for p in self.pieces.values() if p.path == path and p.node.start <= offset < p.node.end), None)
 
     def in_order(self) -> list[Piece]:
         """The pieces in their order in the files."""
@@ -279,7 +278,7 @@ class _Extraction:
         staying = [
             (path, use)
             for path, use in module_uses(self.workspace, self.directory, self.pieces)
-            if use.key in self.pieces and self._holder(path, use.node.start) is None
+            if use.key in self.pieces and holder_of(self.pieces.values(), path, use.node.start) is None
         ]
         wholes = {use.key for _, use in staying if not use.attribute and use.role == "value"}
         for path, use in staying:

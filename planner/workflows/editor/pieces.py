@@ -77,6 +77,11 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
     raise refusal(f"The declaration of {target.key} cannot be read.")
 
 
+def holder_of(pieces: Iterable[Piece], path: str, offset: int) -> Piece | None:
+    """The piece that contains a place."""
+    return next((p for p in pieces if p.path == path and p.node.start <= offset < p.node.end), None)
+
+
 def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     """The lines of a range, with the comments directly above them."""
     begin = text.rfind("\n", 0, start) + 1

@@ -44,6 +44,7 @@ from planner.workflows.editor.pieces import (
     cut_text,
     edited_file,
     free_name,
+    holder_of,
     module_uses,
     native_body,
     piece_of,
@@ -177,7 +178,7 @@ class _Transfer:
             self._link(piece.path, use, self.target, f"{piece.key} refers to {key}, which stays.")
             return
         everywhere = mentions(self.workspace, DeclaredObject(self.source, key))
-        is_own = all(self._holder(path, use.start) is not None for path, use in everywhere)
+        is_own = all(holder_of(self.moved.values(), path, use.start) is not None for path, use in everywhere)
         if is_own and one.holder.type in ("locals", "data"):
             self.moved[key] = one
         else:
@@ -233,9 +234,6 @@ class _Transfer:
         data = f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n'
         return {self._producer: outputs, self.consumer: [format_text(data)]}
 
-    def _holder(self, path: str, offset: int) -> Piece | None:
-        return next((p for p in self.moved.values() if p.path == path and p.node.start <= offset < p.node.end), None)
-
     def _providers(self, piece: Piece) -> Iterator[str]:
         """The keys of the provider blocks that a resource or a call may use."""
         arguments = attributes_of(piece.holder.body) if not isinstance(piece.node, Attribute) else {}
@@ -277,7 +275,11 @@ class _Transfer:
     def _check_staying(self) -> None:
         """Raises Failure if a block that stays refers to one that moves."""
         for path, use in module_uses(self.workspace, self.source, [] if self.whole else self.moved):
-            if use.key in self.moved and use.role != "history" and self._holder(path, use.node.start) is None:
+            if (
+                use.key in self.moved
+                and use.role != "history"
+                and holder_of(self.moved.values(), path, use.node.start) is None
+            ):
                 if self.whole and kind_of(path) == "test":
                     continue
                 what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
@@ -329,7 +331,7 @@ class _Transfer:
                     start, end = whole_lines(text, piece.holder.start, piece.holder.end)
             edits.setdefault(piece.path, []).append(removal(text, start, end))
         for path, changes in self.changes.items():
-            edits.setdefault(path, []).extend(c for c in changes if self._holder(path, c[0]) is None)
+            edits.setdefault(path, []).extend(c for c in changes if holder_of(self.moved.values(), path, c[0]) is None)
         own = self._link_texts().get(self.source, [])
         if own:
             path = next(iter(self.moved.values())).path

@@ -6,7 +6,7 @@ each configuration has its own process, started by the first call that needs it;
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import RLock, Thread
@@ -132,7 +132,7 @@ class PluginBase:
         with self._lock:
             return messages(self._schema_parts().version)
 
-    def answers_of(self, calls: frozenset[str]) -> KeptAnswers | None:
+    def answers_of(self, calls: Mapping[str, bool]) -> KeptAnswers | None:
         """The kept answers of the plugin's file to these calls, None if answers are not kept."""
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
@@ -159,18 +159,18 @@ class PluginBase:
             with suppress(ClientClosedError):
                 return self._serving().call(name, message, quick)
 
-    def _call_kept(self, name: str, request: str, stamps: bytes | None = b"", /, **fields: Any) -> Any:
+    def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
         """Send a message of the named kind, or return the kept answer to it. `stamps`: of the files that the request
         names; None when they are unknown. Raises PluginError."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
-            return self._send(name, message, name != "PlanResourceChange")
+            return self._send(name, message, quick)
         data = b"\0".join((self._configuration, stamps, message.SerializeToString(deterministic=True)))
-        known = kept.get(name, data, name != "PlanResourceChange")
+        known = kept.get(name, data)
         if known is not None:
             return getattr(self._messages, CALLS[name][2]).FromString(known)
-        answer = self._send(name, message, name != "PlanResourceChange")
+        answer = self._send(name, message, quick)
         problems = diagnostics(getattr(answer, "diagnostics", ()))
         is_deferred = any(field.name == "deferred" for field, _ in answer.ListFields())
         if not is_deferred and not any(d.severity == "error" for d in problems):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import marshal
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from time import time
 from typing import TYPE_CHECKING
@@ -54,10 +54,10 @@ _SETTING_VARIABLES = (
 
 class KeptAnswers:
     """The answers of the plugin with this identity, for the current directory. `calls`: those that may be answered from
-    here."""
+    here, and whether their answers follow from the request alone; others are used for SECONDS only."""
 
-    def __init__(self, identity: str, calls: Collection[str]) -> None:
-        self.calls = frozenset(calls)
+    def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
+        self.calls = calls
         self.is_insufficient = False
         """whether this command needed the process, too"""
         self._name = ANSWERS.name(identity, os.getcwd(), *_environment())
@@ -73,12 +73,12 @@ class KeptAnswers:
         self._load()
         return self._starts.get(self._mode, True)
 
-    def get(self, call: str, request: bytes, is_lasting: bool) -> bytes | None:
-        """The kept answer to a request, None if there is none. `is_lasting`: it follows from the request alone."""
+    def get(self, call: str, request: bytes) -> bytes | None:
+        """The kept answer to a request, or None."""
         answers = self._load()
         name, key = _digests(call, request)
         kept = answers.get(name)
-        if kept is None or not (is_lasting or 0 <= time() - kept[1] < SECONDS):
+        if kept is None or not (self.calls[call] or 0 <= time() - kept[1] < SECONDS):
             return None
         answers[name] = (self._run, *kept[1:])
         sealed = kept[2]

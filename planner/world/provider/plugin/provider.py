@@ -87,9 +87,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
 
     def validate_provider(self, config: Value) -> list[interface.AttributeDiagnostic]:
         try:
-            answer = self._call_kept(
-                "ValidateProviderConfig", "ProviderConfig", config=self._configuration_value(config)
-            )
+            stamps, value = self._stamps_of(config), self._configuration_value(config)
+            answer = self._call_kept("ValidateProviderConfig", "ProviderConfig", True, stamps, config=value)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         return diagnostics(answer.diagnostics)
@@ -120,7 +119,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             self.kept = kept = None
         data = (stamps or b"") + message.SerializeToString(deterministic=True)
         problems: list[interface.AttributeDiagnostic] = []
-        if kept is not None and call in kept.calls and kept.get(call, data, False) is not None:
+        if kept is not None and call in kept.calls and kept.get(call, data) is not None:
             self._late = fields
         else:
             problems = diagnostics(self._send(call, message, False).diagnostics)
@@ -145,7 +144,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
                 return []
             fields = {"client_capabilities": self._abilities()} if mode == "managed" else {}
             stamps = self._stamps_of(config)
-            answer = self._call_kept(call, "ResourceConfig", stamps, type_name=type, config=value, **fields)
+            answer = self._call_kept(call, "ResourceConfig", True, stamps, type_name=type, config=value, **fields)
         except (PluginError, CodecError) as problem:
             return [self._failed(problem)]
         result = diagnostics(answer.diagnostics)
@@ -164,7 +163,9 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if version == self._resource("managed", type).version and not flat:
                 attributes = without_removed(attributes, wanted)
             raw = self._raw(attributes, flat)
-            answer = self._call_kept("UpgradeResourceState", "OldState", type_name=type, version=version, raw_state=raw)
+            answer = self._call_kept(
+                "UpgradeResourceState", "OldState", True, b"", type_name=type, version=version, raw_state=raw
+            )
             problems = diagnostics(answer.diagnostics)
             value = self._value(answer, "upgraded_state", wanted)
         except (PluginError, CodecError) as problem:
@@ -182,7 +183,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             schema = self._resource("managed", type)
             raw = self._raw(identity, False)
             answer = self._call_kept(
-                "UpgradeResourceIdentity", "OldIdentity", type_name=type, version=version, raw_identity=raw
+                "UpgradeResourceIdentity", "OldIdentity", True, b"", type_name=type, version=version, raw_identity=raw
             )
             value = self._identity_in(answer, "upgraded_identity", schema)
         except (PluginError, CodecError) as problem:
@@ -256,6 +257,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             answer = self._call_kept(
                 "PlanResourceChange",
                 "Plan",
+                False,
                 self._stamps_of(request.config),
                 type_name=type,
                 prior_state=self._dynamic(request.prior, wanted),
@@ -382,7 +384,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
-            answer = self._call_kept("CallFunction", "FunctionCall", stamps, name=name, arguments=given)
+            answer = self._call_kept("CallFunction", "FunctionCall", True, stamps, name=name, arguments=given)
             if answer.HasField("error"):
                 raise FunctionError(
                     answer.error.text, answer.error.function_argument
