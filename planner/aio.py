@@ -12,9 +12,8 @@ from planner.api.configuration import load
 from planner.api.fleet import FleetPlan
 from planner.api.fleet import fleet as fleet_of
 from planner.api.plan import ApplyResult, Plan
-from planner.api.session import Stop
+from planner.api.session import Stop, in_thread
 from planner.api.tests import TestReport, run_tests
-from planner.api.threads import in_thread
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 

@@ -10,17 +10,15 @@ from planner.api.arguments import Paths, absolute, expect, one_of, paths, switch
 from planner.api.base import require
 from planner.api.changes import output_values
 from planner.api.events import Event
-from planner.api.installation import Installation
+from planner.api.installation import Installation, Validation
 from planner.api.making import Making, findings_of, judgement
 from planner.api.model import Graph
 from planner.api.plan import Judged, Plan, limits_of, variable_inputs
 from planner.api.policies import all_policies
 from planner.api.questions import Questions
 from planner.api.session import Stop, session
-from planner.api.states import States
-from planner.api.validation import Validation
+from planner.api.states import States, Workspaces
 from planner.api.values import to_python, without_copies
-from planner.api.workspaces import Workspaces
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.notebook import table_html
 from planner.foundation.vocabulary.address import format_key

@@ -1,4 +1,5 @@
-"""Installing the things that a configuration needs: modules, providers, the backend."""
+"""Calls that need only the configuration: installing the modules, the providers and the backend that it needs, and
+validating it."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from planner.language.config.test_files.load import TestFiles
     from planner.operations.providers_needed import Needed as Needed
     from planner.operations.state_access import Stored
+    from planner.operations.variables import GivenValue as GivenValue
+    from planner.operations.variables import VariableReport as VariableReport
     from planner.world.install.placing import Progress
     from planner.world.provider.interface import ProviderSchema
     from planner.world.state.migrate import Ask
@@ -108,8 +111,7 @@ class Installation(Work):
         progress: Progress | None = None,
     ) -> list[Diagnostic]:
         """Install the modules that the configuration and its test files call, and return warnings. Raises Failure."""
-        from planner.operations.get import get
-        from planner.operations.test_modules import read_tests
+        from planner.operations.get import get, read_tests
 
         switches(upgrade=upgrade)
         test_directory = path("test_directory", test_directory)
@@ -124,8 +126,8 @@ class Installation(Work):
 
     def providers(self, test_directory: str = "") -> RequiredProviders:
         """The providers that are required. Raises Failure."""
+        from planner.operations.get import loaded_tests
         from planner.operations.providers_needed import needed_providers
-        from planner.operations.test_modules import loaded_tests
 
         test_directory = path("test_directory", test_directory)
         with self._session():
@@ -212,3 +214,27 @@ class Installation(Work):
         with diagnostics.until_an_error():
             diagnostics += work(load(self.options, diagnostics).config)
         return warnings(diagnostics)
+
+
+class Validation(Work):
+    """Calls about problems and variables of a configuration."""
+
+    def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
+        """Errors and warnings of the configuration; with a directory of test files ("": the usual one) of these,
+        too."""
+        with self._session():
+            if test_directory is None:
+                from planner.operations.validate import validate
+
+                return validate(self.options)
+            from planner.workflows.testing.validate import validate_with_tests
+
+            return validate_with_tests(self.options, test_directory)
+
+    def variables(self) -> tuple[list[VariableReport], list[Diagnostic]]:
+        """The input variables of the root module by name: values, their sources and their uses; and the problems of the
+        values. Raises Failure if the configuration cannot be read."""
+        from planner.operations.variables import report_variables
+
+        with self._session():
+            return report_variables(self.options)

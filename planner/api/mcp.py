@@ -17,8 +17,7 @@ from planner.api.changes import Change, OutputChange
 from planner.api.configuration import Configuration, load
 from planner.api.model import Cause, Explanation
 from planner.api.plan import Plan
-from planner.api.session import Stop
-from planner.api.threads import in_thread
+from planner.api.session import Stop, in_thread
 from planner.api.values import without
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error

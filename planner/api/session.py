@@ -154,3 +154,21 @@ class _Limits:
 
 
 _LIMITS = _Limits()
+
+
+async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
+    """The result of a call of the library, made in a thread. Cancelling the task requests the stop (of the caller, or
+    one of its own), and waits until the call has ended. UnsavedStateError is raised even then."""
+    import asyncio
+
+    stop = Stop() if stop is None else stop
+    running = asyncio.ensure_future(asyncio.to_thread(work, stop))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.request()
+        await asyncio.wait([running])
+        problem = None if running.cancelled() else running.exception()
+        if isinstance(problem, UnsavedStateError):
+            raise problem from None  # it has the only copy of the state
+        raise

@@ -228,7 +228,7 @@ def _topics(_: str) -> Iterable[str]:
 
 
 def _codes(_: str) -> Iterable[str]:
-    from planner.cli.diagnostic_pages import diagnostic_pages
+    from planner.cli.reference import diagnostic_pages
 
     return (page.code for page in diagnostic_pages())
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from planner.api.installation import Validation
 from planner.api.making import Making, actions_of, compared
 from planner.api.questions import Questions
-from planner.api.validation import Validation
 from planner.cli.commands import query, why
 from planner.cli.commands.watch import SECONDS, PlanFiles
 from planner.cli.flags import UsageError, parse

@@ -116,7 +116,7 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
     """The summary as a document."""
     from planner.render.cause_summary import summary_json
 
-    shown = _causes(made, terminal)
+    shown = causes_of(made, None, terminal, "line")
     return summary_json(shown.separate, shown.planned)
 
 
@@ -126,10 +126,6 @@ def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chain
     if made.context is not None:
         made.context.take_apart()  # later readers evaluate again; clearing up everything at the end takes time
     return shown
-
-
-def _causes(made: MadePlan[Any], terminal: Terminal, how: str = "line") -> Causes:
-    return causes_of(made, None, terminal, how)
 
 
 def causes_of(

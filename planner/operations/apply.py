@@ -154,16 +154,13 @@ def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
     """Errors for providers that an apply needs and that cannot be started, because a plan may come from another
     machine."""
     problems: list[Diagnostic] = []
-    for source in sorted({_source(node.object) for node in graph.nodes.values() if node.kind == "provider"}):
+    configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
+    for source in sorted({parse_provider_configuration(one).source for one in configurations}):
         try:
             start.schemas.provider(source)
         except Failure as failure:
             problems += failure.diagnostics
     return problems
-
-
-def _source(configuration: str) -> str:
-    return parse_provider_configuration(configuration).source
 
 
 def refresh(options: OperationOptions, hooks: Hooks) -> Applied:

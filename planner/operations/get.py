@@ -1,19 +1,28 @@
-"""`get`: install the modules that the configuration calls."""
+"""`get`: install the modules that the configuration calls. `init` also installs those of the runs in test files."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, has_errors
 from planner.language.config.directory import Manifest, ModuleRecord, fits, module_key, read_manifest
-from planner.language.config.model import ModuleCall, ModulePath
+from planner.language.config.model import Config, ModuleCall, ModulePath
 from planner.language.config.reading import Problems
 from planner.language.config.sources import split_subdirectory
-from planner.operations.load import begin
-from planner.operations.options import Options
+from planner.language.config.test_files.load import (
+    DEFAULT_DIRECTORY,
+    TestFiles,
+    find_test_files,
+    load_test_files,
+    module_calls,
+    read_test_files,
+)
+from planner.operations.load import RunInputs, begin
+from planner.operations.options import Options, StateOptions
 from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
@@ -47,7 +56,7 @@ def get(
             upgrade=upgrade,
             data_dir=data_dir,
             fetch=fetch,
-            others=() if tests is None else _calls(tests),
+            others=() if tests is None else module_calls(tests),
         )
     if fetch.installer is not None and fetch.installer.installed and records and not has_errors(item):
         item += _record(options.directory, data_dir, fetch.installer)
@@ -86,13 +95,6 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
     for record in installed:
         say(f"- {record.key} in {record.directory}")
     return problems
-
-
-def _calls(tests: TestFiles) -> list[tuple[ModulePath, ModuleCall]]:
-    """The modules of test runs as calls, with the paths under which they are recorded."""
-    from planner.language.config.test_files.load import module_calls
-
-    return module_calls(tests)
 
 
 class _Fetching:
@@ -137,3 +139,47 @@ class _Fetching:
         if not self.upgrade:
             self.others, _ = read_manifest(self.directory, self.data_dir)
         return module_installer(self.directory, self.data_dir, self.say, self.progress)
+
+
+def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
+    """The test files of a root module; None if there are none. `test_directory`: "" for the default one."""
+    names, is_there = find_test_files(directory, test_directory or DEFAULT_DIRECTORY)
+    return None if not names and (is_there or not test_directory) else read_test_files(directory, test_directory)
+
+
+def has_modules(tests: TestFiles | None) -> bool:
+    """Whether any run uses a module of its own."""
+    return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
+
+
+def configurations(begun: RunInputs[StateOptions], test_directory: str = "") -> tuple[list[Config], list[Diagnostic]]:
+    """The modules of runs, which must be installed."""
+    tests = loaded_tests(begun, test_directory)
+    table = {id(run.config): run.config for file in tests.files for run in file.runs if run.config is not None}
+    return list(table.values()), list(tests.problems)
+
+
+def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> TestFiles:
+    """The test files with the modules of their runs, which must be installed."""
+    return load_test_files(
+        begun.options.directory,
+        test_directory,
+        variables=begun.given,
+        workspace=begun.workspace,
+        data_dir=data_directory(os.environ),
+    )
+
+
+def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
+    """The providers that test files configure. One that is only mocked must be required by the tested configuration."""
+    if tests is None:
+        return set()
+    return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}
+
+
+def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The problems of a configuration and of its test files, to be fixed before anything is installed."""
+    of_tests = list(of_tests)
+    if has_errors(of_tests):
+        of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]
+    return [*of_configuration, *of_tests]

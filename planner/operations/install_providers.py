@@ -23,9 +23,8 @@ from planner.language.config.model import Config
 from planner.language.config.sources import SourceError, parse_provider_source, provider_display
 from planner.operations.providers_needed import needed_providers, provider_constraints
 from planner.world.install.getters import Fetcher
-from planner.world.install.mirroring import Mirroring
 from planner.world.install.modules import ModuleInstaller
-from planner.world.install.placing import Placer, Progress
+from planner.world.install.placing import Mirroring, Placer, Progress
 from planner.world.install.providers import Installer, incomplete_warning
 from planner.world.install.sources import MirrorDirectory, NetworkMirror, PackageSource, Registry, all_of, usual
 from planner.world.install.web import Hosts, Web

@@ -40,7 +40,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
             try:
                 result = store.journals()
             except OSError as problem:
-                diagnostics.check([_unreadable(problem)])
+                detail = str(problem.strerror or problem)
+                diagnostics.check([error("state.journal", "Cannot read the journals", detail)])
                 return shown, diagnostics
             state = store.read()[0] or State()
             for place, data in result.items():
@@ -100,10 +101,6 @@ def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
     diagnostics.check(problems)
     added = (r.address + format_key(i.key) for r, i in saved.instances())
     return Adopted(tuple(address for address in added if address not in before), saved=True)
-
-
-def _unreadable(problem: OSError) -> Diagnostic:
-    return error("state.journal", "Cannot read the journals", str(problem.strerror or problem))
 
 
 def _summary(place: str, recorded: JournalContent | None, state: State) -> JournalSummary:

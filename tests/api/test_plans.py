@@ -22,7 +22,7 @@ import planner
 import planner.aio
 from planner import UNKNOWN, Failure, Sensitive, rules
 from planner.api.mcp import _summary
-from planner.api.threads import in_thread
+from planner.api.session import in_thread
 
 ROOT = """
 variable "image" {

@@ -16,7 +16,7 @@ import pytest
 import planner
 import planner.aio
 from planner import rules
-from planner.api import configuration, fleet, model, plan, workspaces
+from planner.api import configuration, fleet, model, plan, states
 
 MODULE = """
 variable "image" {
@@ -75,9 +75,9 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 OF_THIS_PROCESS = {"Plan": "save it", "Comparison": "save it", "Stop": "its own process"}
 WRITTEN = [
     name
-    for module in (model, plan, configuration, fleet, workspaces)
+    for module in (model, plan, configuration, fleet, states)
     for name, one in vars(module).items()
-    if isinstance(one, type) and one.__module__ == module.__name__ and name not in ("Judged", "Workspaces")
+    if isinstance(one, type) and one.__module__ == module.__name__ and name not in ("Judged", "States", "Workspaces")
 ]
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from planner.foundation.vocabulary.diagnostic import Failure
 from planner.logic.datalog.engine.cache import load_program
-from planner.logic.datalog.engine.compile import collapsed
 from planner.logic.datalog.engine.program import UNSEEN, Look, RuleProgram
 
 DECLARATIONS = """
@@ -62,12 +60,3 @@ def test_what_rules_look_at(rules: str, look: Look) -> None:
 def test_a_native_operator_compares_whole_rows() -> None:
     native = "/// longer(a, b): native.\n.native longer(a: symbol, b: symbol) = closure(fact)\n.output longer\n"
     assert program(native).compiled.looks["fact"][1].compared
-
-
-def test_a_rule_about_a_column_that_is_collapsed_is_refused() -> None:
-    right = program("result(I) :- fact(I, _).")
-    assert collapsed(right, "fact", 1) is right
-    for body in ('fact(I, "a")', "fact(I, W), other(W)"):
-        with pytest.raises(Failure) as raised:
-            collapsed(program(f"result(I) :- {body}."), "fact", 1)
-        assert [d.code for d in raised.value.diagnostics] == ["rules.collapsed_column"]

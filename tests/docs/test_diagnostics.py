@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from planner.cli.diagnostic_pages import diagnostic_pages, find, groups
+from planner.cli.reference import diagnostic_pages, find, groups
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "planner/cli/diagnostics.toml"

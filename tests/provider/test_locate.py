@@ -63,7 +63,7 @@ def test_what_init_left_is_found(tmp_path: Path, environ: dict[str, str]) -> Non
     wanted = package(tmp_path / "work" / ".terraform" / "providers", "1.2.3")
     package(tmp_path / "work" / "terraform.d" / "plugins", "9.0.0")
     found = locator(tmp_path, environ).locate(ADDRESS)
-    assert (found.binary, str(found.version), found.in_development) == (str(wanted), "1.2.3", False)
+    assert (found.binary, str(found.version)) == (str(wanted), "1.2.3")
 
 
 def test_the_newest_allowed_version_of_all_mirrors(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -175,7 +175,7 @@ def test_an_override_comes_first_and_asks_for_no_version(tmp_path: Path, environ
             tmp_path, environ, f'provider_installation {{ dev_overrides {{ "{ADDRESS}" = "{path}" }} direct {{}} }}'
         )
         found = locator(tmp_path, environ, ">= 7").locate(ADDRESS)
-        assert (found.binary, found.in_development) == (str(program), True)
+        assert (found.binary, found.version) == (str(program), None)
     settings(tmp_path, environ, f'provider_installation {{ dev_overrides {{ "{ADDRESS}" = "/nowhere" }} }}')
     assert "/nowhere" in code(locator(tmp_path, environ))
 

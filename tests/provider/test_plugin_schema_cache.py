@@ -186,7 +186,7 @@ def test_answers_of_scripts_are_not_kept(kept: Kept) -> None:
 
 
 def test_overridden_programs_are_kept_by_their_file_too(kept: Kept) -> None:
-    provider = start_provider(SOURCE, lambda address: Located(str(kept.stand_in), in_development=True))
+    provider = start_provider(SOURCE, lambda address: Located(str(kept.stand_in)))
     assert isinstance(provider, PluginProvider) and provider._keep_schema == str(kept.stand_in)
 
 

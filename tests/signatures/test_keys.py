@@ -47,13 +47,20 @@ def parts(line: bytes) -> tuple[bytes, bytes]:
     return encoded(base64.b64decode(whole["payload"])), base64.b64decode(whole["signatures"][0]["sig"])
 
 
+def armored(data: bytes) -> str:
+    """A signature as a file for ssh-keygen."""
+    encoded = base64.b64encode(data).decode()
+    lines = (encoded[at : at + 70] for at in range(0, len(encoded), 70))
+    return "\n".join(("-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""))
+
+
 @needs_openssh
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
 def test_ssh_keygen_checks_what_keys_of_openssh_sign(tmp_path: Path, kind: str) -> None:
     key = ssh_key(tmp_path, kind)
     line = envelope(STATEMENT, load_signer(str(key)))
     message, signature = parts(line)
-    (tmp_path / "signature").write_text(ssh.armored(signature))
+    (tmp_path / "signature").write_text(armored(signature))
     (tmp_path / "allowed").write_text(f"alice {(tmp_path / 'key.pub').read_text()}")
     checked = run(
         *("ssh-keygen", "-Y", "verify", "-f", str(tmp_path / "allowed"), "-I", "alice", "-n", ssh.NAMESPACE),

@@ -85,7 +85,7 @@ planner docs diagnostics lists all codes.""",
 )
 def explain(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if there is no such diagnostic."""
-    from planner.cli.diagnostic_pages import diagnostic_pages, find
+    from planner.cli.reference import diagnostic_pages, find
 
     words = " ".join(arguments.words)
     if not words:

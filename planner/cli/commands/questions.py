@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from planner.api.installation import Validation
 from planner.api.making import Making, actions_of
 from planner.api.questions import Questions
-from planner.api.validation import Validation
 from planner.cli.finish import finish, json_text, write_page
 from planner.cli.flags import Arguments, Flag, UsageError, command, no_directory
 from planner.cli.options import (
@@ -33,8 +33,8 @@ from planner.render.terminal import Terminal, fold, is_terminal
 from planner.render.value import format_value
 
 if TYPE_CHECKING:
+    from planner.api.installation import GivenValue, VariableReport
     from planner.api.questions import Remark
-    from planner.api.validation import GivenValue, VariableReport
 
 
 @command(

@@ -14,9 +14,9 @@ from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure, error
 from planner.foundation.vocabulary.nearest import word
 from planner.render.terminal import Terminal
 from planner.render.value import quoted
+from planner.workflows.stacks.decisions import select_names, split
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.opened_stack import opened
-from planner.workflows.stacks.selection import select_names, split
 
 if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed, StackAddresses

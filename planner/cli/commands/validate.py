@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.api.validation import Validation
+from planner.api.installation import Validation
 from planner.cli.flags import Arguments, Flag, UsageError, command
 from planner.cli.options import JSON_DOCUMENT, VARIABLES, loading_calls
 from planner.cli.views import open_json_into

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.api.workspaces import Workspaces
+from planner.api.states import Workspaces
 from planner.cli.finish import finish
 from planner.cli.flags import Arguments, Flag, command
 from planner.cli.options import JSON_LINES, LOCK, VARIABLES, state_calls

@@ -79,13 +79,6 @@ def parse(data: bytes) -> tuple[bytes, bytes]:
     return key, signed
 
 
-def armored(data: bytes) -> str:
-    """A signature as a file for ssh-keygen."""
-    encoded = base64.b64encode(data).decode()
-    lines = (encoded[at : at + 70] for at in range(0, len(encoded), 70))
-    return "\n".join(("-----BEGIN SSH SIGNATURE-----", *lines, "-----END SSH SIGNATURE-----", ""))
-
-
 # Agents.
 
 

@@ -44,7 +44,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
     try:
         for share in range(1, count):
             try:
-                forks.append(start_fork(lambda share=share: _pickled(work(share)), forks))  # type: ignore[misc]
+                forks.append(start_fork(lambda share=share: pickled_without_texts(work(share)), forks))  # type: ignore[misc]
             except OSError:
                 return None
         results = [work(0)]
@@ -57,10 +57,6 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
     finally:
         for fork in forks:
             fork.end()
-
-
-def _pickled(result: Any) -> bytes:
-    return pickled_without_texts(result)
 
 
 class Fork(NamedTuple):

@@ -20,8 +20,8 @@ FAMILIES = {
     "assumemaplengthmax assumemaplengthmin assumenotnull assumesetlength assumesetlengthmax assumesetlengthmin "
     "assumestringprefix",
     "collections": "alltrue anytrue coalesce coalescelist contains element index length one",
-    "conversion": "can convert ephemeralasnull issensitive nonsensitive sensitive tobool tolist tomap tonumber toset "
-    "tostring try",
+    "conversion": "can convert ephemeralasnull issensitive list map nonsensitive sensitive tobool tolist tomap "
+    "tonumber toset tostring try",
     "crypto": "base64sha256 base64sha512 bcrypt md5 rsadecrypt sha1 sha256 sha512 uuid uuidv5",
     "dates": "formatdate plantimestamp timeadd timecmp timestamp",
     "encoding": "base64decode base64encode base64gunzip base64gzip csvdecode jsondecode jsonencode textdecodebase64 "
@@ -34,7 +34,6 @@ FAMILIES = {
     "network": "cidrcontains cidrhost cidrnetmask cidrsubnet cidrsubnets",
     "numeric": "abs ceil floor log max min parseint pow range signum sum",
     "patterns": "regex regexall replace",
-    "removed": "list map",
     "sets": "setintersection setproduct setsubtract setunion",
     "strings": "chomp endswith indent join lower split startswith strcontains strrev substr title trim trimprefix "
     "trimspace trimsuffix upper",
@@ -42,7 +41,7 @@ FAMILIES = {
     "yaml": "yamldecode yamlencode",
 }
 FAMILY_OF = {name: family for family, members in FAMILIES.items() for name in members.split()}
-REMOVED = frozenset(FAMILIES["removed"].split())
+REMOVED = frozenset(("list", "map"))
 NEXT = frozenset(("convert", *FAMILIES["assumptions"].split()))
 """functions of the next version of OpenTofu"""
 CORE = "core::"

@@ -165,3 +165,28 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")
+
+
+# Functions that no longer exist; calls report the replacement.
+
+_ANYTHING = Param("vals", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
+
+
+def _no_list(*values: Value) -> Type:
+    raise FunctionError("The function list no longer exists: write tolist([...]), or only the brackets.")
+
+
+def _no_map(*values: Value) -> Type:
+    raise FunctionError("The function map no longer exists: write tomap({...}), or only the braces.")
+
+
+@function(variadic=_ANYTHING, result=_no_list, not_null=False, into=FUNCTIONS, name="list")
+def list_(*values: Value) -> Value:
+    """No longer exists: write tolist([...])."""
+    raise AssertionError
+
+
+@function(variadic=_ANYTHING, result=_no_map, not_null=False, into=FUNCTIONS, name="map")
+def map_(*values: Value) -> Value:
+    """No longer exists: write tomap({...})."""
+    raise AssertionError

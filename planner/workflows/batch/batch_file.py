@@ -54,8 +54,7 @@ from planner.workflows.batch.file_parts import (
 from planner.workflows.batch.file_recipe import AroundReader, GeneratedFile, UnitRecipe
 from planner.workflows.batch.file_scope import FleetScope, Mention, check_patterns, mentions
 from planner.workflows.batch.model import FileLocation, Fleet, Input, RemovedUnit, Unit
-from planner.workflows.batch.root_modules import FolderMemory, root_modules
-from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.root_modules import FolderMemory, StackFolder, root_modules
 
 ACTIONS = ("destroy", "forget")
 """the arguments of a block `removed`"""

@@ -31,8 +31,7 @@ from planner.workflows.batch.model import (
     to_json,
 )
 from planner.workflows.batch.record import safe_name
-from planner.workflows.batch.root_modules import Found
-from planner.workflows.batch.stack_folders import StackFolder
+from planner.workflows.batch.root_modules import Found, StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
 """tables of directories, of units, and of the whole fleet by commands"""

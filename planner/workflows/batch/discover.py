@@ -13,8 +13,15 @@ from planner.language.config.directory import is_module
 from planner.language.config.stack_files.load import is_stack
 from planner.workflows.batch.batch_file import read_batch_file
 from planner.workflows.batch.model import Fleet, Unit
-from planner.workflows.batch.root_modules import MARKERS, STATE, TERRAGRUNT, FolderMemory, root_modules
-from planner.workflows.batch.stack_folders import StackFolder, units_of
+from planner.workflows.batch.root_modules import (
+    MARKERS,
+    STATE,
+    TERRAGRUNT,
+    FolderMemory,
+    StackFolder,
+    root_modules,
+    units_of,
+)
 
 NAME = "planner.batch.hcl"
 _PATTERN = re.compile(r"[*?\[]")

@@ -18,7 +18,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.file_recipe import ARGUMENTS, BLOCKS, GeneratedFile
 from planner.workflows.batch.model import Unit
 from planner.workflows.batch.record import make_folder
-from planner.workflows.batch.stack_folders import UNKNOWN, StackFolder, stack_folder, units_of
+from planner.workflows.batch.root_modules import UNKNOWN, StackFolder, stack_folder, units_of
 
 FILE = BodySchema(
     {},

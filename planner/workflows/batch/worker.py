@@ -1,4 +1,5 @@
-"""The work on one unit, in any process: it receives a request, returns a result, and stores nothing else."""
+"""The work on one unit, in any process: it receives a request, returns a result, and stores nothing else. Also surveys
+the configuration of a unit: its state, the states that it reads, its files."""
 
 from __future__ import annotations
 
@@ -9,17 +10,36 @@ from typing import TYPE_CHECKING, Any
 from planner.answers.policy.standing_policies import OWN, SETTINGS
 from planner.foundation.support.disk import service_reads
 from planner.foundation.support.signals import STOP
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import Null, Value
+from planner.foundation.vocabulary.address import join
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
+from planner.language.config.backend import backend_settings
 from planner.language.config.directory import is_secret_directory
+from planner.language.config.for_each import constant, module_scopes, repeated_scopes
+from planner.language.config.load import load_tree
+from planner.language.config.model import Config
+from planner.language.config.reading import Problems, expr_of
+from planner.language.config.static import StaticScope
+from planner.language.config.variables import given_values
+from planner.language.syntax.body import BodySchema, Content
 from planner.operations.backends import data_folder
-from planner.operations.load import read_configuration
-from planner.operations.options import OperationOptions
+from planner.operations.load import ConfigurationReading, RunInputs, read_configuration
+from planner.operations.options import OperationOptions, StateOptions
 from planner.operations.state_access import Stored, load_stored
 from planner.workflows.batch.executor import Unmet
 from planner.workflows.batch.files_read import RECORDER, entries
 from planner.workflows.batch.inputs import outputs
-from planner.workflows.batch.model import IDENTITIES, Request, Survey, UnitResult, diagnostics_json
+from planner.workflows.batch.model import (
+    IDENTITIES,
+    FileLocation,
+    RemoteRead,
+    Request,
+    Survey,
+    UnitResult,
+    diagnostics_json,
+)
 from planner.workflows.batch.passed_outputs import state_outputs
 from planner.workflows.batch.plan_unit import (
     Check,
@@ -46,7 +66,10 @@ from planner.workflows.batch.unit_setup import (
     tidy,
     with_recipe,
 )
+from planner.world.provider import remote_state
+from planner.world.state.backend import schema_of, state_identity
 from planner.world.state.model import State
+from planner.world.state.workspace import read_pointer
 
 if TYPE_CHECKING:
     from planner.operations.apply import Applied
@@ -96,7 +119,6 @@ def survey_units(requests: list[Request], folders: list[str]) -> list[Survey]:
 
 def _survey(request: Request, folder: str) -> Survey:
     from planner.operations.init import stays_as_it_is
-    from planner.workflows.batch.survey import survey
 
     if request.deployment is not None:
         from planner.workflows.batch.survey_deployment import survey_deployment
@@ -267,3 +289,69 @@ def _is_applied(request: Request, stored: Stored[OperationOptions]) -> bool:
     from planner.workflows.batch.approval_check import is_applied
 
     return is_applied(request.approved_file, stored)
+
+
+_REMOTE = BodySchema({"backend": False, "config": False, "workspace": False})
+_PROVIDER = "terraform.io/builtin/terraform"
+
+
+def survey(unit: str, reading: ConfigurationReading[StateOptions], folder: str) -> Survey:
+    """The survey of a loaded configuration, in the working directory of the unit. Paths of its files are shown relative
+    to `folder`."""
+    begun, config, problems = reading.begun, reading.config, list(reading.problems)
+    if config is None:
+        # problems are reported by planning; the readable part still shows which units wait for which
+        config, _ = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=lambda *_: None)
+        problems = []
+    kind, settings = "local", dict[str, Any]()
+    if config.root.backend is not None:
+        kind = config.root.backend.type
+        schema = schema_of(kind)
+        if schema is not None:
+            settings, more = backend_settings(config, begun.given, schema, begun.workspace)
+            problems += more
+        pointer, more = read_pointer(data_folder(begun.options.directory))
+        problems += more
+        if pointer is not None and pointer.type == kind:
+            settings = {**settings, **pointer.settings}  # init may have received more settings than the block contains
+    state = "" if has_errors(problems) else state_identity(kind, settings, begun.workspace)
+    remote = tuple(_remote_reads(config, begun, folder))
+    files = [os.path.abspath(name) for name in config.files]
+    files += [os.path.abspath(raw.span.filename) for raw in begun.given.values() if raw.span is not None]
+    backend = config.root.backend
+    place = FileLocation.below(folder, backend.span) if backend is not None else None
+    outputs = tuple(sorted(config.root.outputs)) if reading.config is not None else None
+    variables = tuple(sorted(config.root.variables)) if reading.config is not None else None
+    return Survey(unit, state, remote, tuple(sorted(set(files))), diagnostics_json(problems), place, outputs, variables)
+
+
+def _remote_reads(config: Config, begun: RunInputs[StateOptions], folder: str) -> list[RemoteRead]:
+    """The states that the modules read; a state that cannot be determined without planning is unknown."""
+    reads: list[RemoteRead] = []
+    for path, module, scope in module_scopes(config.root, given_values(begun.given), begun.workspace):
+        for key in sorted(module.resources):
+            decl = module.resources[key]
+            if decl.mode != "data" or decl.type != remote_state.NAME:
+                continue
+            if module.provider_source(decl.provider_name) != _PROVIDER:
+                continue
+            content, _ = decl.body.partial_content(_REMOTE)
+            at = content.attributes.get("config")
+            place = FileLocation.below(folder, at.span if at is not None else decl.span)
+            for instance, inner in repeated_scopes(decl, scope):
+                reads.append(RemoteRead(f"{join(path, key)}{instance}", _state_read(content, inner), place))
+    return reads
+
+
+def _state_read(content: Content, scope: StaticScope) -> str:
+    """The state that a data source reads; "" if unknown without planning."""
+    values: dict[str, Value] = {}
+    for name, attribute in content.attributes.items():
+        problems = Problems()
+        value = constant(scope, expr_of(attribute, problems), problems)
+        if value is None:
+            return ""
+        values[name] = value
+    if "backend" not in values:
+        return ""
+    return remote_state.source({"config": Null(DYNAMIC), "workspace": Null(DYNAMIC), **values}) or ""

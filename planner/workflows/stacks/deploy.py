@@ -19,12 +19,11 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import Planned, Start, plan_opened
 from planner.operations.plan_files import compared
 from planner.operations.state_access import Opened, locked
-from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off
+from planner.workflows.stacks.decisions import Decided, declaration, in_order, put_off, select_names
 from planner.workflows.stacks.destroy import plan_removals
 from planner.workflows.stacks.flow import ComponentInstance, Flow, output_value
 from planner.workflows.stacks.loading import advised, requirements
 from planner.workflows.stacks.names import PromiseName
-from planner.workflows.stacks.selection import select_names
 from planner.workflows.stacks.states import Notes, States
 from planner.workflows.stacks.steps import (
     DeploymentPlan,

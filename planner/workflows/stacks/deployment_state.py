@@ -11,11 +11,11 @@ from planner.operations.load import new_schemas
 from planner.operations.options import StateOptions
 from planner.operations.state_edit import edit_in, parse, removal
 from planner.operations.state_mv import Moved, movement
+from planner.workflows.stacks.decisions import select_names, split
 from planner.workflows.stacks.deployments import ServiceStandIns
 from planner.workflows.stacks.loading import requirements
 from planner.workflows.stacks.names import PromiseName
 from planner.workflows.stacks.opened_stack import OpenedStack, opened
-from planner.workflows.stacks.selection import select_names, split
 from planner.workflows.stacks.states import States
 from planner.world.state.model import OutputState, State
 

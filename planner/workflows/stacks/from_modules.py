@@ -218,7 +218,8 @@ class _StackWriter:
             source = self._source(name)
             version = ", ".join(constraints.get(source, ()))
             more = f"\nversion = {json.dumps(version)}" if version else ""
-            lines.append(f"{name} = {{\nsource = {json.dumps(_short(source))}{more}\n}}")
+            short = source.removeprefix("registry.opentofu.org/")
+            lines.append(f"{name} = {{\nsource = {json.dumps(short)}{more}\n}}")
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
@@ -261,10 +262,6 @@ def _is_word(mention: nodes.Traversal | nodes.Variable) -> bool:
 def _native(body: Body) -> NativeBody:
     assert isinstance(body, NativeBody)
     return body
-
-
-def _short(source: str) -> str:
-    return source.removeprefix("registry.opentofu.org/")
 
 
 # ---------------------------------------------------------------- deployments

@@ -27,8 +27,7 @@ from planner.logic.programs.rule_programs import product_program
 from planner.operations.explanations import why_in_plan
 from planner.operations.query import node_set
 from planner.workflows.stacks.approval import Approval, count_changes
-from planner.workflows.stacks.decisions import stack_of
-from planner.workflows.stacks.selection import split
+from planner.workflows.stacks.decisions import split, stack_of
 from planner.workflows.stacks.steps import DeploymentPlan
 
 DRAWN = ("flow_node", "edge")

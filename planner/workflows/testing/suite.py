@@ -18,10 +18,10 @@ from planner.language.config.test_files.model import TestFile
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
+from planner.operations.get import beside_tests
 from planner.operations.load import Loaded, begin, new_schemas
 from planner.operations.options import Options
 from planner.operations.providers_needed import wake_providers
-from planner.operations.test_modules import beside_tests
 from planner.workflows.testing.decisions import RunFacts, suite
 from planner.workflows.testing.parallel import all_beside
 from planner.workflows.testing.results import TestFileResult, TestListener

@@ -12,10 +12,10 @@ from planner.language.config.test_files.load import (
     find_test_files,
     load_test_files,
 )
+from planner.operations.get import beside_tests, read_tests
 from planner.operations.load import Loaded, load
 from planner.operations.options import Options
 from planner.operations.providers_needed import override_warnings
-from planner.operations.test_modules import beside_tests, read_tests
 from planner.operations.validate import validate_loaded
 from planner.world.state.workspace import data_directory
 

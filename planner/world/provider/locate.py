@@ -33,11 +33,10 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i386": "386", "i686": "386"
 
 @frozen
 class Located:
-    """The program of a provider. `version` is None, and `in_development` true, for an override."""
+    """The program of a provider. `version` is None for an override."""
 
     binary: str
     version: Version | None = None
-    in_development: bool = False
 
 
 @frozen
@@ -64,7 +63,7 @@ class Locator:
         config = load_cli_config(self.environ)
         override = config.overrides.get(address)
         if override is not None:
-            return Located(self._program(address, Path(override)), in_development=True)
+            return Located(self._program(address, Path(override)))
         lock = self._locks().get(address)
         if lock is not None:
             return self._selected(lock)

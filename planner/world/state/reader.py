@@ -104,7 +104,7 @@ class StateReader:
             )
             return None
         address = f"{module}{'.' if module else ''}{'data.' if mode == 'data' else ''}{type_}.{name}"
-        provider = self.address(_provider, as_text(raw, "provider", place))
+        provider = self.address(parse_provider_configuration, as_text(raw, "provider", place))
         current: dict[InstanceKey, ObjectState] = {}
         deposed: dict[InstanceKey, dict[str, ObjectState]] = {}
         provider_keys: dict[InstanceKey, InstanceKey] = {}
@@ -289,10 +289,6 @@ class StateReader:
             "Invalid address in state",
             f'{self.where} names the object "{text}", which is not a valid address. {e.detail}',
         )
-
-
-def _provider(text: str) -> Any:
-    return parse_provider_configuration(text)
 
 
 def _config_resource(text: str) -> Any:

@@ -68,9 +68,6 @@ class Contents(Generic[R]):
     def _output(self, rows: R, address: str, output: OutputChange, value: Value) -> None:
         rows.walk(address, VALUE, _output_value(output, value))
 
-    def _variable(self, rows: R, address: str, value: Value, secret: str | None) -> None:
-        rows.walk(address, VALUE, value, secret)
-
     @property
     def hidden(self) -> dict[tuple[str, str], str]:
         """Every sensitive (address, path), with the path of its mark."""
@@ -106,7 +103,7 @@ class Contents(Generic[R]):
             address, value = f"var.{name}", self.plan.variables.get(name)
             secret = VALUE if is_secret else None
             if value is not None:
-                self._variable(rows, address, value, secret)
+                rows.walk(address, VALUE, value, secret)
             elif secret:
                 rows.hidden[address, VALUE] = VALUE
         return rows

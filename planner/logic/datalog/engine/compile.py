@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors
+from planner.foundation.vocabulary.diagnostic import Diagnostic, has_errors
 from planner.language.syntax.rule_parse import parse_rules
 from planner.language.syntax.rule_syntax import Aggregate, Atom, Constant, Negation, RuleFile, RuleVariable
 from planner.logic.datalog.engine.compile_rule import BodyCompiler, Indexes, key_code, tuple_code
@@ -133,17 +133,6 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
         for p in predicates.values()
         if p.is_input
     }
-
-
-def collapsed(program: RuleProgram, name: str, column: int) -> RuleProgram:
-    """The program, for an evaluator that replaces several values of this column by one word. Raises Failure if a rule
-    examines these values, because it could not fire as written."""
-    look = program.compiled.looks[name][column]
-    if look.constants or look.compared:
-        predicate = program.predicates[name]
-        detail = f"A rule looks at {predicate.columns[column].name} of {name}, which may only be named."
-        raise Failure(error("rules.collapsed_column", "Rule about a value that does not exist", detail, predicate.span))
-    return program
 
 
 def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:

@@ -19,13 +19,12 @@ MOST_STEPS = 20_000
 @frozen
 class Obstacle:
     """The reason why one rule does not derive a row. If `literal` is None, the head can never equal this row. Otherwise
-    the literals in `satisfied` can hold together, under `assignment`, and then `literal` fails; `text` is that literal
-    with these values."""
+    the literals before it can hold together, under `assignment`, and then `literal` fails; `text` is that literal with
+    these values."""
 
     rule: Rule
     literal: Literal | None
     text: str
-    satisfied: tuple[Literal, ...]
     assignment: Assignment
 
 
@@ -41,10 +40,10 @@ def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
 def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     start = matched_head(rule, row)
     if start is None:
-        return Obstacle(rule, None, str(rule.head), (), {})
+        return Obstacle(rule, None, str(rule.head), {})
     outer = outer_names(rule.head, rule.body)
     ordered = join_order(rule.body, start, outer)
-    best = Obstacle(rule, None, str(rule.head), tuple(ordered), start)
+    best = Obstacle(rule, None, str(rule.head), start)
     furthest = -1
     stack: list[tuple[int, Assignment]] = [(0, start)]
     for _ in range(MOST_STEPS):
@@ -57,7 +56,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
                 furthest = depth
                 values = [value_of(a, assignment) for a in rule.head.arguments]
                 text = f"{rule.head} gives {rule.head.predicate}({', '.join(map(str, values))})"
-                best = Obstacle(rule, None, text, tuple(ordered), assignment)
+                best = Obstacle(rule, None, text, assignment)
             continue
         literal = ordered[depth]
         ways = list(prover.relations.extensions(literal, assignment, outer))
@@ -66,7 +65,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
             stack += [(depth + 1, extended) for _row, extended in ways]
         elif depth > furthest:
             furthest = depth
-            best = Obstacle(rule, literal, rendered(literal, assignment), tuple(ordered[:depth]), assignment)
+            best = Obstacle(rule, literal, rendered(literal, assignment), assignment)
     return best
 
 

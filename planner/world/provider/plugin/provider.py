@@ -17,11 +17,10 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.functions.protocol import Function, FunctionError
 from planner.world.provider import interface
 from planner.world.provider.conformity import without_removed
-from planner.world.provider.plugin.actions import ActionCalls
 from planner.world.provider.plugin.answers import diagnostics, path
 from planner.world.provider.plugin.base import PluginBase, functions, private_bytes, private_text
-from planner.world.provider.plugin.listing import ListCalls
 from planner.world.provider.plugin.process import PluginError, UnknownCall
+from planner.world.provider.plugin.streams import ActionCalls, ListCalls
 
 # Calls to a plugin about ephemeral resources: opened, renewed while they are used, closed.
 

@@ -18,9 +18,8 @@ from planner.foundation.values.schema import BlockSchema
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, has_errors, warning
 from planner.foundation.vocabulary.records import frozen
 from planner.world.state.backend import DEFAULT_WORKSPACE, DOCUMENTS, document_not_saved
-from planner.world.state.encrypted_files import SealedFiles
 from planner.world.state.encryption_seal import PLAIN, Seal
-from planner.world.state.file import lineage_after, read_state, same_content, successor
+from planner.world.state.file import SealedFiles, lineage_after, read_state, same_content, successor
 from planner.world.state.journal import DAMAGED, DISCARDED, SUFFIX, Journal, is_written, mark_saving, read_journal
 from planner.world.state.lock import FileLock, LockInfo, Stop, file_problem, held_by, remove_info
 from planner.world.state.model import State
