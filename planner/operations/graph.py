@@ -12,6 +12,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.graph.build import ASKED, build_graph, graph_problems, graph_program
 from planner.logic.graph.cycles import Knot, knots
 from planner.logic.graph.edge_sources import relations_for_grounds
@@ -137,8 +138,8 @@ class Explored:
 
     plan: Plan
     kinds: tuple[str, ...]
-    graph: Callable[[str], Graph]
-    """the graph of a kind"""
+    graph: Callable[[str, int], Graph]
+    """the graph of a kind; of one with more edges than this number, only those of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -188,8 +189,10 @@ def explore(
     return explored, problems
 
 
-def _graph(made: MadePlan[Unstored], kind: str) -> Graph:
+def _graph(made: MadePlan[Unstored], kind: str, most_edges: int) -> Graph:
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
+    facts = FactBuilder(facts_of(made.plan, made.loaded))
+    facts.add("most_shown_edges", most_edges)
     own = made.loaded.rules
     relations = relations_for_grounds(graph_program(own))
-    return build_graph(facts_of(made.plan, made.loaded), own=own, more=relations, is_walked=False)
+    return build_graph(facts.build(), own=own, more=relations, is_walked=False)

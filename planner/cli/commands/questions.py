@@ -224,7 +224,9 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
         return finish(problems, terminal)
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
-    problems += write_page(arguments["out"], page_html(page_of_plan(explored, title, asks)))
+    page = page_of_plan(explored, title, asks)
+    del explored  # the graphs need the memory of the causes
+    problems += write_page(arguments["out"], page_html(page))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
     return finish(problems, terminal)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from planner.foundation.vocabulary.records import field, frozen
+from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.explain.deriving_rules import Maker, makers, relations_read
+from planner.logic.datalog.explain.deriving_rules import FilledReason, derivations, relations_read
+from planner.logic.datalog.language.values import Row
 from planner.logic.graph.cycles import ORDER
-from planner.logic.model.graph import Graph, source_json
+from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges, as distinguished by rules/shared/order.dl"""
-RELATIONS = ("edge_layer", "edge_mention")
+RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
 """the relations that a graph must have been built with"""
 MOST_PLACES = 3
 """lines that an edge is shown with"""
@@ -24,13 +25,12 @@ _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_r
 Edge: TypeAlias = tuple[str, str]
 
 
-@frozen
-class EdgeSource:
-    """`layers` as in LAYERS, `makers` the rules, `sources` as in proofs: files with line and snippet."""
+class EdgeSource(NamedTuple):
+    """`layers` as in LAYERS; `reasons` of the rules, with their values; `sources` of facts: objects with a place."""
 
-    layers: tuple[str, ...] = ()
-    makers: tuple[Maker, ...] = ()
-    sources: tuple[dict[str, Any], ...] = field(factory=tuple)
+    layers: tuple[str, ...]
+    reasons: tuple[FilledReason, ...]
+    sources: tuple[Any, ...]
 
 
 def relations_for_grounds(program: RuleProgram) -> tuple[str, ...]:
@@ -41,49 +41,52 @@ def relations_for_grounds(program: RuleProgram) -> tuple[str, ...]:
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
     """The sources of each of these edges, sorted."""
     database = graph.database
-    layers: dict[Edge, list[str]] = defaultdict(list)
+    layers: dict[Edge, tuple[str, ...]] = {}
+    sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
     for dependent, dependency, layer in database["edge_layer"]:
         if (edge := (dependent, dependency)) in edges:
-            layers[edge].append(layer)
-    mentions: dict[Edge, list[tuple[str, str]]] = defaultdict(list)
-    for dependent, dependency, target, path in database["edge_mention"]:
-        if (edge := (dependent, dependency)) in edges:
-            mentions[edge].append((target, path))
+            several = (*layers.get(edge, ()), layer)
+            layers[edge] = sorted_layers.get(several) or sorted_layers.setdefault(
+                several, tuple(sorted(several, key=LAYERS.index))
+            )
+    mentions: dict[Edge, list[Row]] = defaultdict(list)
+    for row in database["edge_mention"]:
+        if (edge := row[:2]) in edges:
+            mentions[edge].append(row)
     objects = speakers(graph)
     stated = [name for name in _MENTIONS if database.facts.rows(name)]
-    made = {**makers(graph.program, database, "edge", edges), **_ordered(graph, mentions, objects)}
+    derived = derivations(graph.program, database, "edge", edges)
+    derived.update(_ordered(graph, mentions, objects))
     for edge in sorted(edges):
-        sources = [
-            source
-            for target, path in sorted(mentions.get(edge, ()))
-            if (source := _source(graph, stated, objects.get(edge[0], ()), target, path)) is not None
-        ]
-        known = {(s.get("file"), s.get("line"), s.get("state")): s for s in sources}
-        yield (
-            edge,
-            EdgeSource(
-                tuple(sorted(layers.get(edge, ()), key=LAYERS.index)),
-                tuple(made.get(edge, ())),
-                tuple(list(known.values())[:MOST_PLACES]),
-            ),
-        )
+        sources: list[Any] = []
+        for _, _, target, path in sorted(mentions.pop(edge, ())):
+            source = _source(graph, stated, objects.get(edge[0], ()), target, path)
+            if source is not None:
+                sources.append(source)
+        if len(sources) > 1:
+            sources = list({_place(source): source for source in sources}.values())[:MOST_PLACES]
+        yield edge, EdgeSource(layers.get(edge, ()), derived.pop(edge, ()), tuple(sources))
+
+
+def _place(source: Any) -> object:
+    return (source.source.filename, source.line) if isinstance(source, Span) else source
 
 
 def _ordered(
-    graph: Graph, mentions: dict[Edge, list[tuple[str, str]]], objects: dict[str, tuple[str, ...]]
-) -> dict[Edge, list[Maker]]:
+    graph: Graph, mentions: dict[Edge, list[Row]], objects: dict[str, tuple[str, ...]]
+) -> dict[Edge, tuple[FilledReason, ...]]:
     """The sources of edges that only users' rules require: those rules, without unwritten references."""
     asked = {
-        (dependent, dependency): {(target, object) for target, _ in said for object in objects[dependent]}
-        for (dependent, dependency), said in mentions.items()
-        if {path for _, path in said} == {ORDER}
+        edge: {(row[2], object) for row in those for object in objects[edge[0]]}
+        for edge, those in mentions.items()
+        if all(row[3] == ORDER for row in those)
     }
     if not asked:
         return {}
     rows = frozenset(row for rows in asked.values() for row in rows)
-    rules = {name: makers(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")}
+    rules = [derivations(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")]
     return {
-        edge: [maker for name in rules for row in sorted(rows) for maker in rules[name].get(row, ())]
+        edge: tuple([one for rule in rules for row in sorted(rows) for one in rule.get(row, ())])
         for edge, rows in asked.items()
     }
 
@@ -100,28 +103,29 @@ def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
     return result
 
 
-def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: str, path: str) -> dict[str, Any] | None:
+def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: str, path: str) -> Any:
     facts = graph.database.facts
     for object in objects:
         for predicate in stated:
             source = facts.source(predicate, (object, target, path))
             if source is not None:
-                return source_json(source)
+                return source
     return None
 
 
-def declarations(graph: Graph) -> dict[str, dict[str, Any]]:
-    """The declaration of each vertex's object if it is in a file, as a source in the format of proofs."""
+def declarations(graph: Graph) -> dict[str, Any]:
+    """The declaration of each vertex's object if it is in a file, as the source of a fact."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):
         for row in facts.relation(predicate):
-            source = facts.source(predicate, row)
-            if source is not None:
-                places.setdefault(row[0], source)
+            if row[0] not in places:
+                source = facts.source(predicate, row)
+                if source is not None:
+                    places[row[0]] = source
     result = {}
     for name, objects in speakers(graph).items():
         source = next((places[o] for o in objects if o in places), None)
         if source is not None:
-            result[name] = source_json(source)
+            result[name] = source
     return result

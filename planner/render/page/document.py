@@ -29,10 +29,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isqrt
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.support.exact_json import dumps
-from planner.foundation.vocabulary.records import evolve, field, frozen
+from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
 FORMAT_VERSION = "1.1"
@@ -49,8 +49,7 @@ Place = tuple[str, str]
 """the location of an item, and its line"""
 
 
-@frozen
-class Reason:
+class Reason(NamedTuple):
     """The reason for an edge. `text` may name the nodes."""
 
     rule: str
@@ -58,8 +57,7 @@ class Reason:
     places: tuple[Place, ...] = ()
 
 
-@frozen
-class Arrow:
+class Arrow(NamedTuple):
     """An edge: `dependent` waits for `dependency`. `layers` are names of the page's layers."""
 
     dependent: str
@@ -69,8 +67,7 @@ class Arrow:
     reasons: tuple[Reason, ...] = ()
 
 
-@frozen
-class PageNode:
+class PageNode(NamedTuple):
     """A node. `box` is a module, or another group that can be folded; `about` its object (an address); `facts` are
     pairs of words and texts to show."""
 
@@ -179,6 +176,7 @@ class _Tables:
     def __init__(self, hide: Callable[[str], str]) -> None:
         self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
         self.hide = hide
+        self.known_places: dict[Place, int] = {}
 
 
 class _View:
@@ -187,6 +185,7 @@ class _View:
         self.implied = 1 << len(layers)
         self.hide = tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
+        self.known_places = tables.known_places
         items, self.parents = together(sorted(view.items, key=lambda item: item.name), view.boxes)
         self.items = items
         self.number = {item.name: n for n, item in enumerate(self.items)}
@@ -218,30 +217,39 @@ class _View:
         }
 
     def _edges(self) -> dict[str, Any]:
+        number, bits = self.number, dict[tuple[str, ...], int]()
         rows = []
         for arrow in self.view.arrows:
-            layers = sum(self.bits[x] for x in arrow.layers) + self.implied * arrow.is_implied
-            grounds = [self._ground(arrow, reason) for reason in arrow.reasons]
-            ends = self.number[arrow.dependent], self.number[arrow.dependency]
-            rows.append((*ends, layers, grounds[0] if len(grounds) == 1 else grounds))
+            dependent, dependency, layers, is_implied, reasons = arrow
+            if layers not in bits:
+                bits[layers] = sum(self.bits[x] for x in layers)
+            one, other = number[dependent], number[dependency]
+            grounds = [self._ground(one, other, reason) for reason in reasons]
+            rows.append(
+                (one, other, bits[layers] + self.implied * is_implied, grounds[0] if len(grounds) == 1 else grounds)
+            )
         rows.sort(key=itemgetter(0, 1))
         return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
 
-    def _ground(self, arrow: Arrow, reason: Reason) -> int:
+    def _ground(self, one: int, other: int, reason: Reason) -> int:
         """The number of a reason without names, because the reasons of many edges differ only in names."""
-        text = reason.text
-        one, other = self.items[self.number[arrow.dependent]], self.items[self.number[arrow.dependency]]
-        names = [(one.name, "\1"), (other.name, "\2"), (one.about, "\3"), (other.about, "\4")]
-        for name, mark in sorted(names, key=lambda pair: -len(pair[0])):
-            if len(name) > 2:
+        rule, text, those = reason
+        a, b = self.items[one], self.items[other]
+        names = ((a.name, "\1"), (b.name, "\2"), (a.about, "\3"), (b.about, "\4"))
+        for length, mark, name in sorted([(-len(name), mark, name) for name, mark in names]):  # the longest first
+            if length < -2:
                 text = text.replace(name, mark)
-        places = tuple(self._place(place) for place in reason.places)
-        return self.grounds.of((self.strings.of(reason.rule), self.strings.of(text), places))
+        places = tuple([self._place(place) for place in those])
+        return self.grounds.of((self.strings.of(rule), self.strings.of(text), places))
 
     def _place(self, place: Place) -> int:
-        where, line = place
-        line = self.hide(line.strip())
-        return self.places.of((where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."))
+        known = self.known_places.get(place)
+        if known is None:
+            where, line = place
+            line = self.hide(line.strip())
+            known = self.places.of((where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."))
+            self.known_places[place] = known
+        return known
 
     # ---------------------------------------------------------------- boxes
 
@@ -343,7 +351,7 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
         within[parent].append(box)
     for parent, children in within.items():
         _divide_boxes(sorted(children, key=_natural), parent, made)
-    return [evolve(item, box=at[item.name]) if item.name in at else item for item in items], made
+    return [item._replace(box=at[item.name]) if item.name in at else item for item in items], made
 
 
 def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:

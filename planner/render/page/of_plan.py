@@ -6,11 +6,12 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
+from planner.foundation.vocabulary.span import Source, Span
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
-from planner.logic.model.graph import Graph
+from planner.logic.model.graph import Graph, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
@@ -22,8 +23,8 @@ from planner.render.page.document import (
     PageChange,
     PageNode,
     PageView,
+    Place,
     Reason,
-    place_of,
     places_of,
 )
 from planner.render.page.page import hiding
@@ -46,7 +47,7 @@ MEANINGS = {
 
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that proves an edge."""
-    plan = explored.plan
+    plan, graph = explored.plan, explored.graph
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
     changes = _changes(explored, causes, hide)
@@ -56,7 +57,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     return Page(
         title,
         tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
-        (_view(name, explored.graph(name), plan, changes) for name in explored.kinds),
+        (_view(name, graph(name, MOST_EDGES), plan, changes) for name in explored.kinds),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -139,12 +140,13 @@ def _summary(plan: Plan, line: str) -> list[str]:
 def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) -> PageView:
     number = {change.address: n for n, change in enumerate(changes)}
     of_resource: dict[str, list[int]] = defaultdict(list)
-    for change in plan.changes:
+    for change in plan.changes if name == "plan" else ():
         of_resource[str(parse_resource_instance(change.address).config)].append(number[change_name(change)])
     outputs = {change.address for change in changes if change.address.startswith(OUTPUT)}
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
     declared = declarations(graph)
+    places = _SourcePlaces()
     items = []
     for node in graph.nodes.values():
         instance = instances.get(node.name)
@@ -154,7 +156,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
             numbers = (here,) if here is not None else ()
         elif about[node.name] in outputs:
             numbers = (number[about[node.name]],)
-        elif name == "plan":
+        else:
             numbers = of_resource.get(about[node.name], ())
         source = declared.get(node.name)
         items.append(
@@ -164,27 +166,49 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
                 _short(node.name, node.module, name if about[node.name] not in outputs else "plan"),
                 node.module,
                 about[node.name],
-                place_of(source) if source is not None else None,
+                next(iter(places.of(source)), None) if source is not None else None,
                 tuple(sorted(numbers)),
             )
         )
-    reduced = {(a, b) for a, bs in graph.reduced.items() for b in bs}
-    wanted = reduced if len(graph.edge_rows) > MOST_EDGES else set(graph.edge_rows)
+    database, reduced = graph.database, graph.database["reduced_edge"]
+    is_reduced = bool(database["has_too_many_edges"])
     arrows = (
         Arrow(
-            a,
-            b,
+            *edge,
             ground.layers,
-            (a, b) not in reduced,
+            not is_reduced and edge not in reduced,
             tuple(
-                Reason(maker.rule, maker.reason, places_of(ground.sources) if not n else ())
-                for n, maker in enumerate(ground.makers)
+                [
+                    Reason(reason.rule, reason.with_values(values), () if n else places.of_all(ground.sources))
+                    for n, (reason, values) in enumerate(ground.reasons)
+                ]
             ),
         )
-        for (a, b), ground in grounds(graph, wanted)
+        for edge, ground in grounds(graph, reduced if is_reduced else database["edge"])
     )
-    is_reduced = len(graph.edge_rows) > MOST_EDGES
     return PageView(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
+
+
+class _SourcePlaces:
+    """The places of sources of facts, each line once."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Source, int, type], tuple[Place, ...]] = {}
+
+    def of(self, source: Any) -> tuple[Place, ...]:
+        """The place; empty if the source has none that pages show."""
+        if not isinstance(source, Span):
+            return places_of((source_json(source),))
+        key = (source.source, source.line, source.__class__)
+        place = self.known.get(key)
+        if place is None:
+            place = self.known[key] = places_of((source_json(source),))
+        return place
+
+    def of_all(self, sources: Sequence[Any]) -> tuple[Place, ...]:
+        if len(sources) == 1:
+            return self.of(sources[0])
+        return tuple([place for source in sources for place in self.of(source)])
 
 
 def _short(name: str, module: str, view: str) -> str:

@@ -1,25 +1,28 @@
 """The rules that derive each row of a relation, for all rows at once. Separate proofs for every edge of a large graph
-would take minutes. Instead, each rule is run once more over the derived rows and returns all its rows. Rules that only
-pass on another relation are followed to the rules of that relation."""
+would take minutes. Instead, each rule is run once more over the derived rows and returns all its rows, except the rule
+with the most rows, which derives what no other rule does. Rules that only pass on another relation are followed to the
+rules of that relation."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice, zip_longest
-from typing import Any
+from itertools import islice
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from planner.foundation.vocabulary.records import frozen
-from planner.language.syntax.rule_syntax import Atom, Literal, RuleVariable, Term, Wildcard
+from planner.language.syntax.rule_syntax import Atom, Constant, Literal, RuleVariable, Term, Wildcard
 from planner.logic.datalog.engine.evaluate import Database
-from planner.logic.datalog.engine.interpret import Assignment
+from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.engine.program import CompiledFunction, RuleProgram
 from planner.logic.datalog.explain.render import plain
-from planner.logic.datalog.explain.search import Relations, matched_head
-from planner.logic.datalog.language.model import Rule, outer_names
+from planner.logic.datalog.explain.search import Relations
+from planner.logic.datalog.language.model import Rule, atoms, outer_names
 from planner.logic.datalog.language.order import join_order
-from planner.logic.datalog.language.values import Row
+from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 DEEPEST = 12
@@ -34,12 +37,39 @@ class Maker:
     reason: str
 
 
+@frozen
+class RuleReason:
+    """A rule's reason: `form` has a `%s` for each value."""
+
+    rule: str
+    form: str
+
+    def with_values(self, values: tuple[str, ...]) -> str:
+        return self.form % values
+
+
+FilledReason: TypeAlias = tuple[RuleReason, tuple[str, ...]]
+"""the reason of a rule that derives a row, and the values in it"""
+Columns: TypeAlias = Mapping[str, Sequence[Any]]
+"""the values of variables, of several rows at once"""
+
+
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows, without those that only pass on another relation; for these, the rules
     that derive that relation. A given fact has no rule. Only for relations that do not depend on themselves."""
+    return {
+        row: [Maker(reason.rule, reason.with_values(values)) for reason, values in those]
+        for row, those in derivations(program, database, predicate, rows).items()
+    }
+
+
+def derivations(
+    program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
+) -> dict[Row, tuple[FilledReason, ...]]:
+    """As `makers`, with the values apart from the reasons, which many rows share."""
     result = _Makers(program, database)
-    result.follow(predicate, rows & database[predicate], 0)
-    return dict(result.found)
+    result.follow(predicate, rows & database[predicate])
+    return result.makers
 
 
 def relations_read(program: RuleProgram, predicate: str) -> tuple[str, ...]:
@@ -62,49 +92,65 @@ class _Makers:
     def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
         self.relations = Relations(database)
-        self.found: dict[Row, list[Maker]] = defaultdict(list)
+        self.makers: dict[Row, tuple[FilledReason, ...]] = {}
         self.numbers = {p.number: name for name, p in program.predicates.items()}
         self.functions: dict[int, CompiledFunction] = {}
         for step in program.compiled.steps:
             for function in step.functions:
                 self.functions.setdefault(function.rule, function)
         self.rows_of: list[Any] = [None] * len(program.predicates)
-        self.indexes: list[Any] = [None] * len(program.compiled.indexes)
 
-    def follow(self, predicate: str, wanted: AbstractSet[Row], depth: int) -> None:
-        passing: dict[str, set[Row]] = {}
-        for rule in self.program.rules_for(predicate):
-            rows = wanted & self._rows(rule)
-            below = _passed_on(rule)
-            if below is not None and self.program.predicates[below].operator is None and depth < DEEPEST:
-                passing.setdefault(below, set()).update(rows)
-                continue
-            reasons = _Reasons(rule, self.relations)
-            for row in rows:
-                self.found[row].append(Maker(rule.name, reasons.of(row)))
-        for below, rows in passing.items():
-            if rows:
-                self.follow(below, rows, depth + 1)
+    def follow(self, predicate: str, wanted: AbstractSet[Row]) -> None:
+        waiting = [(predicate, wanted, 0)]
+        while waiting:
+            predicate, wanted, depth = waiting.pop()
+            passing: dict[str, AbstractSet[Row]] = {}
+            for rule, rows in self._rows_by_rule(predicate, wanted):
+                below = _passed_on(rule)
+                if below is not None and self.program.predicates[below].operator is None and depth < DEEPEST:
+                    passing[below] = passing[below] | rows if below in passing else rows
+                elif rows:
+                    reasons = _Reasons(rule, self.relations)
+                    for row, values in zip(rows, reasons.of(list(rows)), strict=True):
+                        self.makers[row] = (*self.makers.get(row, ()), (reasons.reason, values))
+            waiting += [(below, rows, depth + 1) for below, rows in reversed(passing.items()) if rows]
 
-    def _rows(self, rule: Rule) -> AbstractSet[Row]:
-        """All rows that the rule derives from the database."""
-        function = self.functions.get(rule.number)
-        if function is None:
-            return frozenset()
-        for number in function.reads:
+    def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
+        """The rules of a relation, each with the wanted rows that it derives. The rule with the most rows comes last:
+        it derives all rows that no other rule derives and that are not given."""
+        rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
+        produced = self.database.produced
+        most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
+        rows = {rule.number: self._rows(rule, wanted) for rule in rules if rule is not most}
+        given = self.database.facts.relation(predicate)
+        if most is not None:
+            others = set(wanted & given).union(*rows.values())
+            rows[most.number] = (wanted - others) | (self._rows(most, others) if others else others)
+        for rule in rules:
+            yield rule, rows.pop(rule.number)
+
+    def _rows(self, rule: Rule, wanted: AbstractSet[Row]) -> AbstractSet[Row]:
+        """The wanted rows that the rule derives from the database. A relation that the rule passes on is read only for
+        these rows."""
+        function = self.functions[rule.number]
+        for number in (*function.reads, *(self.program.compiled.indexes[need].predicate for need in function.needs)):
             self._known(number)
         if not all(self.rows_of[number] for number in function.positives):
             return frozenset()
+        rows_of = self.rows_of
+        below = _passed_on(rule)
+        if below is not None and [atom.predicate for atom, _ in atoms(rule.body)].count(below) == 1:
+            number = self.program.predicates[below].number
+            rows_of = list(rows_of)
+            rows_of[number] = dict.fromkeys(wanted & self._known(number).keys())
+        indexes: list[Any] = [None] * len(self.program.compiled.indexes)  # not kept: few rules share one
         for need in function.needs:
             index = self.program.compiled.indexes[need]
-            if self.indexes[need] is None:
-                made: Any = defaultdict(list) if index.has_rows else set()
-                self.program.functions[f"x{need}"](self._known(index.predicate), made)
-                self.indexes[need] = made
+            indexes[need] = made = defaultdict(list) if index.has_rows else set[Any]()
+            self.program.functions[f"x{need}"](rows_of[index.predicate], made)
         delta = self._known(function.delta) if function.delta >= 0 else None
-        run = self.program.functions[f"f{function.number}"]
-        rows = run(self.rows_of, self.indexes, delta, {})
-        return rows.keys()  # type: ignore[no-any-return]
+        rows: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
+        return wanted & rows.keys()
 
     def _known(self, number: int) -> Any:
         if self.rows_of[number] is None:
@@ -128,47 +174,43 @@ class _Reasons:
 
     def __init__(self, rule: Rule, relations: Relations) -> None:
         self.rule, self.relations = rule, relations
-        self.parts = _NAMED.split(rule.reason)
-        self.named = set(self.parts[1::2])
+        parts = _NAMED.split(rule.reason) if rule.reason else [rule.text]
+        self.reason = RuleReason(rule.name, "%s".join([part.replace("%", "%%") for part in parts[::2]]))
+        self.names = parts[1::2]
+        self.named = set(self.names)
         self.outer = outer_names(rule.head, rule.body)
         self.ordered: list[Literal] | None = None
-        self.lookups: list[_Lookup] | None = None
 
-    def of(self, row: Row) -> str:
-        start = matched_head(self.rule, row) or {}
-        if not self.named <= start.keys():
-            start = self._looked_up(start) or self._solved(start)
-        if not self.rule.reason:
-            return self.rule.text
-        texts = [plain(start[name]) if name in start else f"{{{name}}}" for name in self.parts[1::2]]
-        return "".join(map("".join, zip_longest(self.parts[::2], texts, fillvalue="")))
+    def of(self, rows: Sequence[Row]) -> list[tuple[str, ...]]:
+        """The values in the reason for each of these rows, which the rule derives."""
+        if not self.names or not rows:
+            return [()] * len(rows)
+        columns: dict[str, Sequence[Any]] = {}
+        for term, column in zip(self.rule.head.arguments, zip(*rows, strict=True), strict=True):
+            if isinstance(term, RuleVariable):
+                columns.setdefault(term.name, column)
+        looked_up = self._looked_up(columns, len(rows))
+        unknown = (None,) * len(rows)
+        result = []
+        for row, values in enumerate(zip(*[looked_up.get(name, unknown) for name in self.names], strict=True)):
+            if None in values:
+                solved = self._solved({name: column[row] for name, column in columns.items()})
+                result.append(tuple([plain(solved[x]) if x in solved else f"{{{x}}}" for x in self.names]))
+            else:
+                result.append(tuple(map(plain, values)))
+        return result
 
-    def _looked_up(self, start: Assignment) -> Assignment | None:
-        """The values in the reason, if simple lookups find each of them uniquely. Since this rule derives the row, a
-        unique value is correct."""
-        if self.lookups is None:
-            self.lookups = self._plan(start)
-        assignment = dict(start)
-        for lookup in self.lookups:
-            values = lookup.index.get(tuple([assignment[key] for key in lookup.known]))
-            if values is None:
-                return None
-            assignment.update(zip(lookup.sought, values, strict=True))
-        return assignment if self.named <= assignment.keys() else None
-
-    def _plan(self, start: Assignment) -> list[_Lookup]:
-        """Lookups in atoms that contain only variables and wildcards; the lookup with the fewest rows per key comes
-        next."""
-        atoms = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_variable, x.arguments))]
-        known, plan = set(start), list[_Lookup]()
-        while not self.named <= known and atoms:
-            near = [_Lookup.of(self.relations.database[atom.predicate], atom, known) for atom in atoms]
+    def _looked_up(self, columns: Columns, count: int) -> Columns:
+        """The columns together with those of values in the reason that simple lookups find; None where a value is not
+        unique. Since this rule derives the rows, a unique value is correct. Lookups are in atoms without calls; the
+        lookup with the fewest rows per key comes next."""
+        simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
+        while not columns.keys() >= self.named and simple:
+            near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
             best = min(range(len(near)), key=lambda n: near[n].ways)
-            del atoms[best]
-            if near[best].sought:
-                plan.append(near[best])
-                known.update(near[best].sought)
-        return plan
+            del simple[best]
+            columns = {**columns, **near[best].values(columns, count)}
+        return columns
 
     def _solved(self, start: Assignment) -> Assignment:
         """The values in the reason, found by a search."""
@@ -188,29 +230,48 @@ class _Reasons:
         return assignment
 
 
-def _is_variable(term: Term) -> bool:
-    return isinstance(term, RuleVariable | Wildcard)
+def _is_plain(term: Term) -> bool:
+    return isinstance(term, RuleVariable | Wildcard | Constant)
 
 
-@frozen(eq=False)
-class _Lookup:
-    """The values of the variables `sought` by those of the variables `known`; None if there are several. `ways`: the
-    average number of rows for a key."""
+class _Lookup(NamedTuple):
+    """The values of the variables `sought` by those of the variables `known`, each with its column in the rows. `ways`:
+    the average number of rows for a key."""
 
-    known: tuple[str, ...]
-    sought: tuple[str, ...]
-    index: dict[Row, Row | None]
+    rows: AbstractSet[Row]
+    known: dict[str, int]
+    sought: dict[str, int]
     ways: float
 
     @classmethod
-    def of(cls, rows: AbstractSet[Row], atom: Atom, known: set[str]) -> _Lookup:
-        places = {term.name: at for at, term in enumerate(atom.arguments) if isinstance(term, RuleVariable)}
-        keys = tuple(name for name in places if name in known)
-        sought = tuple(name for name in places if name not in known)
-        at, others = [places[name] for name in keys], [places[name] for name in sought]
+    def of(cls, rows: AbstractSet[Row], atom: Atom, columns: Columns) -> _Lookup:
+        at = {term.name: n for n, term in enumerate(atom.arguments) if isinstance(term, RuleVariable)}
+        for n, term in enumerate(atom.arguments):
+            if isinstance(term, Constant):
+                value = value_of(term, {})
+                rows = {row for row in rows if row[n] == value}
+        known = {name: n for name, n in at.items() if name in columns}
+        keys = len(set(map(_columns(known.values()), rows)))
+        sought = {name: n for name, n in at.items() if name not in columns}
+        return cls(rows, known, sought, len(rows) / keys if keys else 0.0)
+
+    def values(self, columns: Columns, count: int) -> Columns:
+        """The column of each variable that is sought, with None where there is not exactly one value."""
+        if not self.sought:
+            return {}
+        keys = list(zip(*[columns[name] for name in self.known], strict=True)) if self.known else [()] * count
+        key, value = _columns(self.known.values()), _columns(self.sought.values())
+        wanted = set(keys)
         index: dict[Row, Row | None] = {}
-        for row in rows:
-            key, value = tuple([row[n] for n in at]), tuple([row[n] for n in others])
-            if index.setdefault(key, value) != value:
-                index[key] = None
-        return cls(keys, sought, index, len(rows) / len(index) if index else 0.0)
+        for row in self.rows:
+            if (at := key(row)) in wanted and index.setdefault(at, values := value(row)) != values:
+                index[at] = None
+        nothing = (None,) * len(self.sought)
+        return dict(zip(self.sought, zip(*[index.get(at) or nothing for at in keys], strict=True), strict=True))
+
+
+def _columns(numbers: Collection[int]) -> Callable[[Row], Row]:
+    """A function that returns these columns of a row, as a row."""
+    if len(numbers) > 1:
+        return itemgetter(*numbers)
+    return itemgetter(slice(*((n, n + 1) if (n := next(iter(numbers), -1)) >= 0 else (0, 0))))

@@ -85,8 +85,7 @@ def _qualified_view(view: PageView, before: str, deployment: str, number: Mappin
         return f"{before}{name}" if name or before else ""
 
     items = (
-        evolve(
-            item,
+        item._replace(
             name=f"{before}{item.name}",
             about=f"{before}{item.name}",
             box=box(item.box),
@@ -95,7 +94,7 @@ def _qualified_view(view: PageView, before: str, deployment: str, number: Mappin
         for item in view.items
     )
     arrows = (
-        evolve(arrow, dependent=f"{before}{arrow.dependent}", dependency=f"{before}{arrow.dependency}")
+        arrow._replace(dependent=f"{before}{arrow.dependent}", dependency=f"{before}{arrow.dependency}")
         for arrow in view.arrows
     )
     boxes = {box(name): (box(parent), label) for name, (parent, label) in view.boxes.items()}
