@@ -351,7 +351,8 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
         within[parent].append(box)
     for parent, children in within.items():
         _divide_boxes(sorted(children, key=_natural), parent, made)
-    return [item._replace(box=at[item.name]) if item.name in at else item for item in items], made
+    # by position, which takes half of the time of `_replace`
+    return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
 
 
 def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
 from planner.foundation.vocabulary.span import Source, Span
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
-from planner.logic.model.graph import Graph, source_json
+from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
@@ -47,7 +47,7 @@ MEANINGS = {
 
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that proves an edge."""
-    plan, graph = explored.plan, explored.graph
+    plan, graph, places = explored.plan, explored.graph, _SourcePlaces()
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
     changes = _changes(explored, causes, hide)
@@ -57,7 +57,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     return Page(
         title,
         tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
-        (_view(name, graph(name, MOST_EDGES), plan, changes) for name in explored.kinds),
+        (_view(name, graph(name, MOST_EDGES), plan, changes, places) for name in explored.kinds),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -137,7 +137,7 @@ def _summary(plan: Plan, line: str) -> list[str]:
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 
-def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) -> PageView:
+def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...], places: _SourcePlaces) -> PageView:
     number = {change.address: n for n, change in enumerate(changes)}
     of_resource: dict[str, list[int]] = defaultdict(list)
     for change in plan.changes if name == "plan" else ():
@@ -146,7 +146,6 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
     declared = declarations(graph)
-    places = _SourcePlaces()
     items = []
     for node in graph.nodes.values():
         instance = instances.get(node.name)
@@ -190,19 +189,20 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...]) 
 
 
 class _SourcePlaces:
-    """The places of sources of facts, each line once."""
+    """The places of sources of facts, each line once for all views."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Source, int, type], tuple[Place, ...]] = {}
+        self.known: dict[tuple[Source, int, bool], tuple[Place, ...]] = {}
 
     def of(self, source: Any) -> tuple[Place, ...]:
         """The place; empty if the source has none that pages show."""
         if not isinstance(source, Span):
             return places_of((source_json(source),))
-        key = (source.source, source.line, source.__class__)
-        place = self.known.get(key)
+        at, line, is_shown = source.source, source.line, not isinstance(source, Unquoted)
+        place = self.known.get((at, line, is_shown))
         if place is None:
-            place = self.known[key] = places_of((source_json(source),))
+            place = ((f"{at.filename}:{line}", at.line_text(line) if is_shown else ""),)
+            self.known[at, line, is_shown] = place
         return place
 
     def of_all(self, sources: Sequence[Any]) -> tuple[Place, ...]:

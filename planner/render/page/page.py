@@ -14,7 +14,7 @@ from typing import Any
 
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.paths import parts
-from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Marked, Value, unmark_deep
+from planner.foundation.values.value import EPHEMERAL, SENSITIVE, Marked, Value, is_marked_deep, unmark_deep
 from planner.logic.model.plan import Plan
 from planner.render.page.document import Page, page_json
 
@@ -83,7 +83,7 @@ SHORTEST = 4
 
 def hiding(plan: Plan) -> Callable[[str], str]:
     """A function that replaces the sensitive strings of a plan in other strings."""
-    secrets = {text for value in _values(plan) for text in _secrets(value, False)}
+    secrets = {text for value in _values(plan) if is_marked_deep(value) for text in _secrets(value, False)}
     secrets |= {line.strip() for text in secrets for line in text.splitlines()}
     secrets |= {text.replace("\\", "\\\\").replace('"', '\\"') for text in secrets}
     known = sorted((text for text in secrets if len(text) >= SHORTEST), key=lambda text: (-len(text), text))

@@ -99,6 +99,7 @@ class _Makers:
             for function in step.functions:
                 self.functions.setdefault(function.rule, function)
         self.rows_of: list[Any] = [None] * len(program.predicates)
+        self.values: dict[tuple[int, int], set[Any]] = {}
 
     def follow(self, predicate: str, wanted: AbstractSet[Row]) -> None:
         waiting = [(predicate, wanted, 0)]
@@ -137,6 +138,9 @@ class _Makers:
             self._known(number)
         if not all(self.rows_of[number] for number in function.positives):
             return frozenset()
+        for number, constants in function.constants:
+            if not all(value in self._values(number, column) for column, value in constants):
+                return frozenset()
         rows_of = self.rows_of
         below = _passed_on(rule)
         if below is not None and [atom.predicate for atom, _ in atoms(rule.body)].count(below) == 1:
@@ -151,6 +155,13 @@ class _Makers:
         delta = self._known(function.delta) if function.delta >= 0 else None
         rows: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
         return wanted & rows.keys()
+
+    def _values(self, number: int, column: int) -> AbstractSet[Any]:
+        """The values in a column of a relation."""
+        values = self.values.get((number, column))
+        if values is None:
+            values = self.values[number, column] = set(map(itemgetter(column), self._known(number)))
+        return values
 
     def _known(self, number: int) -> Any:
         if self.rows_of[number] is None:

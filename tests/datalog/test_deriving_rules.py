@@ -1,0 +1,63 @@
+"""The rules that derive each row of a relation."""
+
+from __future__ import annotations
+
+from engine_helpers import derived
+
+from planner.logic.datalog.explain.deriving_rules import makers
+
+RULES = """
+/// mention
+.decl mention(a: symbol, b: symbol, path: symbol)
+/// order
+.decl order(a: symbol, b: symbol, by: symbol)
+/// kind
+.decl kind(a: symbol, kind: symbol)
+/// cut
+.decl cut(a: symbol)
+.input mention, order, kind, cut
+/// link
+.decl link(a: symbol, b: symbol)
+/// edge
+.decl edge(a: symbol, b: symbol)
+.output edge
+@name("mentions") @reason("{A} mentions {B} in {P}, 100%")
+link(A, B) :- mention(A, B, P).
+@name("ordered") @reason("{A} is a {K} and comes after {B}")
+link(A, B) :- order(A, B, _), kind(A, K).
+@name("special") @reason("{A} is special")
+link(A, B) :- order(A, B, _), kind(A, "special").
+@name("passes")
+edge(A, B) :- link(A, B), not cut(A).
+@name("root") @reason("nothing waits for {B}")
+edge("root", B) :- link(B, _), not link(_, B).
+"""
+FACTS = {
+    "mention": [("a", "b", "x"), ("a", "b", "w"), ("b", "c", "y"), ("d", "c", "z")],
+    "order": [("a", "b", "r"), ("a", "c", "r"), ("e", "c", "r")],
+    "kind": [("a", "thing"), ("e", "special")],
+    "cut": [("d",)],
+    "link": [("b", "c"), ("c", "f")],
+}
+
+
+def test_each_rule_that_derives_a_row_is_returned_with_its_values() -> None:
+    database = derived(RULES, FACTS)
+    rows = makers(database.program, database, "edge", database["edge"])
+    assert {row: [(maker.rule, maker.reason) for maker in those] for row, those in rows.items()} == {
+        ("a", "b"): [("mentions", "a mentions b in w, 100%"), ("ordered", "a is a thing and comes after b")],
+        ("a", "c"): [("ordered", "a is a thing and comes after c")],
+        ("b", "c"): [("mentions", "b mentions c in y, 100%")],
+        ("e", "c"): [("ordered", "e is a special and comes after c"), ("special", "e is special")],
+        ("root", "a"): [("root", "nothing waits for a")],
+        ("root", "d"): [("root", "nothing waits for d")],
+        ("root", "e"): [("root", "nothing waits for e")],
+    }
+    assert ("c", "f") in database["edge"] and ("d", "c") not in database["edge"]
+
+
+def test_only_the_wanted_rows_are_returned() -> None:
+    database = derived(RULES, FACTS)
+    whole = makers(database.program, database, "edge", database["edge"])
+    for row in database["edge"]:
+        assert makers(database.program, database, "edge", {row}) == ({row: whole[row]} if row in whole else {})
