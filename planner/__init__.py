@@ -84,7 +84,7 @@ _EXPORTS = {
     "stack": "fleet",
     "test": "tests",
 }
-"""what `import planner` offers, by the module of planner.api that has it: loaded when it is first used"""
+"""the names that `import planner` offers, each with its module of planner.api, which is loaded on first use"""
 _MODULES = frozenset(("aio", "policy", "rules"))
 """public modules, which `import planner` offers as well"""
 

@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has those of all classes below this one; a command makes an object
-    of the class that it needs. A command has its process to itself (`owns_process`): its directory, its interrupts and
-    its limits are the process's. Any other call has its own (planner.api.session)."""
+    """Calls about one configuration. Configuration has the calls of all subclasses; a command makes an object of the
+    subclass that it needs. A command owns its process (`owns_process`) and uses the directory, the interrupts and the
+    limits of the process. Any other call has its own (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options

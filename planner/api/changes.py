@@ -87,7 +87,7 @@ class Change:
 
 @frozen(eq=False)
 class OutputChange:
-    """The change of a root output value: no-op, create, update or delete. `before` and `after` as of Change."""
+    """The change of a root output value: no-op, create, update or delete. `before` and `after` are as in Change."""
 
     name: str
     action: str

@@ -35,7 +35,7 @@ class PlanDocument:
     drift: tuple[Change, ...] = field(repr=False)
     outputs: tuple[OutputChange, ...] = field(repr=False)
     directory: str = field(repr=False)
-    """where its configuration is, which policies may need"""
+    """the directory of its configuration, which policies may need"""
 
     @property
     def changes(self) -> tuple[Change, ...]:

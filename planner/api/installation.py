@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from planner.world.state.migrate import Ask
 
 Say = Callable[[str], None]
-"""gets remarks"""
+"""receives remarks"""
 
 
 @frozen(eq=False)
 class RequiredProviders:
-    """The providers that a configuration and its state require, its test files, and diagnostics, errors of the test
-    files, too."""
+    """The providers that a configuration and its state require, its test files, and diagnostics, which include errors
+    of the test files."""
 
     configuration: Config
     needed: Needed
@@ -47,7 +47,7 @@ class RequiredProviders:
 
 
 class Installation(Work):
-    """Calls that install something."""
+    """Calls that install modules and providers, and set up the backend."""
 
     def init(
         self,

@@ -18,7 +18,7 @@ from planner.operations.options import OperationOptions
 
 
 class Judging(Work):
-    """Calls that judge by the policies that the options name."""
+    """Calls that check plans with the policies that the options name."""
 
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
 MOST_ENTRIES = 100
-"""changes, rows or vertices in an answer"""
+"""the maximum number of changes, rows or vertices in an answer"""
 MOST_SECONDS = 20.0
-"""of the evaluation of a query"""
+"""the time limit for evaluating a query"""
 MOST_CHARACTERS = 20_000
-"""of a text in an answer"""
+"""the maximum length of a text in an answer"""
 MOST_OF_ALL = 100_000
-"""characters of the entries of an answer; the first entry is always there"""
+"""the maximum number of characters of all entries of an answer; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
 evidence. Nothing is changed. Directories are relative to the one that the server was started in. An explanation that is
 not certain names candidates: report it as such."""

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Cause:
-    """An input that a change comes from, or a step between the two.
+    """An input that caused a change, or a step between the input and the change.
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
     `kind` is the sort of input that a root is ("" for a step between). `before` and `value` are the former and the
-    present value as text, "" where they are not on record or must not be shown. `origin` is where the value of a
-    variable comes from, if not from a file. `file` and `line` (from 1; 0: none) are its place.
+    present value as text, "" where they are not on record or must not be shown. `origin` is the origin of a variable's
+    value, if that is not a file. `file` and `line` (from 1; 0: none) are its place.
     """
 
     what: str
@@ -49,9 +49,9 @@ class Cause:
 
 @frozen
 class Explanation:
-    """Why something changes. `roots` are the inputs that changed. `chain` leads from the first of them to the change.
-    `certain`: these are the causes, and all of them; otherwise there are no former values to compare with, and the
-    roots are candidates. `checked`: evaluating with each root taken back confirmed it."""
+    """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first of them to the
+    change. `certain`: the roots are exactly the causes of the change; otherwise former values are missing, and the
+    roots are only candidates. `checked`: this was confirmed by evaluating with each root reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()
@@ -91,7 +91,7 @@ class Fix:
 
 @frozen
 class Difference:
-    """How the change of one object or output differs between two plans: its action in each ("no-op" for none)."""
+    """The difference of two plans for one object or output: its action in each plan ("no-op" for none)."""
 
     name: str
     before: str
@@ -101,8 +101,8 @@ class Difference:
 
 @frozen(eq=False)
 class Proof:
-    """The derivation of an answer. `document` is it in the documented format (docs of `why -json`), `text` as
-    `planner why` prints it."""
+    """The derivation of an answer. `document` is the derivation in the documented format (docs of `why -json`), `text`
+    the derivation as `planner why` prints it."""
 
     document: Mapping[str, Any] = field(repr=False)
     text: str

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
 
 Kind = Literal["plan", "apply"]
-"""the graph by which a plan was made, or that of applying it"""
+"""the graph by which a plan was made, or the graph by which it is applied"""
 
 
 @frozen(eq=False)
@@ -91,7 +91,7 @@ class Plan:
         self._questions = Questions(self._options)
         self._directory = options.directory
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
-        """warnings; for a plan that failed half-way there would be a Failure instead"""
+        """warnings; planning with errors raises Failure instead"""
 
     # ---------------------------------------------------------------- what changes
 
@@ -390,7 +390,7 @@ class Plan:
 
 
 class Judged(Plan):
-    """The plan that functions of policies get: every use of a value that is not known raises UndecidedError."""
+    """The plan that functions of policies receive: every use of an unknown value raises UndecidedError."""
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:

@@ -54,11 +54,11 @@ _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
 _MOST_ROWS = 200_000
 SECONDS = 60.0
-"""for a file with its functions"""
+"""the time limit for a file with its functions"""
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
-"""what makes a policy fail: an exit, too, which would otherwise end the process as if nothing were denied"""
+"""the exceptions that make a policy fail; an exit would otherwise end the process as if nothing were denied"""
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
@@ -93,7 +93,7 @@ def _marker(kind: str, text: str) -> Callable[[Work], Work]:
 
 
 View = Callable[[Any], Any]
-"""makes the plan that functions get of a MadePlan"""
+"""makes the plan that functions receive from a MadePlan"""
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:

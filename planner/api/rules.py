@@ -74,7 +74,7 @@ class Program:
 
 
 class Derived(Mapping[str, tuple[Row, ...]]):
-    """The relations of a program over some facts: by name, their rows, sorted."""
+    """The relations that a program derives from some facts: their sorted rows by name."""
 
     def __init__(self, program: Program, database: Database) -> None:
         self._compiled, self._program, self._database = program, program._program, database

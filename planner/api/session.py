@@ -70,8 +70,9 @@ def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
 
 
 class UnsavedStateError(Failure):
-    """Objects were changed, and no file took the new state: not the backend, and not `errored.tfstate`. `state` is its
-    content, which the caller has to keep: `planner state push` stores it once that is possible again."""
+    """Objects were changed, but the new state could be saved neither in the backend nor in `errored.tfstate`. `state`
+    is the content of the state file, which the caller has to keep: `planner state push` stores it when that is possible
+    again."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
         super().__init__(diagnostics)

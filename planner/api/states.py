@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class States(Work):
-    """Calls about the state of the selected workspace. Edits write a new state, and keep the former one where the
-    backend keeps one. Each raises Failure, and returns warnings."""
+    """Calls about the state of the selected workspace. Edits write a new state, and keep the former state if the
+    backend keeps backups. Each raises Failure, and returns warnings."""
 
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
         """The state as it is stored, and the schemas to read it by."""

@@ -29,8 +29,8 @@ class TestRunResult:
 
 @frozen(eq=False)
 class TestFileReport:
-    """A test file with its runs. `cleaned` is False when objects that it made could not be destroyed: their state is in
-    errored_test.tfstate."""
+    """A test file with its runs. `cleaned` is False if objects that its runs made could not be destroyed: their state
+    is in errored_test.tfstate."""
 
     __test__ = False
 
@@ -39,7 +39,7 @@ class TestFileReport:
     runs: tuple[TestRunResult, ...]
     cleaned: bool
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
-    """those of cleaning up and others that belong to no run"""
+    """diagnostics of cleaning up, and others that do not belong to a run"""
 
 
 @frozen(eq=False)
@@ -96,7 +96,7 @@ test = run_tests
 
 
 class _Notes:
-    """Keeps the diagnostics that belong to no run."""
+    """Collects the diagnostics that do not belong to a run."""
 
     def __init__(self) -> None:
         self.of: dict[str, list[Diagnostic]] = {}

@@ -21,7 +21,7 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""the address and the text of unknown values, and whether one was used, not only tested by is_unknown"""
+"""the address and the text of unknown values, and whether each was used rather than only tested by is_unknown"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
@@ -38,7 +38,7 @@ def recorded_uses() -> Iterator[Uses]:
 
 
 class _Refusing(type):
-    """The class of a class that cannot be compared: `type(value) == str` is a use of the value, too."""
+    """A metaclass whose classes cannot be compared, because `type(value) == str` is a use of the value, too."""
 
     def __eq__(cls, other: object) -> bool:
         if cls is other:
@@ -49,7 +49,7 @@ class _Refusing(type):
 
 
 class Undecidable(NotKnown, metaclass=_Refusing):
-    """The value at a path of an object that is known only after apply."""
+    """A value that is known only after apply, at a path of an object."""
 
     __slots__ = ("_address", "_what")
 
@@ -123,7 +123,7 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Puts a call in the place of each `is` and `is not`, and one around the subject of each `match`."""
+    """Replaces each `is` and `is not` with a call, and passes the subject of each `match` through one."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)

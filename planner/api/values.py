@@ -34,7 +34,7 @@ class NotKnown:
 
 
 UNKNOWN: Final = NotKnown()
-"""the value of what will be known only after apply"""
+"""placeholder for a value that will be known only after apply"""
 
 
 class Sensitive:

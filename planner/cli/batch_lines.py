@@ -7,7 +7,7 @@ from planner.workflows.batch.model import FinishedUnit, Share, units_text
 from planner.workflows.batch.schedule import BatchListener
 
 SHOWN = 10
-"""most units that are named of many"""
+"""the maximum number of units that a list names"""
 STYLES = {
     "changes": ("yellow",),
     "incomplete": ("cyan",),

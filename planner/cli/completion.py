@@ -71,7 +71,7 @@ def _split(line: str) -> tuple[list[str], str, str]:
 
 @dataclass(frozen=True)
 class _Typed:
-    """A command and the text behind it: words, and the beginning of another, possibly quoted."""
+    """A command and the text after it: words, and the beginning of one more word, possibly quoted."""
 
     command: str
     words: list[str]

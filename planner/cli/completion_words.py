@@ -20,7 +20,7 @@ _RELATION = re.compile(r"^\.decl ([a-z_]\w*)\(", re.M)
 _Source: TypeAlias = Callable[[str], Iterable[str]]
 _MOST_FILES = 400
 _MOST_BYTES = 8 << 20
-"""of a state"""
+"""the maximum size of a state that is read"""
 _MOST_UNITS = 2000
 _DEEPEST = 5
 

@@ -67,7 +67,7 @@ def command_help(name: str, command: Command) -> str:
 
 
 _FEW = 8
-"""the most options that are not grouped"""
+"""the maximum number of options that are listed without groups"""
 
 
 def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:

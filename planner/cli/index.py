@@ -234,7 +234,7 @@ MODULES = {
     "validate": ("validate", "stacks validate"),
     "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
 }
-"""modules of planner.cli.commands that have several commands; all others have the name of their command"""
+"""modules of planner.cli.commands with several commands; every other module has the name of its command"""
 
 ALIASES = {
     "lsp": "language-server",

@@ -30,11 +30,11 @@ KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "data
 """for a folder and a kind of files: the digests of texts that have the standard layout"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
-"""most digests; above that, those of removed files are dropped"""
+"""the maximum number of digests; above it, the digests of removed files are dropped"""
 _AT_ONCE = 32 << 20
 """most bytes of files in memory at a time"""
 _WORTH = 200_000
-"""bytes of unknown texts for which another process is started"""
+"""the number of bytes of unknown texts for which another process is started"""
 _MOST = 8
 """processes"""
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planner.api.making import MadePlan, PlanComparison
 
 LONGEST_ANSWER = 1 << 18
-"""characters"""
+"""the maximum length of an answer, in characters"""
 MOST_SNAPSHOTS, MOST_ROWS = 8, 500
 _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
 

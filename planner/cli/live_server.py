@@ -28,7 +28,7 @@ from planner.render.page.page import document_html
 from planner.render.terminal import Terminal
 
 LARGEST_REQUEST = 1 << 16
-"""bytes"""
+"""the maximum size of a request, in bytes"""
 MOST_REQUESTS = 24
 BEAT = 10.0
 """seconds between two keep-alive messages to a browser that waits for events"""
@@ -38,7 +38,7 @@ Body = dict[str, Any]
 
 class LiveDocument:
     """The document of a served page, with its state and the responses to requests. `run` and all calls of `answer` run
-    in one thread. `first`: more of the document before the first plan."""
+    in one thread. `first`: further members of the document until the first plan is made."""
 
     first: Body = {}
 

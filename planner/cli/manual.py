@@ -84,7 +84,7 @@ _CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
 _WIDEST = 100
 _TOGETHER = "\x00"
-"""a blank at which lines are not broken"""
+"""a space at which lines are not broken"""
 
 
 def terminal_text(topic: str, width: int) -> str:

@@ -19,7 +19,7 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""from the outermost frame; a text names what a function worked on"""
+"""frames from the outermost one; a string names the object that a function worked on"""
 
 
 class Sampler:

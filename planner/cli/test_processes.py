@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """The result of a file. `written` are pieces of text with the number of the stream; for each run there are its
-    status, when it began and how long it took, and the texts of its problems."""
+    """The result of a file. `written` are pieces of text with the number of the stream; for each run, it has the
+    status, the start, the duration and the texts of the problems."""
 
     written: tuple[tuple[int, str], ...]
     status: str
@@ -52,7 +52,7 @@ class TestJobResult:
 
 
 class _CopyingStream:
-    """A stream that keeps its output, in one list with the others."""
+    """A stream that collects its output in a list shared with other streams."""
 
     def __init__(self, like: TextIO, number: int, written: list[tuple[int, str]]) -> None:
         self.like, self.number, self.kept = like, number, written
@@ -76,7 +76,7 @@ MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
 
 
 class FilesInProcesses:
-    """Carries out files in processes. Make it before there are threads."""
+    """Runs test files in processes. It must be made before threads are started."""
 
     def __init__(
         self, runner: SuiteRunner, processes: int, terminal: Terminal, json_file: TextIO | None, make_view: MakeView
@@ -169,13 +169,13 @@ class FilesInProcesses:
 Covered = dict[str, "tuple[Reached, ...]"]
 """the parts that the runs of test files have reached, by the file's name"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""carries out the files that are chosen of a suite; the others have reached something before, which counts, too"""
+"""runs the selected files of a suite; the parts that other files have reached before count, too"""
 
 
 @frozen(eq=False)
 class _KnownTests:
-    """The knowledge after a round: the inputs of each file, those of functions, which files were run in their present
-    form, and the objects that their runs have reached."""
+    """The knowledge after a round: the inputs of each file, the files that functions read, the test files that were run
+    in their present form, and the objects that their runs have reached."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)

@@ -27,7 +27,8 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""plans by which moved blocks are checked; those that are still wrong then are not proposed"""
+"""the maximum number of plans by which moved blocks are checked; blocks that are still wrong afterwards are not
+proposed"""
 
 
 @frozen

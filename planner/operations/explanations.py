@@ -63,7 +63,7 @@ INVOKE = "invoke"
 """word of `why` for the invocations of an action, or by an object"""
 
 DEPENDENCY = "recorded_dependency"
-"""the relation of what a state records; an operator computes it"""
+"""the relation of the dependencies that a state records; an operator computes it"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -265,7 +265,7 @@ def _why_in(
 
 
 MOST_ANSWERS = 4
-"""groups of instances of which each has a proof"""
+"""the maximum number of groups of instances with a proof each"""
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from planner.world.git.tree import GitTree
 
 _MOST_NAMED = 3
-"""modules in a note"""
+"""the maximum number of modules in a note"""
 
 
 class FormerWorlds:

@@ -143,13 +143,13 @@ class Explored:
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
-    """of everything that changes, by name"""
+    """the planned actions, by the names of changes"""
     workspace: str
     directory: str
     head: Head | None
-    """the branch and commit there"""
+    """the branch and commit of the directory"""
     verdict: Verdict | None
-    """of the policies, where the plan was checked now"""
+    """the verdict of the policies, if the plan was checked now"""
 
 
 def explore(

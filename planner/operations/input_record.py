@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 
 _LONGEST_VALUE = 1 << 16
-"""bytes of a value that is recorded"""
+"""the maximum size, in bytes, of a recorded value"""
 
 KEY = "PLANNER_RECORD_KEY"
-"""the variable with the secret with which records are encrypted where states are not"""
+"""the variable with the secret that encrypts records if states are not encrypted"""
 _ENCRYPTION = """
 key_provider "pbkdf2" "record" { passphrase = SECRET }
 method "aes_gcm" "record" { keys = key_provider.pbkdf2.record }
@@ -72,7 +72,7 @@ state { method = method.aes_gcm.record }
 """
 
 _MOST_NAMES = 5000
-"""in a directory that is recorded"""
+"""the maximum number of names in a recorded directory"""
 
 
 def record_of(store: Store, state: State) -> InputRecord | None:

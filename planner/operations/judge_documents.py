@@ -113,7 +113,7 @@ def _loaded(options: OperationOptions) -> Config | None:
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
-"""the policies that options name, once they are loaded"""
+"""the policies that the options name, after they are loaded"""
 
 
 def check_document(

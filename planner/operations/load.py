@@ -56,9 +56,9 @@ class Derived:
     declared: dict[bool, FactBase] = field(factory=dict)
     with_state: dict[bool, tuple[State, FactBase]] = field(factory=dict)
     plan_graph: Graph | None = None
-    """the configuration of the plan, without limits, for policies that read it"""
+    """the graph of the plan's configuration, without limits, for policies that read it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """the one that was checked while planning, for these changes"""
+    """the apply graph that was checked while planning, with its changes"""
 
 
 @frozen(eq=False)

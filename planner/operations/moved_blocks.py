@@ -43,7 +43,7 @@ class MovedBlock:
     """A moved block for the file of a module: `from_` and `to` relative to the module, and its moves."""
 
     file: str
-    """as diagnostics name it"""
+    """the name of the file, as in diagnostics"""
     directory: str
     from_: str
     to: str

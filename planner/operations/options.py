@@ -29,21 +29,21 @@ class Options:
     directory: str = "."
     var_args: tuple[tuple[str, str], ...] = ()
     rules: tuple[str, ...] = ()
-    """folders with the user's own rules"""
+    """directories with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
     """prompts for the value of a variable (name, description, whether it is sensitive); None: no prompt possible, or
     no value entered"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """values of root variables that come from elsewhere, and may be unknown; they win over all others"""
+    """values of root variables from elsewhere, which may be unknown and take precedence over all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """values like those of TF_VAR_ variables, which win over these; they may be unknown"""
+    """values with a lower precedence than those of TF_VAR_ variables; they may be unknown"""
     offline: bool = False
-    """providers are not called"""
+    """whether providers are not called"""
     mocked: bool = False
-    """providers are replaced by ones that make objects up, but for those that are part of this program; the state is
-    the file `state_path`, whatever backend is configured"""
+    """whether providers are replaced by mocks, except for those that are part of this program; the state is then the
+    file `state_path`, whatever backend is configured"""
     queries: bool = False
-    """the searches of query files belong to the root module"""
+    """whether the searches of query files belong to the root module"""
     workspace: str = ""
     """the workspace; "" for the one that is selected in the directory"""
 
@@ -59,7 +59,7 @@ class StateOptions(Options):
     state_out: str | None = None
     backup: str | None = None
     ignore_remote_version: bool = field(default=False, eq=False)
-    """edit the state of a workspace whose runs on a server have another version"""
+    """whether the state may be edited even though runs on its server have another version"""
 
 
 @frozen
@@ -73,10 +73,10 @@ class OperationOptions(StateOptions):
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """only objects that are about to change are read before planning"""
+    """whether only objects that are about to change are read before planning"""
     limits: Limits = UNLIMITED
     allow_deferral: bool = False
-    """blocks with an unknown count or for_each are left for later, with all objects that depend on them"""
+    """whether blocks with an unknown count or for_each are left for later, with all objects that depend on them"""
     deferred: tuple[tuple[str, str, str], ...] = ()
     """the blocks left for later so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
@@ -84,9 +84,9 @@ class OperationOptions(StateOptions):
     """bounds for single providers, by name"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
-    """a directory without configuration is refused, unless everything is to be destroyed"""
+    """whether a directory without configuration is refused, unless everything is to be destroyed"""
     policies: tuple[str, ...] = ()
-    """folders and files of policies, or builtin:NAME"""
+    """directories and files of policies, or builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
     """the standing policies of the organisation: no other policies may extend their declarations"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
@@ -94,29 +94,29 @@ class OperationOptions(StateOptions):
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
-    """the reason for it"""
+    """the reason for overriding these denials"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
     """signatures that a plan needs for its apply, in addition to those that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
     """the approval of the plan, if it was checked together with other plans"""
     adopts_journal: bool = False
-    """add the objects of a journal to the state, if a later state does not have them"""
+    """whether the objects of a journal are added to the state, if a later state does not have them"""
     suppress_forget_errors: bool = False
-    """applying may leave forgotten objects behind without an error"""
+    """whether an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
-    """the input values of a plan are going to be queried"""
+    """whether the input values of the plan will be queried"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.world.state.backend`): who reads one gets what it is going to
-    have"""
+    """states that are about to be written (`planner.world.state.backend`): readers of such a state receive its planned
+    content"""
     evaluates_once: bool = field(default=False, eq=False)
-    """no expression of the configuration is evaluated again after the plan is made"""
+    """whether no expression of the configuration is evaluated again after the plan is made"""
     since: str = ""
-    """the git revision with the former configuration, which changes are explained by; "" for none"""
+    """the git revision of the former configuration with which changes are explained; "" for none"""
     made: Any = field(default=None, eq=False, repr=False)
     """the plan that questions are about (planner.operations.plan.MadePlan); None: one is made for each question, or
     read from a file"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module, by address, whose planned objects are known: they only answer to their names"""
+    """resources of the root module, by address, whose planned objects are known and which are not planned again"""
 
     @property
     def judges(self) -> bool:

@@ -55,7 +55,7 @@ class MadePlan(Generic[L]):
     loaded: L
     variables: Variables
     context: EvaluationContext | None = None
-    """the values that the plan was made with, where they were kept and are those of all that is declared"""
+    """the values with which the plan was made, if they were kept and cover everything that is declared"""
 
 
 @frozen(eq=False)
@@ -65,7 +65,7 @@ class Planned(Generic[L]):
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval = ()
-    """of a plan in a file that had to be signed"""
+    """the approval of a plan in a file that had to be signed"""
 
     @property
     def plan(self) -> Plan | None:

@@ -30,7 +30,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""by configuration, without a state: a command looks it up several times"""
+"""the needed providers by configuration, without a state, because a command looks them up several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:

@@ -39,11 +39,11 @@ from planner.operations.state_access import load_stored
 from planner.world.state.model import State
 
 SECONDS = 30.0
-"""how long a question may take"""
+"""the time limit of a query, in seconds"""
 LIMIT = 100
-"""how many paths are listed"""
+"""the maximum number of paths that are listed"""
 CLOSURE = "waits_for"
-"""the relation that is not derived as a whole: of it, what a question names is searched for"""
+"""the relation that is not derived as a whole; only the pairs that a question names are searched for"""
 
 
 @frozen

@@ -19,7 +19,7 @@ from planner.world.git.revisions import GitError, implied_base
 from planner.world.git.tree import GitTree, git_tree
 
 REMOVED = {"delete_because_no_resource_config": False, "delete_because_no_module": True}
-"""kinds of changes without another cause than that their block is no longer declared: whether that is a module's"""
+"""the kinds of changes whose only cause is that a block is no longer declared: whether it is the block of a module"""
 
 
 @frozen

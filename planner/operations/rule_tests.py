@@ -45,7 +45,7 @@ from planner.operations.providers_needed import needed_providers
 from planner.world.state.workspace import data_directory
 
 CASE_SECONDS = 10.0
-"""for evaluating one case"""
+"""the time limit for evaluating one case, in seconds"""
 
 
 @frozen

@@ -20,7 +20,7 @@ from planner.operations.options import Approval, OperationOptions, Requirement
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"
 _SECONDS_AHEAD = 300
-"""how far the clocks of two machines may differ"""
+"""the maximum difference between the clocks of two machines, in seconds"""
 
 
 def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:

@@ -169,11 +169,11 @@ class StateMove:
     objects: tuple[str, ...]
     outputs: tuple[str, ...]
     is_new: bool
-    """the target has no state before"""
+    """whether the target had no state before"""
     producer: str = ""
     """the directory whose root module gets outputs for the other one"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """these outputs by name; None in a record"""
+    """the outputs by name; None in a record"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""

@@ -22,14 +22,14 @@ from planner.operations.plan_files import open_or_make_plan
 @frozen(eq=False)
 class Difference:
     """One object or output: its action without and with the options, "no-op" if nothing is planned. `because`: the
-    cause of the action that is not no-op; if neither is, of the one with the options. If the actions are equal,
+    cause of the action with the options or, if only the other one is not no-op, of that one. If the actions are equal,
     `values` are the differing parts, and `because` is their cause."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
-    """the cause of what is planned with it, else of what is planned without it"""
+    """the cause of the action planned with the options, or otherwise of the action planned without them"""
     values: tuple[ValueDifference, ...] = ()
 
 

@@ -53,10 +53,10 @@ KINDS = {
 }
 
 _ASKED = ("replace_by_request", "no-call")
-"""kinds whose place is not shown"""
+"""kinds of causes whose place is not shown"""
 GONE = "was removed or changed outside"
 REQUESTS = {"gone": GONE, "replace_because_tainted": "is tainted", "replace_by_request": "is named by -replace"}
-"""kinds that only request a replacement, in words"""
+"""kinds of causes that only request a replacement, in words"""
 _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
@@ -126,7 +126,7 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
 
 
 INSIDE = "inside"
-"""the kind of a step that replaces several inside an installed module"""
+"""the kind of a step that replaces several steps inside an installed module"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 

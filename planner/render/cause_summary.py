@@ -39,7 +39,7 @@ from planner.render.terminal import Paint, fold
 MOST_LISTED = 20
 """most lines of objects listed for one cause, unless all are requested"""
 MOST_THROUGH = 2
-"""most objects that the line of a change names as being between the cause and the change"""
+"""the maximum number of objects between the cause and a change that the line of the change names"""
 MOST_HOPS = 12
 """most lines of hops shown for one cause"""
 NO_CAUSES = (
@@ -121,7 +121,7 @@ class Causes:
             for name, because in chains.items()
             if because.is_guess and len(because.roots) > MOST_ROOTS and name in planned
         }
-        """the changes with too many possible causes to name them"""
+        """the changes that have too many possible causes to name"""
 
     # ---- under a change
 

@@ -341,7 +341,7 @@ def _pairs(a: Value, b: Value) -> bool:
 
 
 LARGEST = 4_000_000
-"""most cells of the table; if it would be larger, the part that differs is shown as replaced"""
+"""the maximum number of cells of the table; if it would be larger, the differing part is shown as replaced"""
 
 
 def aligned(

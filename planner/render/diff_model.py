@@ -28,7 +28,7 @@ class Digits(str):
 
 
 class Paths:
-    """A set of attribute paths, seen from some place in a value: keys and indexes still to go. With `deep`, a path
+    """A set of attribute paths, relative to a place in a value: the remaining keys and indexes. With `deep`, a path
     also covers everything below it."""
 
     __slots__ = ("deep", "paths")
@@ -66,7 +66,7 @@ def _same_step(step: Any, key: Any) -> bool:
 
 
 class ValueChange:
-    """A place before and after. `after` may hold unknown values, both may hold marks."""
+    """The values of a place before and after a change. `after` may hold unknown values, both may hold marks."""
 
     __slots__ = ("after", "before", "relevant", "replace")
 
@@ -114,7 +114,7 @@ class PrimitiveDiff(Diff):
 
 
 class UnknownDiff(Diff):
-    """Known only after apply; `before` shows what it was."""
+    """A value that is known only after apply; `before` is its former value."""
 
     __slots__ = ("before",)
 
@@ -124,7 +124,7 @@ class UnknownDiff(Diff):
 
 
 class SensitiveDiff(Diff):
-    """A hidden value; `was` and `is_now`: the sides on which it is sensitive."""
+    """A hidden value; `was` and `is_now`: whether the former and the new value are sensitive."""
 
     __slots__ = ("inner", "is_block", "is_now", "was")
 
@@ -143,7 +143,7 @@ class WriteOnlyDiff(Diff):
 
 
 class TypeChange(Diff):
-    """One shape before, another after."""
+    """A value whose type changes."""
 
     __slots__ = ("after", "before")
 

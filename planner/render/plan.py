@@ -54,7 +54,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """the actions to show, as verbs; empty: all. The numbers are always those of the whole plan"""
+        """the actions to show, as verbs; empty: all. The counts are always those of the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint
@@ -62,7 +62,7 @@ class PlanText:
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
-        """called for each object after its complete report"""
+        """called for each object after it is printed completely"""
         self.begins = False
         """whether the causes were printed before the changes"""
         self.opening = "The execution plan follows. The symbols mean:"

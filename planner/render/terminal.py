@@ -255,9 +255,9 @@ class Output:
         self.stream, self.name = stream, name
         self.problem: OSError | ValueError | None = None
         self.copies: list[str] | None = None
-        """also receives the output, where it is set"""
+        """if set, also receives the output"""
         self.held: list[str] | None = None
-        """receives the output instead of the stream, where it is set"""
+        """if set, receives the output instead of the stream"""
         self._is_closed = False
 
     def write(self, text: str) -> int:

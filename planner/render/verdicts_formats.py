@@ -266,7 +266,7 @@ def _clean(text: str) -> str:
 MOST = 60_000
 """most characters: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
-"""of one cell"""
+"""the maximum length of one cell"""
 _LONGEST_PROOF = 4_000
 
 

@@ -152,7 +152,7 @@ def _in_brackets(place: str) -> str:
 
 
 _ASSIGNED = {"update": "updated", "read": "read"}
-"""when a provider assigns an unknown value, by the action on the object"""
+"""the verb for the time at which a provider assigns an unknown value, by the action on the object"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:

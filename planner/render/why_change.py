@@ -33,14 +33,14 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LINES = 12
-"""lines of an answer with the chains of several causes"""
+"""the maximum number of lines of an answer with the chains of several causes"""
 MOST_ALSO = 3
-"""other parts of the object that change"""
+"""the maximum number of other changing parts of the object"""
 CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
-"""kinds of causes that consist in an argument of the object itself"""
+"""kinds of causes that are an argument of the object itself"""
 
 
 def in_words(text: str) -> str:

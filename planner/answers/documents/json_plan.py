@@ -311,7 +311,7 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""the reason of a deferral whose argument is one of the block"""
+"""the reason for a deferral by the argument of a block that causes it"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:

@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 FORMAT = "planner plan"
 VERSION = 2
 SUM = "sha256"
-"""the member with the sum of all others"""
+"""the member with the checksum of all others"""
 SCHEMAS, REVIEW = "schemas", "review"
 RECORDS: dict[str, type] = {
     c.__name__: c
     for c in (CheckResult, DeferredChange, Importing, Invocation, OutputChange, PolicyRecord, ResourceChange)
 }
 ABSOLUTE = ".terraform/absolute"
-"""the folder that the files of modules with absolute directories have in a plan file"""
+"""the directory in a plan file for the files of modules with absolute directories"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
 """data that applying a saved plan evaluates again"""

@@ -38,18 +38,18 @@ _KEPT = {
     "module": (*_REPETITION, "version"),
     "lifecycle": ("create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by", "enabled"),
 }
-"""arguments that have no secrets; the enabled of lifecycle is a repetition"""
+"""arguments without secrets; `enabled` of a lifecycle block counts as a repetition"""
 
 
 _READS = ("file", "templatefile")
-"""beginnings of the names of functions that read files"""
+"""prefixes of the names of functions that read files"""
 
 
 @frozen
 class FileReader:
     """An expression in a module that reads files. `resource`: the declaration, if the expression is an argument of a
-    resource. `shown`: its parts whose result contains the contents of files, as far as this is visible; for files that
-    only calls name, these calls."""
+    resource. `shown`: the parts of the expression whose results contain the contents of files, as far as this can be
+    determined; for files that only calls name, these calls."""
 
     module: ModulePath
     expression: Expression

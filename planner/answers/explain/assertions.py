@@ -24,7 +24,7 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 
 _DEEPEST, _MOST = 10, 40
 _COPIES = {("terraform_data", "output"): "input"}
-"""attributes of the builtin provider that are what an argument is"""
+"""attributes of the built-in provider that copy an argument"""
 
 
 @frozen

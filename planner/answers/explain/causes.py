@@ -24,12 +24,12 @@ RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
-"""what chains_of reads of a derivation"""
+"""the relations that chains_of reads from a derivation"""
 UNRECORDED = (
     "No earlier apply is on record here, so the causes are candidates. planner names the input that changed after one "
     "apply with planner, or in comparison with a commit: -since=REF"
 )
-"""the note where nothing is known of former values"""
+"""the note shown if no former values are known"""
 _LOST = ("left-state", "not-in-state")
 """kinds of objects that are created again because the state does not have them"""
 _WRITTEN_VALUES = ("text", "unapplied")
@@ -50,8 +50,8 @@ class CauseStep:
     value: str = ""
     """the present value, as it may be shown"""
     note: str = ""
-    """the origin of a variable's value where its place does not show it: default, environment, input, plan; or of a
-    taint; or the real name of an object that is gone"""
+    """the origin of a variable's value that its place does not show (default, environment, input, plan), or the origin
+    of a taint, or the real name of an object that is gone"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost or gained"""
     also: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Because:
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """of each further root the steps, as `steps`, or that root alone where none lead to it; empty if only the
+    """for each further root its steps, as in `steps`, or only that root if no steps lead from it; empty if only the
     nearest chain was requested"""
     ways: tuple[Way, ...] = ()
     """all ways into the change that are known to matter"""
@@ -426,11 +426,11 @@ def _resources_of(derived: Sequence[Derivation]) -> dict[str, ChangedInput]:
 
 _WATCHES = ("watches", "watches_value")
 TRIGGER = "replace_triggered_by"
-"""the note of a step that is an object which this argument replaces"""
+"""the note of a step whose object is replaced because of this argument"""
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"
-"""between a value and the number of the former world that it is compared with"""
+"""separates a value from the number of the former world with which it is compared"""
 
 
 def plain(name: str) -> str:
@@ -499,8 +499,8 @@ def _note(origin: str, source: Any) -> str:
 @frozen
 class RootCause:
     """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: it is not
-    merely a candidate for any change. `parts`: the root causes that are one edit, (name, kind); none for changes
-    without another cause."""
+    merely a candidate for any change. `parts`: the root causes that result from the same edit, as (name, kind); empty
+    for changes without another cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -550,15 +550,15 @@ Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
 """kinds of objects that are listed together with their effects"""
 _MOST_APART = 3
-"""lines of one variable that are causes of their own"""
+"""the maximum number of lines of one variable that count as separate causes"""
 _WRITTEN = ("variable", "text")
-"""kinds of leaves in files, for which each line is one edit"""
+"""kinds of leaves in files; each line of them is one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
 )
-"""the variable, local value or argument that a place is in"""
+"""matches the variable, local value or argument that contains a place"""
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
@@ -752,7 +752,7 @@ class FactLocations:
         "delete_because_no_resource_config": ("removal",),
         "delete_because_no_module": ("removal",),
     }
-    """the facts that an action was decided from, by its leaf"""
+    """the facts from which an action was decided, by the leaf of the action"""
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:

@@ -49,9 +49,10 @@ class CheckedRoots:
         self._further, self._leaves = steps.further, steps.leaves
         self._known: dict[tuple[str, bool, bool], frozenset[str] | None] = {}
         self._met: dict[str, set[str]] = {}
-        """the values and instances through which the roots of each were found"""
+        """for each name, the values and instances through which its roots were found"""
         self._met_besides: dict[str, set[str]] = {}
-        """those through which the roots of what others have of an instance were found, besides"""
+        """the further values and instances through which the roots were found of the values that others read from an
+        instance"""
 
     def roots(self, name: str) -> frozenset[str] | None:
         """The confirmed roots of a change; None if they cannot all be confirmed."""

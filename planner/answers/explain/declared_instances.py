@@ -24,7 +24,8 @@ Keys = Collection[InstanceKey]
 
 
 class DeclaredInstances:
-    """`places`: the places of the plan."""
+    """The instances that resource blocks declare, in the plan and in the former world. `places`: the places of the
+    plan."""
 
     def __init__(self, places: LocationLookup, former: FormerWorld) -> None:
         self._places, self._former = places, former

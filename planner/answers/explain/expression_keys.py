@@ -16,7 +16,7 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 class _Keys(dict[int, int]):
-    """Keys by identity. `former`: returns the former spelling of a reference."""
+    """Keys of expressions by the identity of the expression. `former`: returns the former spelling of a reference."""
 
     former: Callable[[Traversal], Traversal] | None = None
 

@@ -43,7 +43,7 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of one unknown value. A value is known if all causes for its being unknown are removed."""
+    """Derivations of one unknown value. The value becomes known if all causes that make it unknown are removed."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal

@@ -33,7 +33,7 @@ class FormerNames:
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
-    """of modules, whatever their instances are"""
+    """the former paths of modules, regardless of their instances"""
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:

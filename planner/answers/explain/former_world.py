@@ -48,9 +48,9 @@ class FormerWorldsOf(Protocol):
     origin: str
     """`record`, or a revision; empty if nothing is known"""
     notes: list[str]
-    """remarks on missing parts of them"""
+    """remarks on missing parts of the former worlds"""
     assumes: bool
-    """whether values that are not on record count as unchanged"""
+    """whether unrecorded values count as unchanged"""
 
     def doubt(self) -> None:
         """Treat these values as unknown."""
@@ -65,13 +65,13 @@ class FormerWorld:
     attributes with unknown former values ("": all), by former address."""
 
     is_whole = False
-    """whether all that was declared was applied"""
+    """whether the last apply did everything that was declared"""
     has_entries = False
-    """whether it is on record what the last apply left in the state"""
+    """whether the record lists the objects that the last apply left in the state"""
     destroyed: Collection[str] = ()
-    """the instances that an apply destroyed since"""
+    """the instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """the resources, by former addresses, of which an apply created instances since"""
+    """the former addresses of the resources of which a later apply created instances"""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.lost, self.later = lost, later
         self.entry: Callable[[str], Status] = lambda _: "unknown"
-        """whether the state has of an instance what the apply left"""
+        """reports whether the state has an instance as the apply left it"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}

@@ -40,7 +40,8 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import ResourceChange
 
 MOST_ENUMERATED = 5
-"""inputs of which all subsets are tried; of more the ends, and pairs"""
+"""the number of inputs up to which all subsets are tried; of more inputs, only the smallest and largest subsets and
+pairs"""
 MOST_UNITS = 24
 _REPETITION = ("count", "for_each", "enabled")
 
@@ -48,9 +49,9 @@ _REPETITION = ("count", "for_each", "enabled")
 _UNKNOWN = "unknown"
 """the kind of an input without a recorded former value: it keeps its present value"""
 _NOTHING = object()
-"""the outcome without a value"""
+"""the outcome if a place has no value"""
 _INVALID = object()
-"""the outcome where a mixture is not a valid configuration"""
+"""the outcome if a mixture is not a valid configuration"""
 
 
 class UncheckedError(Exception):
@@ -84,7 +85,7 @@ class Interventions:
         """the files whose contents are in results"""
         self._hashed: set[str] = set()
         self._unread: set[str] = set()
-        """the files that only expressions read which are new, or were edited"""
+        """new or edited files that only expressions read"""
 
     def matters(self, place: ValueLocation) -> ChangedInputs | None:
         """The inputs that matter to the value at a place; None if that cannot be decided."""

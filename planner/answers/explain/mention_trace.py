@@ -92,10 +92,10 @@ class MentionTrace:
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """the inputs that matter to the value at a place of a change, by its name; None if it was not decided"""
+        """by the name of a place in a change: the inputs that affect its value; None if they were not determined"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
-        """the former values at places that are mere copies of another place"""
+        """the former values at places that only copy another place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
         """Look up a place. Returns the places that it means, with their values."""

@@ -101,7 +101,7 @@ class MixedObjects:
         self._now, self._was, self._declared, self._old = places.context, former, declared, old
         self._renewed = renewed
         self._expanded: dict[tuple[str, str], Collection[InstanceKey]] = {}
-        """the keys of a resource in a module instance, which each instance is looked up in"""
+        """the keys of a resource in a module instance, in which each of its instances is looked up"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
         """The instances of a resource in one world, or in the other if the first does not declare it."""

@@ -101,7 +101,7 @@ class ValueLocation(NamedTuple):
 
 
 class LocationLookup:
-    """Questions about the places of one context."""
+    """Answers questions about the places of one evaluation context."""
 
     def __init__(self, context: EvaluationContext) -> None:
         self.context = context

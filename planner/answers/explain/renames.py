@@ -34,9 +34,9 @@ from planner.world.state.model import State
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _EMPTY = ("null", '""', "[]", "{}")
 _MOST_MASKS = 20
-"""sets of unknown attributes by which destroyed objects of a kind are compared"""
+"""the maximum number of sets of unknown attributes by which destroyed objects of a kind are compared"""
 _MOST_SINGLE = 200
-"""created or destroyed objects of a kind that are compared attribute by attribute"""
+"""the maximum number of created or destroyed objects of a kind that are compared attribute by attribute"""
 
 
 @frozen(eq=False)
@@ -58,7 +58,7 @@ class RenamedObject:
     """the attributes that are known, as JSON; empty ones are left out"""
     unknown: frozenset[str]
     is_scaled: bool = False
-    """whether it has a number for a key, and its block has others that stay"""
+    """whether its key is a number, and other instances of its block stay"""
 
     @property
     def name(self) -> str:

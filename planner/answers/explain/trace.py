@@ -355,7 +355,7 @@ class Trace(ValueTrace):
 
 
 MOST_NAMED = 4
-"""objects that a data source waits for which a sentence names"""
+"""the maximum number of objects that a sentence names of those for which a data source waits"""
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:

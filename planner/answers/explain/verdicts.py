@@ -21,7 +21,7 @@ from planner.logic.datalog.language.model import Rule
 from planner.logic.model.graph import StateEntry, source_json
 
 _FARTHEST = 8
-"""references that are followed"""
+"""the maximum number of references that are followed"""
 
 
 def explain_finding(finding: Finding, plain: PlainProofs, explainer: Explainer) -> dict[str, Any]:

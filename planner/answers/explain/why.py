@@ -379,9 +379,9 @@ class Explainer:
 
 
 _MOST_CAUSES = 6
-"""root causes that are listed beside the one that the proof has"""
+"""the maximum number of root causes listed in addition to the one in the proof"""
 _DECIDED = {"replace_by_request": "replace_requested", "replace_because_tainted": "tainted"}
-"""the facts of a decision by the kinds of roots that are the changed object itself"""
+"""the fact that led to a decision, by the kind of a root that is the changed object itself"""
 _CAUSES = {
     "text": "{what} was edited",
     "file": "{what} changed",

@@ -13,7 +13,7 @@ from planner.language.syntax.rule_syntax import Aggregate, Atom, Builtin, Compar
 from planner.logic.datalog.language.model import Rule, atoms, names
 
 _MOST_FREE = 1
-"""values without a place that a rule may look at"""
+"""the maximum number of values without a known place that a rule may read"""
 _MOST_RULES = 2_000
 
 

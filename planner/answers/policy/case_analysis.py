@@ -47,15 +47,15 @@ Look: TypeAlias = tuple[Literal, Values]
 """a literal, and the values that variables have"""
 Unknowns: TypeAlias = Mapping[tuple[str, str], Unknown]
 MOST_CASES = 200
-"""of one verdict, that are looked at"""
+"""the maximum number of cases examined for one verdict"""
 MOST_STEPS = 20_000
-"""of evaluation for one verdict"""
+"""the maximum number of evaluation steps for one verdict"""
 MOST_COMPARED = 60
-"""rows of a relation that an unknown value is compared with"""
+"""the maximum number of rows of a relation with which an unknown value is compared"""
 FEW = 4
-"""objects with unknown values, up to which all their cases are looked at together in counts and sums"""
+"""the number of objects with unknown values up to which counts and sums examine all their cases together"""
 MOST_OF_ONE = 32
-"""cases of one object, in a count or sum over many"""
+"""the maximum number of cases of one object, in a count or sum over many"""
 _DEEPEST = 40
 _KEYS = {"json": 1, "yaml": 1, "split": 1, "captures": 1, "find_all": 1, "json_element": 2, "yaml_element": 2}
 """the number of outputs of a built-in relation that determine the others"""
@@ -66,7 +66,7 @@ def _may_be(known: Any, value: Any) -> bool:
 
 
 class Inconclusive(Exception):
-    """Evaluation by cases does not support this."""
+    """Evaluation by cases does not support a construct."""
 
 
 class Cases:

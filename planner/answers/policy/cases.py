@@ -26,7 +26,7 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import files_of
 
 UNSETTLED = "unsettled"
-"""the relation of verdicts that wait for values, which only cases want"""
+"""the relation of verdicts that wait for values; only cases read it"""
 
 
 Given: TypeAlias = Callable[[Case, PolicyInputs], PolicyFacts | None]

@@ -25,7 +25,7 @@ from planner.logic.datalog.language.values import Row
 from planner.logic.programs.rule_programs import Files, check_fleet_rules, load
 
 KEYS = 2
-"""a value belongs to a unit (or a component) and an address"""
+"""the number of columns that identify the owner of a value: a unit (or a component) and an address"""
 Missing: TypeAlias = tuple[str, str, str]
 """(unit, address, path) of a value that is not known yet"""
 

@@ -31,7 +31,7 @@ Steps = tuple[str | int, ...]
 Leaf = tuple[Steps, Any, int]
 """the keys that lead to a value, the value, and where it starts"""
 EMPTY = object()
-"""in the place of a value: an object or array without anything in it"""
+"""placeholder for an empty object or array"""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")

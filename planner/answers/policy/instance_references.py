@@ -19,16 +19,16 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""a resource with the keys of its modules, and an instance of it, or EVERY, or SOME (not known which)"""
+"""a resource with the keys of its modules, and an instance of it: its key, EVERY, or SOME (an unknown one)"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
-"""the targets that are referred to, and the possible ones"""
+"""the certain targets of a reference, and the possible ones"""
 EVERY, SOME = "*", "?"
 _ALL: Any = ("every element",)
 """a step into every element of a collection"""
 _ANY: Any = ("some element",)
 """a step into an element that is not known"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: it only lists what exists, it is a choice that may have another result, or it
+"""the certainty of a reference: it only lists existing objects, it is a choice that may have another result, or it
 certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))

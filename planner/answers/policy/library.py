@@ -15,7 +15,7 @@ from planner.logic.programs.rule_programs import Files
 
 BUILTIN = "builtin:"
 PREFIX = "planner."
-"""of the names of the library's packs"""
+"""the prefix of the names of the library's packs"""
 
 
 @frozen

@@ -30,7 +30,7 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""the strictest first; "" is none: the rule decides, and a denial may be overridden with a reason"""
+"""the strictest first; "" means that no level is set: the rule decides, and a denial may be overridden with a reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -123,7 +123,7 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """The metadata of the verdicts with one code. `override`: the groups whose members may override a soft one.
+    """The metadata of the verdicts with one code. `override`: the groups whose members may override a soft denial.
     `secret`: it looks for secrets, so reports show no values that it read."""
 
     code: str

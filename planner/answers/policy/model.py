@@ -16,12 +16,13 @@ from planner.foundation.vocabulary.span import Span
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
 KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
-"""the kinds that are counted even if there are none"""
+"""the kinds whose number is reported even if it is 0"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """the kinds that prevent applying a plan"""
 
 ALL_STEPS = 300_000
-"""of evaluation by cases for all verdicts of a plan; those that come later stay undecided"""
+"""the maximum number of steps of evaluation by cases for all verdicts of a plan; the remaining verdicts stay
+undecided"""
 
 
 @frozen(eq=False)
@@ -52,9 +53,9 @@ class Finding:
     said: Kind | None = None
     """the verdict of the policy itself, before levels, overrides or waivers"""
     meaning: str = ""
-    """of an undecided one, the message of the policy, where that is the same in all cases"""
+    """the message of the policy for an undecided verdict, if it is the same in all cases"""
     by_cases: bool = False
-    """whether it holds however the values in `waits_for` turn out, for one reason or another"""
+    """whether it holds for all possible values in `waits_for`, perhaps for different reasons"""
     is_organisations: bool = False
     """whether it comes from a rule of the organisation that computes its code, so that no source contains the code"""
     is_quotable: bool = True

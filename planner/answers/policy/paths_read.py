@@ -19,7 +19,7 @@ Patterns: TypeAlias = frozenset[Pattern]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 _STEP = re.compile(r"\.?([^\W\d][\w-]*)|\[(0|[1-9][0-9]{0,9})\]")
 _MOST = 200
-"""most patterns of one term; for more, only their common beginnings are used"""
+"""the maximum number of patterns of one term; for more, only their common prefixes are used"""
 
 
 class Looked:

@@ -24,8 +24,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""the prefixes of the names of relations about one plan, and about all plans of a fleet: those have the unit in
-front"""
+"""the prefixes of the names of relations about one plan, and about all plans of a fleet, whose first column is the
+unit"""
 OTHERS = ("provider_argument", "data_value")
 """the relations with values that do not belong to planned objects"""
 VALUES = frozenset(
@@ -41,7 +41,7 @@ END = ".!"
 """the suffix of a path that marks its end: no name begins like this"""
 
 LINKS = frozenset(("depends",))
-"""the relations between two objects that may not be wholly known; they are about one plan"""
+"""the relations between two objects that may be known only in part; they are about one plan"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
 """the relations that together list the additional pairs that a link may have"""
 

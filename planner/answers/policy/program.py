@@ -31,7 +31,7 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 class Policies:
     """Checked policies. `program` has the rules as written, by name, with their locations. `modal_program` has the same
     predicates for what certainly holds, and `modal.could` for what could. `given` are the facts of packs, `settings`
-    those of policy.toml and waivers.toml; the files `closed` are the organisation's."""
+    those of policy.toml and waivers.toml; `closed` are the names of the organisation's files."""
 
     def __init__(
         self,
@@ -205,7 +205,7 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
 
 
 VERTEX = "node"
-"""the type of columns of vertices: in the graph of planning no instance is one"""
+"""the type of columns with vertices; instances are not vertices of the plan graph"""
 _INSTANCE = "instance"
 
 
@@ -259,11 +259,11 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
 
 
 MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
-"""each change of a policy leaves one"""
+"""the rewritten policies; each change of a policy adds an entry"""
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use: its program is usually kept, too."""
+    """A file whose statements are read on first use, which is rare because its program is usually cached, too."""
 
     __slots__ = ("_load", "_statements")
 

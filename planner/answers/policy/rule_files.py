@@ -25,11 +25,11 @@ from planner.logic.datalog.language.model import atoms
 from planner.logic.datalog.tools.suite import bounded
 
 LOAD_SECONDS = 30.0
-"""for parsing, checking and compiling the rules of one program"""
+"""the time limit for parsing, checking and compiling the rules of one program"""
 MOST_DIAGNOSTICS = 100
-"""that are shown; more would not be read"""
+"""the maximum number of diagnostics that are shown"""
 MOST_BYTES = 4 << 20
-"""of all files together: generated rules and all"""
+"""the maximum size of all files together, including generated rules"""
 
 _REASONS = {
     errno.EFBIG: f"Rule files have at most {MOST_BYTES >> 20} MiB together",
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 LONGEST_LINE = 100_000
-"""in characters: diagnostics count columns and show lines"""
+"""the maximum length in characters, because diagnostics count columns and show lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
 """the directory of a configuration's rules"""
 

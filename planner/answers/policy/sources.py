@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.logic.programs.rule_programs import Files
 
 MOST_BYTES = 32 << 20
-"""of one file"""
+"""the maximum size of one file"""
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:

@@ -14,11 +14,11 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
 
 Path: TypeAlias = tuple[str | int, ...]
-"""keys and, of arrays, numbers"""
+"""keys of tables and indexes of arrays"""
 T = TypeVar("T")
 MOST_CHARACTERS = 4 << 20
 DEEPEST = 40
-"""brackets within brackets, and names in a key: a.b.c"""
+"""the maximum nesting of brackets, and the maximum number of names in a key (a.b.c)"""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BLANK = re.compile(r"[ \t]*")

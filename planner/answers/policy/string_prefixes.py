@@ -10,9 +10,9 @@ from planner.logic.datalog.language.functions import compiled_pattern
 from planner.logic.datalog.language.times import DURATIONS, TIME
 
 LONGEST = 300
-"""characters of a beginning that are looked at for a pattern"""
+"""the maximum number of characters of a prefix that are compared with a pattern"""
 _SPACE = r"[\s\x1c-\x1f\x80-\U0010ffff]*"
-"""white space, and what might be"""
+"""white space, and characters that some dialects count as such"""
 _KINDS = {
     "is_cidr": rf"{_SPACE}[0-9a-fA-F:.]*(%[^/]*)?(/[0-9.]*)?{_SPACE}",
     "is_version": rf"{_SPACE}v?([0-9][0-9A-Za-z.+~-]*)?{_SPACE}",
@@ -22,7 +22,7 @@ _KINDS = {
     "is_time": TIME.pattern,
     "is_duration": "|".join(f"(?:{pattern.pattern})" for pattern in DURATIONS),
 }
-"""texts of a kind, or more than these"""
+"""patterns that match all strings of a kind, and possibly others"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
 """parts of a pattern that make a match depend on the following text, or may change the meaning of the rest"""
 _PLAIN = re.compile(

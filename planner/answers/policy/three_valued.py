@@ -64,9 +64,9 @@ FILE = "policies"
 """the name of the file of rewritten rules"""
 VERDICTS: tuple[Kind, ...] = ("deny", "warn")
 MOST_VARIANTS = 256
-"""of one rule; one with more is taken apart first"""
+"""the maximum number of variants of one rule; a rule with more is divided first"""
 MOST_READ = 3
-"""literals about values in each part of such a rule"""
+"""the maximum number of literals about values in each part of a divided rule"""
 Choice: TypeAlias = tuple[Any, ...]
 """for one literal: plain, known, maybe, linked, doubt, or could followed by the columns that are LOST"""
 
@@ -138,15 +138,16 @@ class _Rewriter:
         self.lost: dict[str, set[tuple[int, ...]]] = {p: set() for p in self.dependent}
         """the sets of columns that are LOST together in rows of could_p"""
         self.grain: dict[int, int] = {}
-        """of rules with too many ways to hold: how many literals about values each of their parts has"""
+        """for rules with too many variants: the number of literals about values in each of their parts"""
         self.doubts: dict[str, int] = {}
         self.rules: list[tuple[str, str, syntax.Atom, Sequence[syntax.Literal]]] = []
-        """name, reason, head and body of what is made"""
+        """name, reason, head and body of the rules that are made"""
         self.numbers = count(1)
         self._doubted: dict[int, tuple[syntax.Atom, set[str]]] = {}
         self.broken = self._free("broken")
         self.parts: dict[str, int] = {}
-        """the relations between the parts of large rules, which only what could hold has, with their arities"""
+        """the relations between the parts of large rules, with their arities; only the rules for possible rows are
+        divided"""
         self._taken_apart: dict[int, list[Rule]] = {}
         self.verdicts = program.needed(VERDICTS)
 

@@ -55,7 +55,7 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""of one flaw: with aggregates behind it that hold, or are flawed themselves"""
+"""the maximum number of variants of one flaw, which differ in whether later aggregates hold or are flawed themselves"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 

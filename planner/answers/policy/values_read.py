@@ -23,9 +23,9 @@ from planner.logic.programs.actions import does, steps
 READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
-"""the distinctions between objects here: mode, type, action, reason, and whether arguments force a replacement"""
+"""the kind of an object: mode, type, action, reason, and whether arguments force a replacement"""
 ANY_REASON = "*"
-"""the reason of an object whose reason is not known yet"""
+"""placeholder for a reason that is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
 Body: TypeAlias = tuple[syntax.Literal, ...]
 

@@ -33,7 +33,7 @@ _SUMMARY = 1_000_000
 """the maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
 CUT_OFF = "was cancelled, or lost its runner, before it had a report"
-"""the end of a run that has left no report"""
+"""how a run without a report ended, in words"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 

@@ -257,7 +257,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
 
 
 MOST_SHOWN = 10
-"""most moved blocks for one file, or commands, that are shown"""
+"""the maximum number of moved blocks for one file, or of commands, that are shown"""
 
 
 @command(

@@ -21,7 +21,7 @@ STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forg
 
 @frozen
 class Outcome:
-    """`kind` is one of the words above; `error` is the first error."""
+    """The outcome of a change: `kind` is one of KINDS, `error` the first error."""
 
     kind: str
     error: str = ""

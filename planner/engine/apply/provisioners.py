@@ -214,7 +214,7 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 _RUNNING: set[Popen[bytes]] = set()
 _STARTING = Lock()
-"""held while a command starts: it runs before anybody here knows its number"""
+"""held while a command starts, because it runs before its process id is known"""
 
 
 @atexit.register

@@ -53,7 +53,7 @@ class ApplyOptions(WalkOptions):
     journal: Journal | None = None
     snapshots: Snapshots | None = None
     guard: Guard | None = None
-    """policies that wait for values"""
+    """checks policies whose verdicts wait for values"""
 
 
 class ApplyWork(ConfigurationWalk):
@@ -86,7 +86,7 @@ class ApplyWork(ConfigurationWalk):
         self.invocations: dict[tuple[str, str, str], list[Invocation]] = {}
         """by the object that invokes, the step of its change, and the position: before or after"""
         self.requested: dict[str, list[Invocation]] = {}
-        """those of the command line, by the address of the action without keys"""
+        """the invocations that the command line requests, by the address of the action without keys"""
         for one in plan.invocations:
             if one.event:
                 place = event_place(one.event)
@@ -147,7 +147,7 @@ class ApplyRecord:
         self.ends: dict[str, Sequence[Diagnostic]] = {}
         """the diagnostics of each vertex that did, or tried, a step of a planned change"""
         self.operated: set[str] = set()
-        """the vertices whose operation succeeded, even where a condition on the result does not hold"""
+        """the vertices whose operation succeeded, even if a condition on the result does not hold"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         """Write the object's record to the state, or remove it."""

@@ -40,7 +40,7 @@ class ConfiguredProviders:
         self._values: dict[str, Value] = {}
         self._mocking: dict[str, Mocking] = {}
         self.judge: Judge | None = None
-        """has the last word on a configuration (address with key) before the provider gets it"""
+        """checks a configuration (by address with key) before the provider receives it"""
 
     def configure(self, address: str) -> list[Diagnostic]:
         """Start and configure all instances of a configuration."""

@@ -38,7 +38,7 @@ from planner.language.functions import CallContext, Function
 
 
 class ObjectSource(Protocol):
-    """Objects that exist although the walk has not set them: those of the state it began with."""
+    """Objects that exist although the walk has not set them: the objects of the state with which it began."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         """The instances that have a current object; None if nothing is known about the resource."""
@@ -54,7 +54,7 @@ class ObjectSource(Protocol):
 
 
 class NoObjects:
-    """A source without objects: only those that the walk sets."""
+    """A source without objects, for walks that set all objects themselves."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
         return None
@@ -297,7 +297,7 @@ class EvaluationContext:
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
-    """the configuration may be from a record, which does not have all expressions"""
+    """whether the configuration may come from a record, which lacks some expressions"""
 
     def __init__(
         self,
@@ -320,7 +320,7 @@ class EvaluationContext:
         self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
-        """where providers are configured: looks up the function of a name in a module; raises Failure"""
+        """looks up a function by its name in a module, in walks that configure providers; raises Failure"""
         self.root = self.module_type(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}

@@ -38,7 +38,7 @@ class EvalWalk(ValueWalk):
     """The work on the vertices of a graph in which only values are evaluated."""
 
     known: Mapping[str, Value] = {}
-    """outputs of called modules that need no evaluation, by address: what a plan that was applied knew of them"""
+    """the outputs of called modules, by address, that are not evaluated because the applied plan knew their values"""
 
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []

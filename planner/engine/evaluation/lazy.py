@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class LazyTable(dict[str, T]):
-    """A table whose entries are created on first use: `make` adds the entry of a name, or does not."""
+    """A table whose entries are created on first use: `make` adds the entry of a name, if the name exists."""
 
     def __init__(self, make: Callable[[str], None]) -> None:
         super().__init__()

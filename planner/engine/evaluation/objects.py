@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 _SENSITIVE = frozenset((SENSITIVE,))
 UnknownAttributes: TypeAlias = Mapping[str, Mapping[InstanceKey, Collection[str]]]
-"""attributes of instances by the addresses of their resources; "" for all"""
+"""the unknown attributes of instances, by the address of the resource; "" means all attributes"""
 
 
 @frozen(eq=False)

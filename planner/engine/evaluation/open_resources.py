@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 
 CLOSE_SECONDS = 10.0
-"""how long closing may take before it is an error"""
+"""seconds after which closing is reported as an error"""
 
 
 class OpenResource:

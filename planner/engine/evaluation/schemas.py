@@ -51,13 +51,13 @@ class Schemas:
         self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
         self.extensions = set[str]()
-        """blocks that the builtin provider has only where a configuration or a state uses them: `store`"""
+        """blocks that the built-in provider has only if a configuration or a state uses them: `store`"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
         """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
         configuration"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
-        """of those to variables and local values, for all calls of a module: the kind, the name, what declares it, and
-        its target"""
+        """the targets of references to variables and local values, for all calls of a module: the kind, the name, the
+        declaration, and the target"""
 
     def lent(self) -> Schemas:
         """These schemas for other parallel work, which has its own providers and closes them itself."""

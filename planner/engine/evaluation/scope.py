@@ -73,9 +73,9 @@ class ModuleValues(Protocol):
 
 
 ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
-"""a reference; or the common part of several: kind, name, key, and the number of these steps"""
+"""a reference, or the common part of several references: kind, name, key, and number of steps"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
-"""returns the value of a reference's first steps, and how many steps those are"""
+"""returns the value of a reference's first steps, and the number of these steps"""
 
 
 class ModuleScope(Scope):
@@ -138,7 +138,7 @@ class ModuleScope(Scope):
 
 
 UNRECORDED = "unrecorded"
-"""the root of the name that replaces what a record of a configuration does not have"""
+"""the root of the name that replaces an expression that the record of a configuration lacks"""
 
 
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
@@ -397,7 +397,7 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
 
 
 _ROOTS = ("var", "local", "module", "data", "ephemeral", "each", "count", "path", "terraform", "self")
-"""the first words of references that are not to resources"""
+"""the first words of references to anything but resources"""
 _MISSPELT_ROOTS = {
     "locals": "local",
     "modules": "module",
@@ -405,7 +405,7 @@ _MISSPELT_ROOTS = {
     "variables": "var",
     "vars": "var",
 }
-"""words that look like a resource type, and the beginning of a reference that was meant"""
+"""words that look like a resource type, each with the intended first word of the reference"""
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:

@@ -11,7 +11,7 @@ from planner.language.config.model import ResourceDecl
 from planner.world.provider.interface import Provider, ResourceSchema
 
 MOST_RESULTS = 100
-"""results of a search that names no limit"""
+"""the maximum number of results of a search without a limit"""
 
 
 MOST = 2**63 - 1

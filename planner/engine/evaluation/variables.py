@@ -29,7 +29,7 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of the problems that `value_problems` reports: preparing the values need not stop for them"""
+"""codes of the problems that `value_problems` reports: they need not stop the preparation of values"""
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:

@@ -36,7 +36,7 @@ empty tuple for predicates about the instance alone"""
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
 _OTHER = "\0"
-"""in the place of every value that no rule looks at; no text of a rule has it"""
+"""placeholder for every value that no rule reads; it does not occur in rules"""
 
 
 @frozen
@@ -47,11 +47,11 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """the decisions that depend on the provider alone; set where it could not be called"""
+    """the decisions that depend on the provider alone; set if it could not be called"""
     unforeseen: bool = False
     """whether a plan that is being applied decided otherwise"""
     read_now: bool = False
-    """of a data source: whether it is read while planning"""
+    """for a data source: whether it is read while planning"""
 
 
 def decide(facts: Facts) -> Decision:

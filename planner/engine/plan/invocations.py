@@ -39,9 +39,9 @@ class DeferredInvocation(Failure):
     invoked = ""
     """the action"""
     reason = ""
-    """the provider's"""
+    """the reason that the provider gives"""
     unknown: tuple[str, ...] = ()
-    """the arguments of the action that its provider got without a value"""
+    """the arguments of the action that its provider received without a value"""
 
 
 def plan_invocations(

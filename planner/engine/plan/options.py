@@ -43,7 +43,8 @@ class PlanOptions(WalkOptions):
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """of these only the objects that are about to change, as the rules derive (rules/plan/minimal_refresh.dl)"""
+    """whether only objects that are about to change are refreshed, as the rules derive
+    (rules/plan/minimal_refresh.dl)"""
     limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
     """blocks among `excludes` that are left for later, as in Plan.deferred"""
@@ -53,23 +54,24 @@ class PlanOptions(WalkOptions):
     generated: frozenset[str] = frozenset()
     """resources whose configuration is generated from the imported object"""
     describes_found: bool = False
-    """the results of searches come with their configuration"""
+    """whether the results of searches include their configuration"""
     known_objects: tuple[KnownObject, ...] = ()
     """objects that are managed already, with which the results of searches are compared"""
     moves: bool = True
-    """moved blocks apply to objects; otherwise each keeps its address"""
+    """whether moved blocks apply to objects; otherwise each object keeps its address"""
     before_destroy: bool = False
-    """the walk only refreshes the state for a plan that destroys: failed conditions are warnings"""
+    """whether the walk only refreshes the state for a plan that destroys; failed conditions are then warnings"""
     offline: bool = False
-    """no provider is called, so that refreshing is not reported"""
+    """whether no provider is called; refreshing is then not reported"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that something else is about to write (`planner.world.state.backend`)"""
+    """states that another unit is about to write (`planner.world.state.backend`)"""
     evaluates_once: bool = False
-    """expressions of a resource are not evaluated again after its plan, so their compiled forms are dropped"""
+    """whether the expressions of a resource are not evaluated again after its plan; their compiled forms are then
+    dropped"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module, by address, that are planned already: nothing is done about them here"""
+    """resources of the root module, by address, that are already planned and are not planned again"""
     keep: Callable[[EvaluationContext], None] | None = None
-    """takes the values that the plan was made with, when it is finished; else they are let go of"""
+    """receives the values of the finished plan; without it, they are released"""
 
     @property
     def walk(self) -> Walk:
@@ -96,7 +98,7 @@ def command_line(walk: str, limits: Limits) -> FactBase:
 
 class InstanceLimits:
     """The instances of resources that the command line selects. `in_part`: the vertices of resources that may be
-    selected only in part (`named_in_part`); only these are checked. None if that is not known."""
+    selected only in part (`named_in_part`); only these are checked. `in_part` is None if they are not known."""
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command

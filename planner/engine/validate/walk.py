@@ -474,7 +474,7 @@ _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
 
 
 class Alike:
-    """The values of outputs and local values, by declaration; only of those without diagnostics."""
+    """The values of outputs and local values whose evaluation reported no diagnostics, by declaration."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}

@@ -317,7 +317,7 @@ class SlotLimits:
 
 class Slots:
     """Running and waiting nodes, by group. A node waits here only while its group is full: then some node of the group
-    runs, and passes its slot to the first one waiting. So none waits for ever."""
+    runs, and passes its slot to the first one waiting. So no node waits forever."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of

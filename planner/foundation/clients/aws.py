@@ -24,7 +24,7 @@ _UNSIGNED = frozenset(("user-agent", "authorization", "connection", "expect", "x
 
 @frozen(repr=False)
 class Credentials:
-    """Keys; `expires` is when they do (seconds since 1970), 0 for never."""
+    """Access keys; `expires` is the time at which they expire (seconds since 1970), 0 for never."""
 
     access_key: str
     secret_key: str

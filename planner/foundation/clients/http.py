@@ -116,9 +116,9 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """The identification of a server, and ours: `authorities` (PEM, or a file) in addition to or instead of the
-    system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the server is checked;
-    `server_name`: its expected name, by default that of its address."""
+    """The identification of the server and of the client: `authorities` (PEM, or a file) in addition to or instead of
+    the system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the server is
+    checked; `server_name`: its expected name, by default that of its address."""
 
     authorities: str = ""
     certificate: str = ""
@@ -542,7 +542,7 @@ def reason_of(problem: BaseException, url: str) -> str:
 
 
 EARLY = 300.0
-"""Seconds before the end of credentials from which on they are not used."""
+"""Seconds before their expiry at which credentials are no longer used."""
 
 
 class Tokens(ABC):

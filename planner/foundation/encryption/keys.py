@@ -25,7 +25,7 @@ Metadata = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """A key provider cannot provide a key. The text has the reason, and is shown."""
+    """A key provider cannot provide a key. The text of the exception gives the reason and is shown to the user."""
 
 
 def check_next(settings: Given, name: str) -> None:
@@ -148,7 +148,7 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """An argument. `keys`: its value are the keys of a key provider, regardless of `type`. `nullable`: null means that
+    """An argument. `keys`: its value is the Keys of a key provider, regardless of `type`. `nullable`: null means that
     it is not set; otherwise null is an error."""
 
     type: Type = STRING
@@ -166,5 +166,5 @@ class EncryptionArguments:
 
 
 Given = Mapping[str, Any]
-"""the arguments: strings, whole numbers, truth values, tuples and dictionaries of them, Keys; missing ones are left
-out. Blocks are dictionaries"""
+"""the arguments: strings, whole numbers, truth values, tuples and dictionaries of them, Keys; missing arguments are
+left out. Blocks are dictionaries"""

@@ -15,7 +15,8 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class TargetError(Exception):
-    """Data cannot be encrypted or decrypted, or must not be in clear. The text is shown."""
+    """Data cannot be encrypted or decrypted, or must not be unencrypted. The text of the exception is shown to the
+    user."""
 
 
 @frozen(eq=False, repr=False)

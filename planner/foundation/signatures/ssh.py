@@ -18,7 +18,7 @@ _HASH = b"sha512"
 _SIGN, _SIGNED, _LIST, _KEYS = 13, 14, 11, 12
 _RSA_SHA2_512 = 4
 _MOST_BYTES = 1 << 20
-"""of an agent's answer"""
+"""the maximum size of an agent's answer"""
 _SECONDS = 120.0
 """seconds for an answer, because an agent may prompt its user"""
 

@@ -26,9 +26,9 @@ from planner.foundation.vocabulary.diagnostic import InstallError
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30
-"""of all members together"""
+"""the maximum size of all members together"""
 MOST_GROWTH = 250
-"""how many bytes one byte of an archive may expand to; deflate alone reaches 1,032"""
+"""the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
 """bytes to which any archive may expand"""
 _LONGEST_NAME = 1024
@@ -44,7 +44,8 @@ Kind = Literal["file", "folder", "link", "same"]
 
 
 class Member(NamedTuple):
-    """`parts` of its name; `target` is that of a link, or the name of the member that a hard link repeats."""
+    """A member of an archive: `parts` are the parts of its name; `target` is the target of a link, or the name of the
+    member to which a hard link refers."""
 
     name: str
     parts: tuple[str, ...]
@@ -180,7 +181,7 @@ def _too_large() -> InstallError:
 
 
 class _UnpackDirectory:
-    """The directory, open; `left` bytes may still be written, and it may have `most` members."""
+    """The open directory for unpacking; `left` bytes may still be written, and it may have `most` members."""
 
     def __init__(self, target: Path, left: int, most: int | None = None) -> None:
         self.root = os.open(target, _FOLDER)

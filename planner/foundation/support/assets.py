@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-"""the folder of this program's code"""
+"""the directory of this program's code"""
 
 
 def _directory(name: str) -> str:

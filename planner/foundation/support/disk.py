@@ -17,9 +17,9 @@ _CANNOT = frozenset((errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, err
 
 _BLOCK = 1 << 20
 MOST_BYTES = 2 << 30
-"""that are read of a file"""
+"""the maximum number of bytes that are read from a file"""
 MOST_STREAMED = 64 << 20
-"""bytes that are read from files without a size"""
+"""the maximum number of bytes that are read from files without a size"""
 
 
 class Entry(Protocol):
@@ -390,7 +390,7 @@ def collector_paused() -> Iterator[None]:
 LOOKED = "planner.looked"
 """the audit event of a check for a file, which opens nothing"""
 LISTED = "planner.listed"
-"""the audit event of listing the names in a directory, whatever they belong to"""
+"""the audit event of listing the names in a directory"""
 
 
 class Reads:

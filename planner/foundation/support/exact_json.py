@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _NoUtf8(dict[int, int]):
-    """The replacement of each character for str.translate."""
+    """A table for str.translate that replaces surrogates, which UTF-8 cannot encode."""
 
     def __missing__(self, code: int) -> int:
         return 0xFFFD if 0xD800 <= code < 0xE000 else code

@@ -16,7 +16,7 @@ def _cooked() -> tuple[int, ...]:
 
 
 class GoRandom:
-    """The numbers that `rand.New(rand.NewSource(seed))` gives."""
+    """The numbers that Go's `rand.New(rand.NewSource(seed))` returns."""
 
     def __init__(self, seed: int) -> None:
         x = seed % _LARGEST or 89482311

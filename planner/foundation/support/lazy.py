@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Later(Sequence[T], Generic[T]):
-    """A sequence that `make` returns, called once, when the sequence is first read. The inputs of `make` must not
+    """A sequence made by `make`, which is called once, when the sequence is first read. The inputs of `make` must not
     change until then."""
 
     __slots__ = ("_made", "_make")
@@ -42,7 +42,7 @@ class Later(Sequence[T], Generic[T]):
 
 
 MOST_NESTED = 1000
-"""groups within each other; as many as Go's regular expressions may have"""
+"""the maximum nesting of groups, as in Go's regular expressions"""
 
 
 def is_too_deep(pattern: str) -> bool:

@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 MOST_ROWS = 200
-"""rows of a table that a notebook shows"""
+"""the maximum number of rows of a table that a notebook shows"""
 MOST_VERTICES = 60
-"""vertices of a graph that is drawn"""
+"""the maximum number of vertices of a graph that is drawn"""
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
 _BOX, _GAP, _LINE = 22, 14, 7.2
 

@@ -34,7 +34,7 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 SEAL = 32
 """bytes of the checksum at the beginning of an entry"""
 _LENGTH = 8
-"""bytes after it, with the length of its head; the checksum is that of the head"""
+"""bytes after the checksum, with the length of the entry's head, to which the checksum belongs"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
 """a shelf with at most this limit of entries is trimmed at every store, a larger one occasionally"""

@@ -49,7 +49,7 @@ class AttributeSchema:
     description_kind: str = "plain"
     deprecation_message: str = ""
     decode_type: Type = field(init=False, repr=False)
-    """the type to which a configuration's value is converted; it marks attributes that may be left out"""
+    """the type to which a configured value is converted, with optional attributes marked"""
 
     def __attrs_post_init__(self) -> None:
         wanted = self.type if self.nested is None else _nested_type(self.nested)

@@ -62,7 +62,8 @@ NULL = Null()
 
 
 class Refinement:
-    """The known properties of an unknown value. All None/empty: nothing. Bounds are (number, inclusive)."""
+    """The known properties of an unknown value. If all are None or empty, nothing is known. Bounds are (number,
+    inclusive)."""
 
     __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")
 

@@ -89,8 +89,8 @@ NO_ADDRESSES = AddressSet(Addresses(()), 0)
 
 
 class Numbered:
-    """A graph for walks: nodes as numbers in the order of their `names`, with the number of nodes that each waits for,
-    and those that wait for it. Copy it before changing anything."""
+    """A graph for walks: nodes as numbers in the order of their `names`, with the number of nodes for which each node
+    waits, and the nodes that wait for it. Copy the graph before changing anything."""
 
     __slots__ = ("dependents", "names", "numbers", "waits_for")
 

@@ -32,7 +32,7 @@ class CheckedObject:
 @frozen
 class Deprecation:
     """A deprecated object (`module.a.old`), its author's message, if any, and whether it belongs to a remote module. As
-    a mark: the value depends on it."""
+    the mark of a value: the value depends on the object."""
 
     by: str
     message: str = ""
@@ -204,9 +204,9 @@ class ServiceError(OSError):
 
 
 class InstallError(Exception):
-    """A plain sentence without a full stop. `kind` distinguishes errors that callers treat differently: "" for
-    anything, not_found (the source does not know the provider or module), no_platform (no package for this
-    platform)."""
+    """Something could not be installed; the text is a sentence without a full stop. `kind` distinguishes errors that
+    callers treat differently: "" for anything, not_found (the source does not know the provider or module), no_platform
+    (no package for this platform)."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from attrs import frozen as frozen
 
 _FEW = 12
-"""calls of a method that are done without compiling it, which costs as much as some hundred of them"""
+"""the number of calls before a method is compiled; compiling costs as much as several hundred calls"""
 _MISSING: Any = object()
 _set = object.__setattr__
 _get = object.__getattribute__
@@ -88,11 +88,12 @@ class _Record:
         self.aliases: Any = None
         self.attributes: Any = None
         self.has_more = False
-        """whether something is left to do when the fields are set"""
+        """whether something remains to be done after the fields are set"""
 
 
 class _Attributes:
-    """The fields as attrs has them, for its functions and libraries that build on them; made on first use."""
+    """The fields in the form of attrs, for the functions of attrs and for libraries that build on them; made on first
+    use."""
 
     __slots__ = ()
 

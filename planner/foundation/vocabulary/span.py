@@ -43,7 +43,8 @@ def _source(filename: str, text: str, is_secret: bool) -> Source:
 
 
 class Source:
-    """The text of one file (or other input) and its name as diagnostics print it. `is_secret`: they never show it."""
+    """The text of one file (or other input) and its name as diagnostics print it. `is_secret`: diagnostics never show
+    the text."""
 
     __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
 

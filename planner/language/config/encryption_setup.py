@@ -141,7 +141,7 @@ class _SetUp:
     scope: StaticScope
     given: Mapping[str, bytes]
     keys: dict[Name, Keys | None] = field(factory=dict)
-    """None: being set up"""
+    """the keys by name; None while they are set up"""
     kept: dict[str, bytes] = field(factory=dict)
 
     def method(self, block: NamedBlock) -> Ready:

@@ -26,9 +26,9 @@ class Override:
     target: ResourceAddress
     values: Values
     span: Span
-    """the target as it is written"""
+    """the place of the target in the source"""
     known_late: bool = False
-    """generated values of a new object become known when it is applied, not when it is planned"""
+    """whether generated values of a new object become known when it is applied, rather than when it is planned"""
 
     @property
     def block(self) -> str:
@@ -42,7 +42,7 @@ class Mocking:
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
     known_late: bool = False
-    """generated values of new objects become known when they are applied, not when they are planned"""
+    """whether generated values of new objects become known when they are applied, rather than when they are planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
     """types of managed objects for which it is set explicitly"""
 

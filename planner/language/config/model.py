@@ -81,7 +81,7 @@ class VariableDecl:
     const: bool | None = None
     """whether static evaluation may use it; None if not set"""
     verbatim: bool = True
-    """whether text given on the command line or in the environment is the string itself, not an expression"""
+    """whether text given on the command line or in the environment is a literal string rather than an expression"""
 
 
 @frozen(eq=False)
@@ -105,7 +105,7 @@ class OutputDecl:
     type: TypeConstraint | None = None
     """the type that its value is converted to"""
     made_up: tuple[bool, Span] | None = None
-    """for a module mocked by a test: whether this value is overridden or null, and the place"""
+    """in a module that a test mocks: whether this value is overridden or null, and the place"""
 
 
 @frozen(eq=False)
@@ -280,7 +280,7 @@ class ProviderDecl:
     version: str | None = None
     """the version constraint in its deprecated place"""
     instances: dict[str, Value] | None = None
-    """with for_each: each.value by key"""
+    """the values of each.value by key, if it has for_each"""
     mocking: Mocking | None = None
     """the values with which a test replaces the provider"""
 

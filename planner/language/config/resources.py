@@ -263,7 +263,7 @@ def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[Resource
 
 _NOTHING_SAID = Lifecycle()
 _GIVEN: dict[frozenset[str], frozenset[str]] = {}
-"""sets of meta-arguments: there are few, and many resources share one"""
+"""sets of meta-arguments, which many resources share"""
 
 
 def _declarations(

@@ -34,10 +34,10 @@ _REQUIRED_VERSION = BodySchema({"required_version": False})
 _COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
 _COMPATIBLE = BodySchema({"opentofu": False, "terraform": False})
 _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for patch in (0, 99))
-"""versions of Terraform that OpenTofu does not have: a constraint that only allows some of these means Terraform"""
+"""versions that only Terraform has, not OpenTofu: a constraint that allows only such versions means Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""the code of the diagnostic that replaces all others of the module"""
+"""the code of the diagnostic that replaces all other diagnostics of the module"""
 
 
 class TerraformSettings:

@@ -97,7 +97,7 @@ def _suggestion(name: str, known: Any) -> str:
 
 
 _FEW = 6
-"""names that are listed"""
+"""the maximum number of names that are listed"""
 
 INVALID_INDEX = "Invalid index"
 UNSUPPORTED_ATTRIBUTE = "Unsupported attribute"

@@ -25,7 +25,7 @@ _SMALL = 250
 """tokens below which the fixed codes are tried"""
 _GUESSED_HEADER = 70 * 8
 _NEW_CODES = 7
-"""log2 of the part of its size that new codes have to save"""
+"""log2 of the fraction of a block's size that new codes must save"""
 _WORDS = struct.Struct("<Q")
 _FLOAT, _INT = struct.Struct("<f"), struct.Struct("<i")
 _IMPOSSIBLE = (1 << 31) - 1
@@ -236,7 +236,7 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The last one may be open: its end is written once a block has other codes."""
+    """Writes blocks. The last block may be open: its end is written when a block with other codes follows."""
 
     def __init__(self) -> None:
         self.out = Bits()

@@ -11,7 +11,7 @@ from planner.language.syntax.nodes import Call
 CONTENTS = ("file", "filebase64", "templatefile")
 """functions that return the contents of files"""
 HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64sha")
-"""beginnings of the names of functions whose results do not show their arguments"""
+"""prefixes of the names of functions whose results do not show their arguments"""
 
 
 def shown_reads(calls: Sequence[Call]) -> list[Call]:

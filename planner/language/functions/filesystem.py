@@ -222,7 +222,7 @@ def pathexpand(path: str) -> Value:
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
 _UNESCAPE = re.compile(r"\\([*?\[\]{}])")
 _ENDS = re.compile(r"\.(?!tmp$|backup$|info$|planner$|terraform$|tfstate$)\w+$")
-"""ends of patterns that no name of our own files has"""
+"""endings of patterns that match none of planner's own files"""
 
 
 class PatternError(ValueError):

@@ -31,7 +31,7 @@ _PLAIN = {
 """kinds of tokens that are laid out as single tokens"""
 _PLAIN["PATH"] = NAME  # the gaps around `a.b` are those around a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
-"""kinds that are split into simple tokens if a character may have no column of its own"""
+"""kinds that are split into simple tokens if a character may not have a column of its own"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
 # Behind these a minus is a sign; behind anything else it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))

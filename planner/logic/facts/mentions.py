@@ -70,7 +70,7 @@ def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Menti
 
 _BODY_SCHEMAS: dict[int, tuple[BlockSchema, BodySchema]] = {}
 _MOST_SCHEMAS = 20_000
-"""that are kept: a process that makes many plans gets new ones for each"""
+"""the maximum number of schemas that are kept, because a process that makes many plans has new ones for each"""
 
 
 def _body_schema(schema: BlockSchema) -> BodySchema:

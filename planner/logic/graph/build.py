@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 SPOKEN = ("address_means", "may_mean_vertex")
 """the relations that names are read from"""
 SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
-"""those that also have vertices left out of the graph"""
+"""the relations of names that also have vertices left out of the graph"""
 
 
 @frozen(eq=False)
 class Names:
-    """`meant`: the vertex for each name and address; `texts`: (text, node), all possible names."""
+    """The names of vertices. `meant`: the vertex for each name and address; `texts`: (text, node), all possible
+    names."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
@@ -78,7 +79,7 @@ def told_instead(text: str, node: str) -> str:
 
 
 _SMALL = 5000
-"""facts; so few are dealt with in less time than it takes to find out which rules they leave aside"""
+"""the number of facts up to which evaluating all rules takes less time than finding the rules that can be skipped"""
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
@@ -147,7 +148,7 @@ def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""small graphs, each with what was wanted: many root modules of a fleet look alike"""
+"""the last small graphs, each with the requested relations, because many root modules of a fleet are alike"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
@@ -212,7 +213,7 @@ WANTED = (
     "function_awaited",
     "calls_named",
 )
-"""the relations that a walk needs of the rules"""
+"""the relations that a walk needs from the rules"""
 
 
 def read_graph(program: RuleProgram, database: Database) -> Graph:

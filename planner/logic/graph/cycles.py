@@ -17,7 +17,7 @@ from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
-"""predicates whose facts are what people wrote"""
+"""predicates about references that people wrote"""
 ORDER = "order_before"
 """the source of a mention that comes from a rule of the user, not from the configuration"""
 
@@ -53,9 +53,9 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """where one removal is enough, all of which any is, at most MOST_ALTERNATIVES"""
+    """if one removal is enough: all removals of which each is enough, at most MOST_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """the alternatives that were edited, unless all were"""
+    """the alternatives that were edited; empty if all were"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class Knot:
 
 
 _EXPAND = " (expand)"
-"""the end of the name of the vertex that a reference to a whole object means"""
+"""the suffix of the name of the vertex to which a reference to a whole object leads"""
 
 
 IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]
@@ -258,11 +258,11 @@ MOST_ALTERNATIVES = 6
 MOST_STEPS = 20_000
 """steps of the exact search before it gives up"""
 LARGE = 400
-"""vertices of a knot from which on any cycle will do where a shortest one is not needed"""
+"""the number of vertices of a knot above which any cycle is used if a shortest one is not needed"""
 
 Edge: TypeAlias = tuple[str, str]
 Statement: TypeAlias = tuple[str, tuple[str, ...]]
-"""an object, and the targets that it mentions: what is taken away together"""
+"""an object, and the targets that it mentions, which are removed together"""
 Edges: TypeAlias = Mapping[str, Collection[str]]
 
 

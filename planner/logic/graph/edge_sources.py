@@ -19,7 +19,7 @@ LAYERS = ("reference", "order", "provider", "module", "destroy")
 RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
 """the relations that a graph must have been built with"""
 MOST_PLACES = 3
-"""lines that an edge is shown with"""
+"""the maximum number of lines that are shown for an edge"""
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 
 Edge: TypeAlias = tuple[str, str]

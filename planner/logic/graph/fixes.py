@@ -183,10 +183,10 @@ class _Removals:
 
 MOST_SETS = 10
 MOST_PROOFS = 200
-"""derivations before the search gives up"""
+"""the number of derivations after which the search gives up"""
 
 _MOST_FACTS = 1_000_000
-"""facts that all derivations together may go through"""
+"""the maximum number of facts in all derivations together"""
 
 K = TypeVar("K", bound=Hashable)
 

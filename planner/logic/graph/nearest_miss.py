@@ -16,9 +16,9 @@ from planner.logic.graph.verbs import Waiting, shortest_path
 from planner.logic.model.graph import Graph, source_json
 
 _FEW = 6
-"""mentions that are listed"""
+"""the maximum number of mentions that are listed"""
 _LONG = 6
-"""vertices of a way that are named"""
+"""the maximum number of vertices of a path that are named"""
 
 
 @frozen

@@ -20,11 +20,12 @@ from planner.logic.datalog.language.values import encode
 from planner.logic.graph.build import Names, told_instead
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types of which some values may be vertices by name and others not; with the rest it takes an answer that is empty"""
+"""types whose values may or may not be names of vertices; values of other types are checked only if the answer is
+empty"""
 _FEW = 12
-"""values that are listed"""
+"""the maximum number of values that are listed"""
 _SEVERAL = 10_000
-"""values among which one is looked for that is alike"""
+"""the maximum number of values among which a similar one is searched for"""
 _WORD = re.compile(r"[\w-]+")
 
 

@@ -20,7 +20,7 @@ Adjacency = dict[str, list[str]]
 
 
 class Waiting:
-    """Which vertex waits for which: `dependencies[a]` holds every b of edge(a, b), `dependents` the other way."""
+    """The dependencies between vertices: `dependencies[a]` holds every b of edge(a, b), `dependents[b]` every a."""
 
     __slots__ = ("_dependencies", "_dependents", "edges", "nodes")
 

@@ -24,7 +24,7 @@ class Node:
     module: str
     object: str
     extra: str = ""
-    """a deposed key, where the node is about a deposed object"""
+    """a deposed key, if the node is about a deposed object"""
 
 
 @frozen(eq=False)

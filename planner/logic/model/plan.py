@@ -167,7 +167,7 @@ class Plan:
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts of decisions about what has no change: data sources that were read"""
+    """facts of decisions about objects without a change: data sources that were read"""
     rules: tuple[tuple[str, str], ...] = ()
     """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
     policy: PolicyRecord | None = None
@@ -176,23 +176,25 @@ class Plan:
     files: tuple[str, ...] = ()
     """files that functions read"""
     origins: tuple[tuple[str, str], ...] = ()
-    """the origins of the root variables that have no place: (name, command line, environment, input or default)"""
+    """the origins of root variables without a place, as (name, origin): command line, environment, input or default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, place) of what was left for later, with all that depends on it, because its instances are not
-    known yet; those blocks are among `excludes`. Where a provider deferred it, the argument is its reason."""
+    """(block, argument, place) of the blocks that are left for later, with all that depends on them, because their
+    instances are not known yet; these blocks are among `excludes`. For a block that a provider deferred, the argument
+    is the provider's reason."""
     deferred_changes: tuple[DeferredChange, ...] = ()
     """the objects that a provider deferred after it had planned them"""
     deferred_dependents: tuple[str, ...] = ()
     """the resources that are left for later because they depend on what `deferred` names"""
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) of those without a value, where something is deferred"""
+    """(provider configuration, argument) of arguments without a value, if something is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()
-    """(address with key, value) of the provider configurations that the plan was made with; what is ephemeral in them
-    counts as unknown"""
+    """(address with key, value) of the provider configurations with which the plan was made; their ephemeral parts
+    count as unknown"""
     invocations: tuple[Invocation, ...] = ()
-    """the actions that it invokes: by what invokes them, then in their order"""
+    """the actions that it invokes, sorted by the invoking object, then in their order"""
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """outputs of called modules, by address, that are wholly known: applying keeps to them. No plan file has them"""
+    """the wholly known outputs of called modules, by address, which an apply does not evaluate again. Plan files do not
+    contain them"""
 
     @property
     def is_empty(self) -> bool:

@@ -23,7 +23,7 @@ NO_OP = "no-op"
 @frozen
 class _ActionTable:
     steps: Mapping[str, tuple[str, ...]]
-    """by action, those of one step first"""
+    """the steps by action; actions of one step come first"""
     classes: Mapping[str, frozenset[str]]
     """class -> its actions"""
 
@@ -104,7 +104,7 @@ def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozens
 
 
 UNKNOWN = "unknown"
-"""word of `why` for why a value is not known"""
+"""the word of `why` for the reason why a value is unknown"""
 
 
 def is_word(text: str) -> bool:

@@ -112,7 +112,7 @@ FILES: dict[str, tuple[str, ...]] = {
     # The rules of deployments, with everything that a plan of a deployment contains: for queries.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""program -> its files below rules, without `.dl`, besides the column types; `*`: all of a folder"""
+"""program -> its files below rules, without `.dl`, besides the column types; `*`: all files of a directory"""
 
 
 @cache

@@ -92,7 +92,7 @@ class PageView:
     """read once"""
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
-    """without implied edges, because there are more than MOST_EDGES edges"""
+    """whether implied edges are left out, because there are more than MOST_EDGES edges"""
 
 
 @frozen
@@ -103,7 +103,7 @@ class PageChange:
     action: str
     reason: str
     groups: tuple[str, ...]
-    """causes, which changes may share"""
+    """the names of its groups, one for each cause; several changes may be in a group"""
     lines: tuple[str, ...] = ()
     text: str = ""
     """the change, as in the text of a plan"""
@@ -117,7 +117,7 @@ class Page:
     title: str
     summary: tuple[str, ...]
     views: Iterable[PageView]
-    """read once: of large graphs only one is in memory at a time"""
+    """the views, read once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
@@ -161,7 +161,7 @@ def _pack(texts: dict[str, str]) -> dict[str, str] | str:
 
 
 class _ValueTable:
-    """Values, each once, by number."""
+    """A table of different values, by number."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -405,7 +405,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 SWEEPS = 6
 LOWEST = 24
-"""items that every column may have"""
+"""the number of items that every column may have"""
 HUB = 64
 """the number of neighbours above which an item does not attract others, such as a provider for which all objects
 wait"""

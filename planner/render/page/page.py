@@ -78,7 +78,7 @@ def _hash(text: str) -> str:
 
 MASK = "(sensitive value)"
 SHORTEST = 4
-"""characters; shorter texts occur in too many words"""
+"""the minimum length in characters; shorter texts occur in too many words"""
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:

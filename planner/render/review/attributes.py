@@ -37,7 +37,7 @@ def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
 
 
 LONGEST = 1_000
-"""characters of a value"""
+"""the maximum length of a value, in characters"""
 _AROUND = 60
 """characters shown on either side of a difference in a long value"""
 

@@ -7,7 +7,7 @@ import re
 
 LONGEST_CODE = 300
 LONGEST_TEXT = 1_000
-"""characters"""
+"""the maximum length in characters"""
 _GAP = "\u200b"
 """an invisible character: prevents mentions, references and links, which hosts recognize even within escapes"""
 _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-)", re.I)

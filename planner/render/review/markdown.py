@@ -28,7 +28,7 @@ from planner.render.review.verdicts import (
 )
 
 MOST = 65_000
-"""characters: GitHub takes 65,536"""
+"""the maximum length in characters; GitHub accepts 65,536"""
 _RESERVED = 400
 """characters reserved for the numbers of omitted parts"""
 _MOST_READERS = 4

@@ -25,7 +25,7 @@ _LISTS = {
 _DESTROYED = (DONE, UNMET, LOST)
 """outcomes of changes that destroyed an object"""
 _MOST = 300
-"""characters of an error"""
+"""the maximum length of an error, in characters"""
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}

@@ -47,7 +47,7 @@ class Analysis:
 
     fleet: Fleet
     derived: Database | None
-    """the facts of this derivation; None if the analysis comes from the cache"""
+    """the derived facts; None if the analysis comes from the cache"""
     edges: dict[str, tuple[str, ...]]
     before: dict[str, tuple[str, ...]]
     waves: dict[str, int]
@@ -62,7 +62,7 @@ class Analysis:
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
     """unit -> the variables that it gets from its groups"""
     orphaned: tuple[tuple[str, str], ...] = ()
-    """units that are gone, with their states, which still have objects"""
+    """removed units whose states still have objects, with these states"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
     """deployment -> states of its components that others read: (state, component)"""
     share: Share | None = None

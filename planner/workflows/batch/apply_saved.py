@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 Moved = tuple[str, str, str, str]
-"""(unit, kind, name, description) of a difference from the time of the plan"""
+"""(unit, kind, name, description) of a difference from the state of things when the plan was made"""
 
 
 def save(run: Run) -> None:

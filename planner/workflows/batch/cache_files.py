@@ -24,7 +24,7 @@ LITTLE = 0.05
 MOST_MORE = 0.25
 """the greatest share of appended entries in the whole"""
 _FORMAT = "8"
-"""changes with the format of the entries"""
+"""the version of the entries' format"""
 
 Known = dict[str, Any]
 Key = tuple[str, str]

@@ -15,7 +15,7 @@ from planner.workflows.batch.executor import Workplace
 
 POLL = 1.0
 LONGEST_AWAY = 30.0
-"""seconds: how often the cluster is looked at, and how long it may be away before its work counts as lost"""
+"""seconds between two checks of the cluster, and for which it may be unreachable before its work counts as lost"""
 
 
 def open_cluster(address: str) -> Workplace:
@@ -142,7 +142,7 @@ _stopped: set[str] = set()
 """batches that must not begin any more work"""
 _current = ""
 _is_told = False
-"""whether a batch, rather than a signal, requested the process to stop"""
+"""whether the request to stop came from a batch rather than from a signal"""
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:

@@ -21,8 +21,8 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """`applied`: the finished units, with the outputs of their states; `how`: known from the record or from the state.
-    `begun`: the units that were being applied and did not finish."""
+    """The progress of earlier applies. `applied`: the finished units, with the outputs of their states; `how`: known
+    from the record or from the state. `begun`: the units that were being applied and did not finish."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)

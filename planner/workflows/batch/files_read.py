@@ -245,7 +245,7 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
 
 _LARGE = 1 << 20
 _CONTENTS: dict[tuple[str, int, int], str] = {}
-"""digests of large files by path, time and size: programs of plugins, which many units use"""
+"""digests of large files by path, time and size, because many units use the same plugins"""
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:

@@ -34,7 +34,7 @@ OUTCOMES = (
     "failed",
 )
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined", "denied"))
-"""outcomes that make a batch end with 1"""
+"""outcomes with which a batch ends with exit code 1"""
 Reads: TypeAlias = list[list[Any]]
 """the files and directories that were read, as files_read.py records them"""
 NO_OPTIONS = OperationOptions()
@@ -95,9 +95,9 @@ class Unit:
     working: str = ""
     recipe: Recipe | None = None
     blocks: tuple[tuple[str, str, FileLocation], ...] = ()
-    """units whose outputs a `dependency` block names: (label, unit, place)"""
+    """(label, unit, place) of the units whose outputs a `dependency` block names"""
     paths: tuple[tuple[str, FileLocation], ...] = ()
-    """units that a `dependencies` block names"""
+    """the units that a `dependencies` block names"""
     files: tuple[str, ...] = ()
     """files about the unit, in addition to its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
@@ -105,7 +105,7 @@ class Unit:
     called: tuple[str, ...] = ()
     """a unit of a repeated block: the block's name and the key"""
     offers: tuple[Input, ...] = ()
-    """inputs of its groups, which apply if the unit declares the variable"""
+    """the inputs of its groups, which are used if the unit declares the variable"""
     names: tuple[tuple[str, str], ...] = ()
     """the values of `each` and `local` in its inputs, as encoded objects"""
     stood_on: tuple[str, ...] = ()
@@ -205,7 +205,7 @@ class Survey:
     state_place: FileLocation | None = None
     """the backend block, if there is one"""
     outputs: tuple[str, ...] | None = None
-    """the root outputs that are declared; None if the configuration cannot be read"""
+    """the declared root outputs; None if the configuration cannot be read"""
     variables: tuple[str, ...] | None = None
     """the declared root variables; None if the configuration cannot be read"""
     reads: Reads = field(factory=list, eq=False)
@@ -261,16 +261,16 @@ class Request:
     text: bool = field(default=False, eq=False)
     """whether the plan is requested as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """do not apply a plan that replaces tainted objects, which was not reviewed"""
+    """whether a plan that replaces tainted objects is not applied, because it was not reviewed"""
     is_read: bool = field(default=False, eq=False)
     """whether other units read the outputs, so that their planned values are needed"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
     """the values of names in `inputs`, as encoded objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
-    """values of variables, which only the worker determines"""
+    """values of variables that only the worker determines"""
     json_file: str = field(default="", eq=False)
-    """where plan JSON is written"""
+    """the file to which plan JSON is written"""
     keeps_incomplete: bool = field(default=False, eq=False)
     """whether an incomplete plan is also stored"""
     approved_file: str = field(default="", eq=False)
@@ -322,7 +322,7 @@ class UnitResult:
     changed: tuple[str, ...] = ()
     """the outputs that the plan changes or removes (passed_outputs.py)"""
     unknown: tuple[tuple[str, str], ...] = ()
-    """(output, path) of their unknown parts"""
+    """(output, path) of the unknown parts of these outputs"""
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """(user, unit, output, path): unknown parts of other units' outputs on which the plan depends"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
@@ -330,12 +330,12 @@ class UnitResult:
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that the values must not be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()
-    """(output, digest) of these values, with the user's key"""
+    """(output, digest) of the planned values, made with the user's key"""
     planned_file: str = ""
-    """the file with the values, if they may be written to one"""
+    """the file with the planned values, if they may be written to a file"""
     lineage: str = ""
     serial: int = 0
-    """those of the state that the plan was made from"""
+    """lineage and serial of the state from which the plan was made"""
     differs: tuple[tuple[str, str], ...] = ()
     """(address, action) of the differences from the approved plan (rules/batch/approved.dl)"""
     is_partial: bool = False
@@ -349,7 +349,7 @@ class UnitResult:
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
     """(change, outcome, error) of an apply that failed"""
     stuck: tuple[dict[str, Any], ...] = ()
-    """which instance waits for which, if parts are deferred and nothing can be applied"""
+    """the instances that wait for others, if parts are deferred and nothing can be applied"""
 
 
 @frozen

@@ -29,11 +29,11 @@ PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
 """seconds for a running unit to finish after this process is gone"""
 FAREWELL = 0.5
-"""seconds for a result to leave a process that will end"""
+"""seconds in which a process that ends may send its result"""
 GOODBYE = 2.0
 """seconds for the children of a process to end if it is ended at once"""
 MOST_MEMORY = 1 << 30
-"""peak memory in bytes after which a new process replaces another"""
+"""peak memory in bytes above which a process is replaced by a new one"""
 _STOP, _AT_ONCE = b"s", b"!"
 """commands to processes: start nothing more, exit"""
 _EARS = 1024

@@ -91,7 +91,7 @@ class RayCarrier:
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
-        """how many units can run at a time: one for each processor"""
+        """the number of units that can run at a time: one for each processor"""
         self._ray, self._context = ray, context
         settings = {"num_cpus": 1, "max_concurrency": 2, "max_restarts": 0, "max_task_retries": 0}
         self._kind = ray.remote(**settings)(Worker)

@@ -10,8 +10,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Hook:
-    """A program before (`when` before), after, or on an error of a unit's commands. `pattern`: for on an error, what
-    the error has to match; `always`: also after something else went wrong."""
+    """A program before (`when` before), after, or on an error of a unit's commands. `pattern`: the pattern that an
+    error must match; `always`: also after something else went wrong."""
 
     name: str
     when: str
@@ -56,7 +56,7 @@ class RecipeSource:
     base: str = ""
     """the complete working folder; the unit runs in or below it"""
     private: tuple[str, ...] = ()
-    """lookups with secret results, which another machine repeats"""
+    """the lookups with secret results, which another machine repeats"""
     expected: dict[str, str] = field(factory=dict, repr=False)
     """digests of results that must be the same on the other machine (session.py)"""
 

@@ -105,7 +105,7 @@ class Run:
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
-        """units that are planned only for their values"""
+        """the units that are planned only for their values"""
         self._known_part: ShardSummary | None = None
         self.order = sorted(analysis.planned, key=lambda unit: (analysis.waves.get(unit, 0), unit))
         reported = [unit for unit in self.order if unit not in self.beside]

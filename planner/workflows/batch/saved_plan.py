@@ -47,7 +47,7 @@ PLANS = "plans"
 FORMAT, VERSION = "planner batch plan", 1
 MOST_SHARDS = 10_000
 MOST_BYTES = 256 << 20
-"""of the manifest, and of one plan file"""
+"""the maximum size of the manifest, and of one plan file"""
 _PASSING = re.compile(r"(^|/)(\.terraform|\.planner|\.git)(/|$)|\.tfstate(\.[^/]*)?$|\.tfstate\.d(/|$)|\.lock\.info$")
 _DIGEST = re.compile(r"[0-9a-f]{32}$")
 _SHA = re.compile(r"([0-9a-f]{64})?$")
@@ -73,7 +73,7 @@ class Saved:
     result: UnitResult
     asked: UnitOptions = NOTHING
     goes_on: bool = True
-    """whether it can be planned again with the same options if its apply is interrupted"""
+    """whether the unit can be planned again with the same options if its apply is interrupted"""
 
     def done(self, plan_file: str) -> FinishedUnit:
         """The unit with its result from the run that planned it, and its plan at another path."""
@@ -100,7 +100,7 @@ class SavedManifest:
     words: tuple[str, ...]
     units: dict[str, Saved]
     key: str = ""
-    """of the digests of outputs, in hexadecimal"""
+    """the key for the digests of outputs, in hexadecimal"""
     refresh: bool = True
     made: str = ""
     by: str = ""

@@ -56,9 +56,9 @@ class BatchOptions:
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """how many seconds ago objects may have been read for a reused result"""
+    """the maximum age of a reused result, in seconds since its objects were read"""
     asked: UnitArguments = NOTHING_ASKED
-    """options for single units"""
+    """the options for single units"""
     out: str = ""
     """the directory for plans and their inputs (`batch plan`)"""
     json_out: str = ""

@@ -64,7 +64,7 @@ class DeploymentResult:
     code: int = 0
     has_changes: bool = False
     documents: tuple[dict[str, Any], ...] = ()
-    """the plans as data, for -report"""
+    """the plans as data, for reports"""
     is_approved: bool = False
     """whether the plan needs no approval"""
     is_partial: bool = False
@@ -74,7 +74,7 @@ class DeploymentResult:
 
 
 Do = Callable[[Deployment, StackWork], DeploymentResult]
-"""the work on one deployment; other processes import it"""
+"""does the work on one deployment; other processes import the function"""
 
 
 @frozen(eq=False)

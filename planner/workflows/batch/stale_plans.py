@@ -24,7 +24,7 @@ from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.session import Batch
 
 Moved = tuple[str, str, str, str]
-"""(unit, what, name, in words): something that is not as it was when the plan was made"""
+"""(unit, kind, name, description) of a difference from the state of things when the plan was made"""
 
 
 def refusals(

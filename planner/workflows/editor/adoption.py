@@ -34,13 +34,13 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""plans before all arguments are included"""
+"""the number of plans after which all arguments are included"""
 _REPEATED = 3
 """number of blocks with the same value of an argument that makes it a variable"""
 _LONG = 8
-"""characters of a value that is unlikely to equal another by accident"""
+"""the length, in characters, from which equal values are unlikely to be a coincidence"""
 _WIDE = 80
-"""characters of a list in one line"""
+"""the maximum length, in characters, of a list in one line"""
 _PREFERRED = ("id", "arn", "self_link", "name")
 _IDENTITY = re.compile(r"(?:.*_)?(?:id|arn|self_link|uuid)\Z")
 """attributes whose values identify an object"""
@@ -68,7 +68,7 @@ class _NewResource:
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
         self.verbatim: set[str] = set()
-        """arguments that are JSON but not in the form that jsonencode writes"""
+        """arguments that are JSON in another form than jsonencode writes"""
 
     def add(self, change: ResourceChange) -> None:
         """Add an instance."""

@@ -25,7 +25,7 @@ _COMMENT = re.compile(r"[ \t]*(?:#|//)[^\r\n]*")
 _WORD = re.compile(r"[\w-]*")
 _STEPS = re.compile(r"(?:\.[\w*-]+|\[[^\[\]\n]*\])+")
 _LONGEST_STEPS = 300
-"""characters of the steps after the name of an object"""
+"""the maximum length, in characters, of the steps after the name of an object"""
 Edits: TypeAlias = dict[str, list[tuple[int, int, str]]]
 """the new texts for ranges of files, by path, with offsets in code points"""
 

@@ -38,9 +38,9 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files that init changes; undo leaves them if they have changed since"""
+"""files that init changes; undo leaves them if they were changed later"""
 _MOST_KEPT = 20
-"""refactorings that can be undone"""
+"""the maximum number of refactorings that can be undone"""
 
 
 class ObjectMove(Protocol):
@@ -227,7 +227,7 @@ def _instances(made: Plan, module: str, key: str) -> int:
 
 
 _MODULES = rf"(?:{MODULE_STEP})*"
-"""a pattern for the modules that an object is in"""
+"""a pattern for the modules that contain an object"""
 
 
 class FormerAddresses:

@@ -25,7 +25,7 @@ TIDY_DELAY = 1.0
 _MOST_CHECKS = 50
 """number of checks after which garbage is collected at once"""
 _TICK = 0.1
-"""seconds between two tests whether a check of a tree is still needed"""
+"""seconds between two tests of whether a check of a tree is still needed"""
 
 
 class CheckSchedule:

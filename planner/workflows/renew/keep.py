@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from planner.render.plan import PlanText
 
 TOGETHER = 64
-"""resources whose objects are stored together, so that common parts are written once"""
+"""the number of resources whose objects are stored together, so that common parts are written once"""
 
 
 @frozen(eq=False)

@@ -24,11 +24,11 @@ class RenewableParts:
     """The data of a plan that can be renewed in part."""
 
     files: dict[str, str]
-    """texts of the files of the root module, by name"""
+    """the texts of the root module's files, by name"""
     blocks: dict[str, tuple[str, int, int, str]]
     """for each resource block its file, its beginning and end, and its argument (`count`, `for_each` or `none`)"""
     uses: dict[str, list[str]]
-    """which blocks refer to which, as in rules/renew/anew.dl"""
+    """the references between blocks, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
     """each change, in order: address, resource, mode, action, and its position in the output (-1: none)"""
     outputs: list[tuple[str, str, str, str]]

@@ -310,7 +310,7 @@ class _Region:
 
 
 _FEW = 50
-"""how many blocks behind a difference are searched in the new text to find its end"""
+"""the number of blocks behind a difference that are searched for in the new text to find its end"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:

@@ -42,7 +42,7 @@ class SplicedText(PlanText):
         self.changed = sum(count for (_, action), count in kinds.items() if action != "no-op") + sum(
             change.action != "no-op" for change in part.changes
         )
-        """how many changes there are in all"""
+        """the total number of changes"""
         self.repeats = any(first >= 0 for *_, first, _ in self.stay)
         """whether diagnostics of unchanged parts are reported again"""
         self.part: Plan = part

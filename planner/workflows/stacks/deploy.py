@@ -61,7 +61,8 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """one for each instance: many are planned and applied at a time, and each ends its own providers"""
+        """the schemas lent to instances, each to one, because many instances are planned and applied concurrently and
+        each ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 

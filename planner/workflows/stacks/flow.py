@@ -71,7 +71,7 @@ class ComponentInstance:
     """the instances of components on which it depends"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """those that depends_on names, in the component or in a surrounding child stack"""
+    """the instances named by depends_on, in the component or in a surrounding child stack"""
 
     @property
     def unknown(self) -> list[str]:

@@ -195,7 +195,7 @@ def published_by(
 
 
 class _Published(Mapping[str, Value]):
-    """The published outputs of a stack, each evaluated on first use: a failed one does not affect the others."""
+    """The published outputs of a stack, each evaluated on first use, so that a failure does not affect the others."""
 
     def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder

@@ -75,7 +75,7 @@ class DeploymentPlan:
 
 
 class InstancesOfStates:
-    """Instances with the outputs in their states."""
+    """The instances of components, with the outputs in their states."""
 
     def __init__(self, states: States) -> None:
         self.states = states

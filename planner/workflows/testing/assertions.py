@@ -32,7 +32,7 @@ _STATIC = frozenset(
         "invalid_self",
     )
 )
-"""references that are invalid whatever their values"""
+"""references that are invalid regardless of their values"""
 __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 

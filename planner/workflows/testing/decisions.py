@@ -56,7 +56,7 @@ class RunFacts:
     keeps_state: bool = False
     mentions: frozenset[int] = frozenset()
     asks: bool = False
-    """whether the run receives outputs of other runs, possibly of none"""
+    """whether the run may use outputs of other runs"""
 
 
 @frozen

@@ -61,7 +61,7 @@ class Subjects:
     given: RawVariables
     parallelism: int = 10
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """the folders and files of policies, and those of the organisation"""
+    """the directories and files of policies, and the policies of the organisation"""
     others: tuple[Config, ...] = ()
     """the modules of all runs, whose providers the test of the root module needs too"""
     _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)

@@ -30,7 +30,7 @@ from planner.workflows.testing.variables import global_values
 from planner.world.state.workspace import data_directory
 
 _WORTH_IT = 4
-"""from this number of files on, they run in processes by default"""
+"""the number of files from which on they run in processes by default"""
 
 
 @frozen(eq=False)
@@ -43,16 +43,16 @@ class TestOptions(Options):
     filters: tuple[str, ...] = ()
     verbose: bool = False
     parallelism: int | None = None
-    """how many files run at the same time; None: as many as processors, if no file uses real objects"""
+    """the number of files that run at the same time; None: as many as processors, if no file uses real objects"""
     walk_parallelism: int = 10
     covers: bool = False
-    """record the parts that runs reach"""
+    """whether the parts that runs reach are recorded"""
     policies: tuple[str, ...] = ()
-    """folders and files of policies"""
+    """directories and files of policies"""
     standing_policies: tuple[str, ...] = ()
     """policies of the organisation"""
     tells_causes: bool = False
-    """report the sources of the values in a failed assertion"""
+    """whether the sources of the values in a failed assertion are reported"""
 
 
 @frozen(eq=False)
@@ -127,8 +127,8 @@ def _processes(suite: Suite, count: int) -> int:
 
 
 class SuiteRunner:
-    """Carries out the files of a suite, in any order. `wakes_providers`: start the providers of the first run at once,
-    in this process."""
+    """Runs the files of a suite, in any order. `wakes_providers`: start the providers of the first run at once, in this
+    process."""
 
     def __init__(self, suite: Suite, wakes_providers: bool = False) -> None:
         self.suite = suite

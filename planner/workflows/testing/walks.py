@@ -36,9 +36,9 @@ class TestedConfiguration:
 
     loaded: Loaded[Options]
     remarks: tuple[Diagnostic, ...] = ()
-    """diagnostics of making it"""
+    """the diagnostics of making the configuration"""
     beside: tuple[Config, ...] = ()
-    """configurations whose providers are needed too: those with overridden modules, and those of other runs"""
+    """further configurations whose providers are needed: with overridden modules, and of other runs"""
     _absent: list[Diagnostic] | None = None
     _validated: list[Diagnostic] | None = None
 

@@ -77,10 +77,10 @@ class Head(NamedTuple):
 
     path: str
     branch: str
-    """"" when a commit is checked out"""
+    """the name of the branch; "" if a commit is checked out"""
     commit: str
     is_edited: bool
-    """files in git differ from the commit"""
+    """whether files in git differ from the commit"""
 
 
 def head_of(directory: str) -> Head | None:

@@ -36,7 +36,7 @@ class _Object:
 
     mode: str
     name: str
-    """of the object"""
+    """the hash of the object"""
     objects: _Objects
 
 

@@ -33,9 +33,9 @@ class RegistryClaims:
 
 @frozen
 class InstallablePackage:
-    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are those
-    that a network mirror reports; `trusted`: whether these may be recorded without comparing all of them; `headers` are
-    sent with the request for the package."""
+    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are the
+    checksums that a network mirror reports; `trusted`: whether they may be recorded without comparing all of them;
+    `headers` are sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -55,7 +55,7 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """Verified facts about a package: checksums grouped by their proof. `key_ids` are those of signers."""
+    """Verified facts about a package: checksums grouped by their proof. `key_ids` are the ids of the signers' keys."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ class PackageProof:
     key_ids: tuple[str, ...] = ()
     expired: bool = False
     own: frozenset[str] = frozenset()
-    """those that are known to be of this platform's package"""
+    """the checksums that are known to belong to this platform's package"""
 
     @property
     def summary(self) -> str:

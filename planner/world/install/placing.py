@@ -154,7 +154,7 @@ class Mirroring:
     placer: Placer
     say: Callable[[str], None]
     known: dict[str, frozenset[str]] = field(factory=dict)
-    """by path of the archive"""
+    """the known checksums, by path of the archive"""
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
         """One provider for all platforms: the version that the lock file selects, otherwise the newest allowed one.

@@ -29,7 +29,7 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
 LONGEST_PAUSE = 30.0
-"""seconds"""
+"""the longest pause, in seconds"""
 LARGEST_DOCUMENT = 64 << 20
 """maximum size in bytes of a response in memory"""
 LARGEST_FILE = 16 << 30

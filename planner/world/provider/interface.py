@@ -14,15 +14,15 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 @frozen
 class AttributeDiagnostic:
-    """A problem a provider reports: `path` are steps ("attr", name) / ("index", key) into the configuration body, none
-    for the body as a whole; None: it has no place in the configuration."""
+    """A problem that a provider reports: `path` has the steps ("attr", name) and ("index", key) into the configuration
+    body; it is empty for the whole body, and None for a problem without a place in the configuration."""
 
     severity: str
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
     ending: str = ""
-    """for a command: how it ended, without its output"""
+    """for a command: its exit status in words, without its output"""
     deferred: str = ""
     """the reason, such as "provider_config_unknown", for which a provider defers the object, "" if it does not"""
 
@@ -53,7 +53,7 @@ class ProviderSchema:
     is_configurable: bool = True
     """whether its provider blocks have a schema"""
     functions_are_all: bool = False
-    """whether `functions` are all that there are; a plugin may register others when it is configured"""
+    """whether `functions` has all functions; a plugin may register others when it is configured"""
     actions: Mapping[str, ResourceSchema] = field(factory=dict)
     """the configurations of actions"""
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)

@@ -35,7 +35,7 @@ class Lock:
 
 
 Locks = Mapping[str, Lock]
-"""by provider address"""
+"""the selections by provider address"""
 
 
 def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]) -> Lock:

@@ -65,7 +65,7 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 CHECKSUMS = Shelf("checksums", 8192)
-"""of packages and archives, by names, sizes and times of their files"""
+"""the checksums of packages and archives, by names, sizes and times of their files"""
 _RACY = 20_000_000
 """nanoseconds: a file changed this recently may change again without a different time"""
 _KNOWN: dict[str, str] = {}

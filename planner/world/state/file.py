@@ -262,7 +262,7 @@ _END = b'}],"check_results":'
 
 @frozen
 class Texts:
-    """Data about resources, by the identity of the object; an object is kept as long as its text."""
+    """The texts of resources, by the identity of the resource, which is kept as long as its text."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 

@@ -40,10 +40,10 @@ IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"
 """earlier versions; the first is valid only if the last apply was complete"""
 CREATED, DESTROYED = "+", "-"
-"""in place of attributes that changed"""
+"""placeholders, in place of changed attributes, for an instance that was created or destroyed"""
 MOST_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10
-"""A record may be as large as the state, or as this where that is smaller."""
+"""The maximum size of a record is the size of the state, but at least this number of bytes."""
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8
 """bytes of a digest: it distinguishes versions of one thing"""
@@ -56,8 +56,8 @@ class ApplyInputs:
     of the configuration's files, by name; `modules`: the directories of called modules by path; `variables`: root
     variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`:
     files that functions read, each with its digest and the key of its content ("": none); `listed`: the names in
-    directories that functions list; `providers`: versions by source address; `names`: the addresses that objects which
-    were moved since had then, by the present ones; `approval`: where signatures were demanded, the digest of the plan
+    directories that functions list; `providers`: versions by source address; `names`: the former addresses of objects
+    that were moved later, by present address; `approval`: where signatures were demanded, the digest of the plan
     (`plan`), and when each key signed it."""
 
     serial: int

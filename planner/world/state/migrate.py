@@ -29,7 +29,7 @@ class MigrationOptions:
     lock: bool = True
     lock_timeout: float = 0.0
     workspace: str = DEFAULT_WORKSPACE
-    """the selected one"""
+    """the selected workspace"""
     warn: Callable[[list[Diagnostic]], None] = lambda problems: None
     """receives warnings about the copied states, such as interrupted operations"""
 

@@ -80,7 +80,7 @@ class State:
     """A state snapshot. `serial` counts writes, `lineage` names the history; `check_results` is the file's JSON."""
 
     resources: dict[str, ResourceState] = field(factory=dict)
-    """by ResourceState.address"""
+    """the resources by ResourceState.address"""
     outputs: dict[str, OutputState] = field(factory=dict)
     serial: int = 0
     lineage: str = ""

@@ -41,7 +41,7 @@ class Strays:
     others: list[tuple[str, str, str]] = field(factory=list)
     elsewhere: list[tuple[str, str, str]] = field(factory=list)
     doubtful: dict[str, str] = field(factory=dict)
-    """notes about missing objects whose id also occurs in the state at another address"""
+    """notes on missing objects whose id also occurs in the state at another address"""
 
     @property
     def addresses(self) -> list[str]:

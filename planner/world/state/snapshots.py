@@ -19,7 +19,7 @@ NEWER = "state.newer"
 """the code for a write that was refused because another program has written meanwhile"""
 VARIABLE = "TF_STATE_PERSIST_INTERVAL"
 SHORTEST = 20
-"""seconds: the default and the minimum"""
+"""the default and the minimum interval, in seconds"""
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:

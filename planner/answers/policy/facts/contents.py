@@ -14,7 +14,7 @@ from planner.logic.model.plan import OutputChange, Plan
 
 R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
-"""the relations that are read off the planned values of objects and outputs"""
+"""the relations derived from the planned values of objects and outputs"""
 RootVariables = Callable[[], Iterable[tuple[str, bool]]]
 """the names of the root module's input variables, and whether each is secret"""
 

@@ -33,7 +33,7 @@ def _parsed(address: str) -> ProviderConfiguration | None:
 
 
 class ConfiguredOwners:
-    """The objects of addresses: changes of a plan, and declarations of its configuration."""
+    """Finds the objects of addresses among the changes of a plan and the declarations of its configuration."""
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config

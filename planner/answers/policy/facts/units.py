@@ -30,7 +30,7 @@ _POLICY_NAMES = {
     "unit_maybe_exact": "maybe_exact",
     "unit_maybe_open": "maybe_open",
 }
-"""relations of rules/batch/contents.dl, and those of rules/policy/inputs.dl that they are made from"""
+"""relations of rules/batch/contents.dl, each with the relation of rules/policy/inputs.dl that it is made from"""
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:

@@ -30,13 +30,14 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""bytes of changes that are worth a process"""
+"""bytes of changes for which it is worthwhile to start a process"""
 SIZE = 1 << 18
 """bytes of changes in a piece"""
 RULES_OF_A_PIECE = 600
-"""with more rules, and facts beside a plan, pieces are larger, for each has to look at them"""
+"""with more rules and facts outside the plan than this, pieces are larger, because each piece has to read all of
+them"""
 MOST_SUSPECTS = 1000
-"""objects that are set aside to be judged together"""
+"""the maximum number of objects that are set aside to be judged together"""
 _MANY = 4
 """if more than one in this number of objects would be judged later, the piece is judged as a whole"""
 
@@ -202,7 +203,7 @@ OF_ONE = frozenset(
 OF_NONE = frozenset(("plan_time",))
 """the relations whose rows do not depend on the object"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
-"""those whose rows about an address come from rows about it"""
+"""the operators whose rows about an address come only from rows about the same address"""
 
 
 def can_be_judged_apart(policies: Policies) -> bool:

@@ -39,9 +39,9 @@ class ShownConfiguration:
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
         self.blocks: dict[str, tuple[str, dict[str, Any]]] = {}
-        """by configuration address: the module, and the entry"""
+        """the module and the entry of each block, by configuration address"""
         self.calls: dict[str, tuple[str, str]] = {}
-        """by module: source as it is written, and version"""
+        """the source (as written) and the version of each call, by module"""
         self.modules: dict[str, ShownModule] = {}
         self._providers = self._provider_addresses()
         self._module(table(self.root, "root_module", "configuration"), "", "configuration.root_module")

@@ -32,7 +32,7 @@ Node: TypeAlias = tuple[str, str, str]
 """kind, module and name. The kinds: resource, var, local, output, expand (the source of a module's instances),
 whole (all that is in a module), and provider, whose name is its key"""
 Hidden: TypeAlias = tuple[str, str]
-"""a module, and the address of what may refer to anything there"""
+"""a module, and the address of an object that may refer to anything in it"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
 _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
@@ -135,13 +135,13 @@ class ObjectReferences:
         self.configuration, self.config = configuration, config
         self.edges: dict[Node, list[Node]] = {}
         self.hidden: dict[Node, set[Hidden]] = {}
-        """by the node that mentions it"""
+        """the objects that may refer to anything, by the node that mentions them"""
         self.inner: dict[str, list[Node]] = {"": []}
-        """by module: its resources, inputs and outputs, and the calls in it as a whole. All that its local values could
-        refer to is among them."""
+        """by module: its resources, inputs and outputs, and the calls in it as a whole, including everything to which
+        its local values could refer"""
         self.resources: list[Node] = []
         self.keys: dict[tuple[Node, Node], set[str]] = {}
-        """by what mentions a resource: the keys in brackets, SOME for what no constant names"""
+        """the keys in brackets, by the mentioning node and the resource; SOME for keys that are not constants"""
         self._declared = frozenset(configuration.blocks)
         self._reach: dict[Node, tuple[frozenset[Node], frozenset[Hidden]]] = {}
         self._modules()

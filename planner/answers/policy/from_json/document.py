@@ -22,11 +22,11 @@ class Document:
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the whole document, when `root` has only the members of a plan that most policies use (see excerpt.py)"""
+    """the whole document, if `root` has only the members of a plan that most policies use (see excerpt.py)"""
     excerpt: Excerpt | None = None
-    """then, with the changes of resources, which `root` does not have"""
+    """in that case, the excerpt with the changes of resources, which `root` lacks"""
     entries: list[Any] | None = None
-    """those of a piece of an excerpt, in the place of all"""
+    """the changes in a piece of an excerpt, used instead of all changes"""
 
     @property
     def whole(self) -> Document:

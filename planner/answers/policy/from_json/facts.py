@@ -223,7 +223,7 @@ def _stands(config: Config, plan: Plan) -> bool:
 
 
 class _Beside:
-    """The context of a plan, from the configuration at hand and the lock file next to it."""
+    """The context of a plan, from the available configuration and the lock file next to it."""
 
     def __init__(self, config: Config, locked: Callable[[], Iterable[Row]] | None) -> None:
         self.config, self.locked = config, locked
@@ -237,7 +237,7 @@ class _Beside:
 
 
 class ShownOwners:
-    """The objects of addresses in a document; their places only if the configuration is at hand."""
+    """Finds the objects of addresses in a document; their places only if the configuration is available."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -335,7 +335,7 @@ class ShownPlan:
 _MAKES = "jsonencode"
 _IN_LIST = re.compile(r"\[\d")
 _DEEPEST = 20
-"""locals that are made of locals"""
+"""the maximum depth of locals that refer to other locals"""
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:

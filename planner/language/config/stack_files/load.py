@@ -72,9 +72,9 @@ class StackSources:
     locate: Locate
     below: Callable[[ModulePath], Locate]
     shares: bool = True
-    """whether a directory that several components call is loaded once, and not recorded for each"""
+    """whether a directory that several components call is loaded once instead of being recorded for each"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """the present place of a removed component of the stack at a path; it may have been installed under another path"""
+    """returns the path under which a removed component is installed now, given its former path"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:

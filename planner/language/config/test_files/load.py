@@ -80,7 +80,7 @@ class _MockFiles:
     def __init__(self, root_dir: str, keep: bool) -> None:
         self.root_dir, self.keep = root_dir, keep
         self.asked: dict[str, None] = {}
-        """the directories"""
+        """the requested directories"""
 
     def read(self, directory: str, span: Span, problems: Problems) -> list[Body]:
         """Bodies of the files, by name."""
@@ -266,10 +266,10 @@ def run_key(file: str, run: str) -> tuple[str, ...]:
 DEFAULT_DIRECTORY = "tests"
 _PAIRS = ((".tftest.hcl", ".tofutest.hcl"), (".tftest.json", ".tofutest.json"))
 OWN = ".plannertest.hcl"
-"""files that may use extensions which other programs do not support"""
+"""the suffix of files with extensions that other programs do not support"""
 ENDINGS = (*(ending for pair in _PAIRS for ending in pair), OWN)
 MOCKS = ".tfmock.hcl"
-"""files with blocks of `mock_provider`"""
+"""the suffix of files with `mock_provider` blocks"""
 
 
 def is_test_file(name: str) -> bool:

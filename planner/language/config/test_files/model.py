@@ -95,9 +95,9 @@ class TestRun:
     config: Config | None = None
     """the configuration of its module"""
     parallel: bool = False
-    """the run may execute at the same time as other parallel runs"""
+    """whether the run may execute at the same time as other parallel runs"""
     keeps_state: bool = False
-    """its objects are not destroyed at the end"""
+    """whether its objects are kept at the end"""
 
 
 def state_name(run: TestRun) -> str:

@@ -77,7 +77,8 @@ def _limit_memory() -> None:
 
 
 AGAIN = 0.05
-"""seconds: Python drops an exception that is raised in a callback of its own, as when an object goes"""
+"""seconds after which the exception is raised again, because Python drops exceptions that are raised in callbacks such
+as finalizers"""
 
 
 class OutOfTime(BaseException):

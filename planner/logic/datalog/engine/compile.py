@@ -241,7 +241,7 @@ def build_program(
 
 
 _parse_core = lru_cache(64)(parse_rules)
-"""The product's files are the same in each program of a process, and their syntax is never changed."""
+"""Parsed files of the product: they are the same in each program of a process, and their syntax is never changed."""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

@@ -11,7 +11,7 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""data that operators derived from a relation (by its identity), for others with the same one in one evaluation"""
+"""data derived from relations, by the identity of the relation; shared by the operators of one evaluation"""
 
 
 class Condensed:
@@ -108,7 +108,7 @@ class Behind(Mapping[Row, None]):
         self._edges, self._labels = edges, labels
         self._bits: dict[Any, int] | None = None
         self.names: list[Any] = [name for (name,) in sorted_rows({(label,) for _, label in labels})]
-        """the labels; the bits of a node count them"""
+        """the labels, in the order of the bits of a node"""
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def bits(self, node: Any) -> int:

@@ -17,7 +17,7 @@ from planner.logic.datalog.language.values import Row, Value, encode
 
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
-"""a way in which a literal holds: the row (of an atom), and the assignment then"""
+"""a way in which a literal holds: the row (for an atom) and the resulting assignment"""
 Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
 """an assignment, and the rows by the id of their atom"""
 

@@ -74,9 +74,9 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 
 
 _BLOCK = 16384
-"""how many nodes a bitset is about: small enough that those of a large graph stay near the processor"""
+"""the number of nodes in a bitset, small enough that the bitsets of a large graph stay in the processor's cache"""
 _FEW = 8
-"""up to here a list is searched faster than a set is made"""
+"""the length up to which searching a list is faster than making a set"""
 _MANY, _MOST_HUBS = 1000, 8
 """a node with more edges in doubt than `_MANY` is a hub; there are at most `_MOST_HUBS`, because each needs a search of
 the whole graph"""
@@ -263,5 +263,5 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "reduction": reduction,
     "scc": scc,
 }
-"""by their names (planner.logic.datalog.language.link): each takes its relations and what operators share. A
-result that is a mapping makes its rows when they are read, which is worth it as long as no rule reads them"""
+"""native operators by name (planner.logic.datalog.language.link): each takes its relations and the shared data. A
+result that is a mapping makes its rows when they are read, which pays off if no rule reads them"""

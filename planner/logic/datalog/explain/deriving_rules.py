@@ -26,7 +26,7 @@ from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 DEEPEST = 12
-"""relations that pass rows on to each other"""
+"""the maximum number of relations that pass rows on to each other"""
 
 
 @frozen
@@ -180,8 +180,8 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values the least
-    is used."""
+    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values the
+    smallest is used."""
 
     def __init__(self, rule: Rule, relations: Relations) -> None:
         self.rule, self.relations = rule, relations

@@ -46,7 +46,7 @@ def plain(value: Value) -> str:
 
 
 LONGEST = 200
-"""of a text that a built-in relation takes apart, in characters"""
+"""the maximum length, in characters, of a text that a built-in relation divides"""
 
 
 def short(text: str) -> str:

@@ -31,9 +31,9 @@ Goal: TypeAlias = tuple[str, Row]
 
 
 class Proof:
-    """Why a row holds. A leaf (`rule` None) was given as a fact or decided by a native operator (`native`). Otherwise
-    `rule` derives it under `assignment` from `body`: an entry for each literal, in the rule's order, sub-proofs shared.
-    `height` is 0 for a leaf and one more than the highest sub-proof otherwise."""
+    """The proof of a row. A leaf (`rule` None) was given as a fact or decided by a native operator (`native`).
+    Otherwise `rule` derives it under `assignment` from `body`: an entry for each literal, in the rule's order,
+    sub-proofs shared. `height` is 0 for a leaf and one more than the highest sub-proof otherwise."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 

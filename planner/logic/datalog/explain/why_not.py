@@ -82,7 +82,7 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
 
 
 DEEPEST = 6
-"""levels of `because`"""
+"""the maximum number of levels of `because`"""
 
 
 def obstacles(prover: Prover, predicate: str, row: Row, deepest: int = DEEPEST) -> list[dict[str, Any]]:

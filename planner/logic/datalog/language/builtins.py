@@ -80,7 +80,7 @@ def resolved(module: str, attribute: str) -> Callable[..., Any]:
 
 
 FUNCTION_MODULE = "functions"
-"""the one that is always loaded"""
+"""the module that is always loaded"""
 TESTS: dict[str, BuiltinPredicate] = {}
 FUNCTIONS: dict[str, BuiltinPredicate] = {}
 RELATIONS: dict[str, BuiltinPredicate] = {}

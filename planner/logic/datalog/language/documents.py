@@ -14,10 +14,10 @@ from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row,
 
 LONGEST_JSON = 16_000_000
 LONGEST_YAML = 1_000_000
-"""in characters; events of YAML are read one by one"""
+"""the maximum length in characters, because the events of YAML are read one by one"""
 MOST_VALUES = 300_000
 MOST_TEXT = 100_000_000
-"""of all paths of a text together, in characters"""
+"""the maximum total length of all paths in a text, in characters"""
 DEEPEST = 250
 _TINY = 5_000
 _SMALL = 100_000

@@ -27,7 +27,7 @@ from planner.logic.datalog.language.model import (
 from planner.logic.datalog.language.spaces import Spaces, bare, nearest
 
 LONGEST_NAME = 100
-"""of a fact, in characters, that is called after its text"""
+"""the maximum length, in characters, of a fact that is named after its text"""
 
 
 class Linker:
@@ -338,7 +338,7 @@ def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
 
 
 MOST_ALTERNATIVES = 200
-"""of one rule, multiplied out"""
+"""the maximum number of alternatives of one rule after they are multiplied out"""
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:

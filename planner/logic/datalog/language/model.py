@@ -72,7 +72,7 @@ class Predicate:
     operator: str | None = None
     inputs: tuple[str, ...] = ()
     is_exported: bool = False
-    """other name spaces may use it"""
+    """whether other name spaces may use it"""
 
     @property
     def space(self) -> str:

@@ -15,7 +15,7 @@ from planner.logic.datalog.language.values import (
 )
 
 MOST_DIGITS = 100
-"""behind the point, that a number is rounded or written to"""
+"""the maximum number of decimal places to which a number is rounded or written"""
 
 
 def absolute(value: Value) -> Number | None:

@@ -12,7 +12,7 @@ from planner.logic.datalog.language.values import Row, Value
 
 MOST_ROWS = 100_000
 _MOST_WORK = 1_000_000_000
-"""characters that may be looked at: each match may look at the whole text again"""
+"""the maximum number of characters that may be read, because each match may read the whole text again"""
 
 
 def is_pattern(value: Value) -> bool:
@@ -76,7 +76,7 @@ def member(*values: Value) -> list[Row]:
 
 
 LONGEST = 16_000_000
-"""of a text that is decoded or encoded, in characters"""
+"""the maximum length, in characters, of a text that is decoded or encoded"""
 
 
 def is_base64(value: Value) -> bool:

@@ -130,8 +130,8 @@ Value: TypeAlias = str | int | Truth | Fraction
 Row: TypeAlias = tuple[Any, ...]
 
 Rows: TypeAlias = dict[Row, None]
-"""A relation: a set that gives its rows in the order in which they came. What came one after the other lies side by
-side in memory, so that going through a million rows waits half as long for it as with a set."""
+"""A relation: a set that returns its rows in the order in which they were added. Rows added one after the other are
+adjacent in memory, so that iterating over a million rows takes half as long as with a set."""
 
 
 def encode(value: Any) -> Value:

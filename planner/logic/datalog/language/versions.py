@@ -8,7 +8,7 @@ from planner.foundation.vocabulary.version_constraints import Constraints, Versi
 from planner.logic.datalog.language.values import Value
 
 LONGEST = 300
-"""of a version or a constraint, in characters"""
+"""the maximum length, in characters, of a version or a constraint"""
 
 
 @lru_cache(maxsize=10_000)

@@ -20,7 +20,7 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.tools.cases import Case
 
 MOST_FOLLOWED = 100
-"""of the ways in which the literals of one rule hold, in one case"""
+"""the maximum number of ways examined in which the literals of one rule hold in one case"""
 
 
 @define
@@ -125,7 +125,7 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""comparisons at whose border a mistake is made"""
+"""each comparison with the one that differs only in the boundary case"""
 
 
 @frozen

@@ -27,9 +27,9 @@ VERDICTS = ("deny", "warn")
 """the predicates whose rules need a case that holds them and one that does not"""
 
 SECONDS = 30.0
-"""how long rules that are not the product's own may take"""
+"""the time limit, in seconds, for rules that are not the product's own"""
 MOST_ROWS = 20
-"""of one mismatch that are kept"""
+"""the maximum number of rows that are kept of one mismatch"""
 
 
 class CaseDifference(NamedTuple):

@@ -63,7 +63,7 @@ FOLDER = "PLANNER_BUNDLE_DIR"
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")
-"""made by init on the other machine"""
+"""files that init makes on the other machine"""
 
 
 class Missing(Unmet):

@@ -23,7 +23,7 @@ LARGEST = 1 << 30
 """most bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members by questions of Terragrunt's files: words after zeros, of which some are paths"""
+"""members whose keys are lookups of Terragrunt's files: words separated by zero bytes, some of which are paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
 """members with values of users: nothing in them is treated as a path"""
 

@@ -17,7 +17,7 @@ from planner.workflows.stacks.names import Path, PromiseName
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _DEEPEST = 50
-"""most locals, inputs and outputs on the way of one value"""
+"""the maximum number of locals, inputs and outputs through which one value is traced"""
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]
-"""of one deployment, round after round"""
+"""the plans of one deployment, round after round"""
 
 
 @frozen(eq=False)

@@ -28,7 +28,7 @@ from planner.workflows.batch.reports.document import (
 )
 
 LONGEST = 65_000
-"""characters: GitHub takes 65,536"""
+"""the maximum length in characters; GitHub accepts 65,536"""
 FOLD = 6_000
 """most characters for the changes of one unit, as long as other units have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
@@ -44,7 +44,7 @@ TABLE = 0.55
 MOST_NAMED = 10
 """most names of omitted parts"""
 _RESERVED = 600
-"""characters for the note about omitted parts"""
+"""characters reserved for the note about omitted parts"""
 _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 

@@ -71,7 +71,7 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""errors that cause another try: those of the network and of services that are not ready yet"""
+"""errors that cause another try: network errors, and errors of services that are not ready yet"""
 
 
 _TEXTS = ListType(STRING)
@@ -345,4 +345,4 @@ for _what, _words in NEED.items():
 for _what in ("account_id", "account_alias", "caller_identity_arn", "caller_identity_user_id"):
     _declare_aws(f"get_aws_{_what}")
 NAMES = {one.name: one for one in _FUNCTIONS}
-"""the functions of Terragrunt, whose implementations take the functions of a frame"""
+"""the functions of Terragrunt; their implementations are called with the Functions of a frame"""

@@ -93,10 +93,10 @@ class Library:
 
 @define(eq=False)
 class UnitSession:
-    """The reading of one unit. `outputs(folder)` returns those of the unit in another directory. `given` are results of
-    external lookups by an earlier reading (variables of the environment, programs), which remain valid; `expected` are
-    digests of its secret results; `answers` are the results of this reading, `private` the keys of secret ones.
-    `refusals` are the reasons why the unit cannot run although it can be described."""
+    """The reading of one unit. `outputs(folder)` returns the outputs of the unit in another directory. `given` are
+    results of external lookups by an earlier reading (variables of the environment, programs), which remain valid;
+    `expected` are digests of its secret results; `answers` are the results of this reading, `private` the keys of
+    secret ones. `refusals` are the reasons why the unit cannot run although it can be described."""
 
     library: Library
     config: str

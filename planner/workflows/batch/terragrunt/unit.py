@@ -56,7 +56,7 @@ class UnitReading:
     role: Role | None = None
     copies_lock: bool = True
     is_late: bool = False
-    """whether some values depend on outputs of other units"""
+    """whether some of its values depend on outputs of other units"""
     problems: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
 

@@ -70,7 +70,7 @@ def prepare(place: str, package: SourcePackage | None, folder: str, copy: Copy, 
 
 
 class Copy:
-    """Which hidden files are included, and which files are excluded: patterns relative to the unit's directory."""
+    """The hidden files to include, and the files to exclude, as patterns relative to the unit's directory."""
 
     def __init__(self, included: tuple[str, ...] = (), excluded: tuple[str, ...] = ()) -> None:
         self.included, self.excluded = included, excluded

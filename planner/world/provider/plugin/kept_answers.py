@@ -53,8 +53,8 @@ _SETTING_VARIABLES = (
 
 
 class KeptAnswers:
-    """The answers of the plugin with this identity, for the current directory. `calls`: those that may be answered from
-    here, and whether their answers follow from the request alone; others are used for SECONDS only."""
+    """The answers of the plugin with this identity, for the current directory. `calls`: the calls that may be answered
+    from here, each with whether its answer depends only on the request; other answers are used only for SECONDS."""
 
     def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
         self.calls = calls

@@ -62,7 +62,8 @@ class StateEndpoint:
 
 
 class HttpClient(NothingBeside):
-    """The state behind a URL. The server has no versions: so the former content is compared before it is replaced."""
+    """The state behind a URL. The server does not keep versions, so the former content is compared before it is
+    replaced."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint

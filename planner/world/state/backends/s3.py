@@ -106,7 +106,7 @@ SCHEMA = BlockSchema(
     }
 )
 _MOST_PAGES = 10_000
-"""of 1,000 objects each"""
+"""the maximum number of pages, of 1,000 objects each"""
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )

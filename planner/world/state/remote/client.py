@@ -29,11 +29,11 @@ class Held(ServiceError):
 
 
 class Newer(ServiceError):
-    """The stored version differs from the one that was read, because it was written since."""
+    """The stored version differs from the one that was read, because another process has written it meanwhile."""
 
 
 class RemoteStateClient(Protocol):
-    """The state of one workspace in a service. Everything raises ServiceError."""
+    """The state of one workspace in a service. All methods raise ServiceError."""
 
     @property
     def place(self) -> str:
@@ -98,7 +98,7 @@ class StateClient:
 
 
 class NothingBeside(StateClient):
-    """For services that store only the state."""
+    """The common part of services that store only the state, without documents next to it."""
 
     @property
     def has_place_beside(self) -> bool:

@@ -21,7 +21,7 @@ from planner.world.state.remote.documents import delete_documents
 HEAD = "planner.journal"
 TAKEN = "planner.taken"
 PART = 256 << 10
-"""bytes"""
+"""the size of a part, in bytes"""
 PAUSE = 0.5
 """Seconds between two copies."""
 _MOST_PARTS = 4096

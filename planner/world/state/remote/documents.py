@@ -12,7 +12,7 @@ from planner.world.state.backend import DOCUMENTS
 from planner.world.state.remote.client import RemoteStateClient
 
 PART = 256 << 10
-"""bytes"""
+"""the size of a part, in bytes"""
 _MOST_PARTS = 4096
 
 

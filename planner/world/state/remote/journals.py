@@ -30,7 +30,7 @@ from planner.world.state.remote.fence import Fence
 class Leftovers:
     """Journals left behind: files next to `path` in the working directory, and the copy in the service. The file of a
     journal is complete; a copy without a file comes from another machine. Journals that are still being written are
-    ignored. True if there is anything to add to the state. Services raise ServiceError, files OSError."""
+    ignored. True if there is anything to add to the state. Raises ServiceError for services and OSError for files."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -40,7 +40,7 @@ class Leftovers:
         self.missing: tuple[str, ...] = ()
         """the instances with objects that the state does not have, although a journal recorded them"""
         self.adopts = False
-        """whether these are added to the state"""
+        """whether these objects are added to the state"""
 
     def __bool__(self) -> bool:
         return bool(self._files) or self._copy is not None

@@ -15,7 +15,7 @@ _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
 Override = Callable[[str], bool]
-"""whether to override a failure that a prompt names"""
+"""returns whether to override the failure that a prompt names"""
 
 
 @frozen(eq=False)

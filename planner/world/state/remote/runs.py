@@ -37,7 +37,7 @@ class ServerRun:
     api: Tfe
     id: str
     page: str
-    """its address for browsers"""
+    """the address of its page for browsers"""
     check: Callable[[ServerRun], None] = field(default=lambda run: None)
     """called before each pause; raises ServiceError to end the waiting"""
 
@@ -206,7 +206,7 @@ IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
 _LARGEST = 1 << 30
 Patterns = list[tuple[re.Pattern[str], bool]]
-"""with whether matching files are excluded; the last match decides"""
+"""(pattern, whether matching files are excluded); the last match decides"""
 
 
 def archive(folder: Path) -> bytes:

@@ -332,7 +332,7 @@ class S3Client(StateClient):
 
 
 class _Later(Thread):
-    """A value computed while data are sent: checksums of large states take as long."""
+    """A value that is computed while data are sent, because checksums of large states take as long as sending them."""
 
     def __init__(self, work: Callable[[], str]) -> None:
         super().__init__(name="digest", daemon=True)

@@ -32,7 +32,7 @@ from planner.world.state.workspace import data_directory
 READ = "state.remote_read"
 """the code of errors while reading from a service"""
 FOLDER = "planner"
-"""in the data directory: journals and other files of states that are stored elsewhere"""
+"""the folder in the data directory for journals and other files of states that are stored elsewhere"""
 _LONGEST_PAUSE = 16.0
 """Seconds between two attempts to take a lock."""
 

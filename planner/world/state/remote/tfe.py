@@ -31,7 +31,7 @@ _JSON_API = "application/vnd.api+json"
 _INTERVAL = "x-terraform-snapshot-interval"
 _LONGEST_INTERVAL = 3600
 _LONGEST_NUMBER = 18
-"""digits"""
+"""the maximum number of digits"""
 _PENDING = 30
 """seconds that a server may process a state before the lock is released"""
 
