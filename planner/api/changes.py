@@ -112,7 +112,7 @@ class OutputChange:
 
 @frozen
 class KnownExplanation:
-    """The explanation of a change, apart from the plan."""
+    """The explanation of a change that was separated from its plan."""
 
     explanation: Explanation
 

@@ -24,7 +24,7 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 T = TypeVar("T")
 _PATIENCE = 0.2
-"""seconds, after which the main thread looks for an interrupt"""
+"""seconds after which the main thread looks for an interrupt"""
 
 
 class Stop:

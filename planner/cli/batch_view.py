@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
-"""number of units above which the table has no rows for unchanged ones"""
+"""the number of units above which the table has no rows for unchanged ones"""
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
@@ -282,7 +282,7 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
 
 
 MOST_ROWS = 10
-"""most units that are shown as running"""
+"""the maximum number of units that are shown as running"""
 SOONEST = 0.1
 """seconds between two drawings"""
 

@@ -32,7 +32,7 @@ _DIGEST = 16
 _MOST_KNOWN = 200_000
 """the maximum number of digests; above it, the digests of removed files are dropped"""
 _AT_ONCE = 32 << 20
-"""most bytes of files in memory at a time"""
+"""the maximum number of bytes of files in memory at a time"""
 _WORTH = 200_000
 """the number of bytes of unknown texts for which another process is started"""
 _MOST = 8

@@ -74,7 +74,7 @@ class Sampler:
 
 
 MOST = 10
-"""most rules and files that are shown"""
+"""the maximum number of rules and files that are shown"""
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RULE, _FILE = "rule ", "file "
 STAGES = {

@@ -220,7 +220,7 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""how many first letters of words are compared"""
+"""the number of first letters of words that are compared"""
 
 
 @dataclass(frozen=True)

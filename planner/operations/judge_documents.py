@@ -178,7 +178,7 @@ def policies_of(
 
 
 LEAST = 1 << 20
-"""bytes; a smaller file is read when it is requested"""
+"""the minimum size in bytes; a smaller file is read when it is requested"""
 
 
 class Ahead:

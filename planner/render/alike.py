@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\])')
 _MOST_KEYS = 4
-"""keys that are listed at one position"""
+"""the maximum number of keys that are listed at one position"""
 
 
 class AlikeNames(NamedTuple):

@@ -19,13 +19,13 @@ from planner.logic.programs.actions import verb_of, words_for
 from planner.render.alike import alike
 
 MOST_ROOTS = 3
-"""most roots that a sentence names"""
+"""the maximum number of roots that a sentence names"""
 MOST_WHOLE = 72
-"""most characters of two values that are shown whole"""
+"""the maximum number of characters of two values that are shown whole"""
 MOST_VALUES = 48
-"""most characters shown of each part that differs"""
+"""the maximum number of characters shown of each part that differs"""
 MOST_AROUND = 16
-"""characters shown on either side of a difference"""
+"""the number of characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
 """characters that are not separated from a difference"""
 _PIECES = re.compile(r"\w+|\W")

@@ -37,11 +37,11 @@ from planner.render.cause_line import (
 from planner.render.terminal import Paint, fold
 
 MOST_LISTED = 20
-"""most lines of objects listed for one cause, unless all are requested"""
+"""the maximum number of lines of objects listed for one cause, unless all are requested"""
 MOST_THROUGH = 2
 """the maximum number of objects between the cause and a change that the line of the change names"""
 MOST_HOPS = 12
-"""most lines of hops shown for one cause"""
+"""the maximum number of lines of hops shown for one cause"""
 NO_CAUSES = (
     "No causes for {}: there is no record of earlier values. Apply once with planner, or compare with a commit: "
     "planner plan -since=main"
@@ -425,7 +425,7 @@ class MoveMeant(NamedTuple):
 
 
 _MOST_RENAMED = 5
-"""renames that are listed one by one"""
+"""the maximum number of renames that are listed one by one"""
 
 
 def _with_renames(

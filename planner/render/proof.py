@@ -22,7 +22,7 @@ LONGEST = 500
 
 
 MOST_JOINED = 2
-"""most reasons that are printed in the line of the planned action"""
+"""the maximum number of reasons that are printed in the line of the planned action"""
 
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:

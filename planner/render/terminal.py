@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from planner.foundation.vocabulary.diagnostic import Diagnostic
 
 DEFAULT_WIDTH = 78
-"""columns assumed when a stream is not a terminal"""
+"""the number of columns assumed if a stream is not a terminal"""
 DEFAULT_HEIGHT = 24
-"""lines assumed of a terminal whose height is not known"""
+"""the number of lines assumed for a terminal whose height is not known"""
 
 _CODES = {
     "bold": "1",
@@ -244,7 +244,7 @@ def _break(text: str, width: int) -> int:
 
 
 _PIECE = 1024
-"""how many characters a pipe accepts completely or not at all"""
+"""the number of characters that a pipe accepts either completely or not at all"""
 
 
 class Output:

@@ -64,7 +64,7 @@ def _line(text: str) -> str:
 
 
 MOST_COSTS = 30
-"""most rules that are listed"""
+"""the maximum number of rules that are listed"""
 
 
 def costs(verdict: Verdict) -> str:

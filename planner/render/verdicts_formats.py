@@ -264,7 +264,7 @@ def _clean(text: str) -> str:
 
 
 MOST = 60_000
-"""most characters: code hosts accept about 65,000 in a comment"""
+"""the maximum number of characters: code hosts accept about 65,000 in a comment"""
 _LONGEST = 300
 """the maximum length of one cell"""
 _LONGEST_PROOF = 4_000

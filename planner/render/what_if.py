@@ -14,7 +14,7 @@ from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
 MOST_VALUES = 3
-"""most values of one object that are shown"""
+"""the maximum number of values of one object that are shown"""
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:

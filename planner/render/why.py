@@ -26,11 +26,11 @@ TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_ver
 
 
 MOST_LINES = 12
-"""most lines of an answer about an order or an unknown value, unless all are requested"""
+"""the maximum number of lines of an answer about an order or an unknown value, unless all are requested"""
 
 
 MOST_OF_END = 3
-"""most lines about the end of an object without other causes"""
+"""the maximum number of lines about the end of an object without other causes"""
 
 
 def answer_text(
@@ -169,7 +169,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 MOST_STEPS = 3
-"""most edges that are explained with their reasons; for more, only the places are shown"""
+"""the maximum number of edges that are explained with their reasons; for more, only the places are shown"""
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 

@@ -19,7 +19,7 @@ FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
 """the folders of a configuration, of a fleet and of a stack"""
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
-"""how to name policies where none are known"""
+"""a sentence about how to name policies, for commands without any"""
 
 
 def organisation(

@@ -46,7 +46,7 @@ _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 
 LARGE = 1 << 18
 
-"""bytes of configuration above which a plan is cached"""
+"""the size of the configuration, in bytes, above which a plan is cached"""
 
 
 @command(

@@ -63,7 +63,7 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""nanoseconds: the clock of file systems is coarser than Python's"""
+"""nanoseconds within which a file may change without a different time, because the clocks of file systems are coarse"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:

@@ -63,7 +63,7 @@ def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source:
 
 MOST_ENTRIES = 11
 
-"""lines of a list, unless all are requested"""
+"""the maximum number of lines of a list, unless all are requested"""
 
 
 def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REMOTE = ("file", "remote-exec")
 TAIL = 8 * 1024
-"""Bytes of output that an error quotes."""
+"""The number of bytes of output that an error quotes."""
 IDLE = 0.1
 """Seconds after which an unfinished line is shown."""
 GRACE = 1.0

@@ -42,7 +42,7 @@ DEFAULT_TIMEOUT = 300.0
 LONGEST_DELAY = 20.0
 """Seconds between two attempts to connect."""
 IDLE = 0.1
-"""Seconds after which an unfinished line is shown, and between looks at the request to stop."""
+"""Seconds after which an unfinished line is shown, and between two checks for a request to stop."""
 CLEANING = 5.0
 """Seconds that removing a script may take."""
 

@@ -34,7 +34,7 @@ from planner.foundation.vocabulary.records import define, field, frozen
 
 
 SLOWEST = 4096
-"""bytes that must arrive each second, once the timeout has passed"""
+"""the number of bytes that must arrive each second after the timeout has passed"""
 
 
 class BoundedResponse(http.client.HTTPResponse):
@@ -75,7 +75,7 @@ class _Bounded(io.RawIOBase):
 
 
 _PIECE = 1 << 16
-"""bytes that are sent in one piece"""
+"""the number of bytes that are sent in one piece"""
 LARGEST_ANSWER = 1 << 30
 """bytes"""
 LONGEST_SLOWDOWN = 10.0

@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 POD = "/var/run/secrets/kubernetes.io/serviceaccount"
 _LARGEST = 1 << 24
-"""bytes of a file"""
+"""the maximum size of a file, in bytes"""
 _NO_CLUSTER = (
     "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
 )

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 
 _DEEPEST = 100
-"""how deeply values may be nested"""
+"""the maximum nesting depth of values"""
 Items = list[tuple[tuple[str, ...], Any]]
 """a body: names (an attribute has one, a block its labels too) with values; the value of a block is a body"""
 

@@ -19,9 +19,9 @@ from planner.foundation.vocabulary.records import frozen
 DIAL = 15.0
 """Seconds to wait for a TCP connection and the reply of a proxy."""
 PIECE = 1 << 20
-"""Bytes of a file that are read at once."""
+"""The number of bytes of a file that are read at once."""
 MOST_REPLIED = 64 * 1024
-"""Bytes of a proxy's reply, or of the output of a command that is quoted in an error."""
+"""The maximum size, in bytes, of a proxy's reply, and of the output of a command that an error quotes."""
 
 
 class SshError(Exception):

@@ -14,7 +14,7 @@ from planner.foundation.support.disk import on_disk
 from planner.foundation.vocabulary.records import frozen
 
 SECONDS = 60.0
-"""time limit of a program, in seconds"""
+"""the time limit of a program, in seconds"""
 
 
 @frozen

@@ -30,7 +30,7 @@ MOST_BYTES = 16 << 30
 MOST_GROWTH = 250
 """the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
-"""bytes to which any archive may expand"""
+"""the number of bytes to which any archive may expand"""
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 18

@@ -17,7 +17,7 @@ else:
         from hashlib import blake2b as blake2b
 
 _SMALL = 1 << 18
-"""bytes above which OpenSSL is faster in spite of its start"""
+"""the number of bytes above which OpenSSL is faster in spite of the time that it needs to start"""
 
 
 def sha256_of(data: bytes) -> str:

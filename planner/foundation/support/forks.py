@@ -22,9 +22,9 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 
 T = TypeVar("T")
 ROOMY = 1 << 20
-"""requested capacity of a pipe in bytes, so that the writer need not wait for the reader"""
+"""the requested capacity of a pipe in bytes, so that the writer need not wait for the reader"""
 _SIZE = 8
-"""bytes at the beginning of a frame, with the length of the rest"""
+"""the number of bytes at the beginning of a frame that contain the length of the rest"""
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 

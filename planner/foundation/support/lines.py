@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 LONGEST = 64 * 1024
-"""Bytes after which a line is reported in parts."""
+"""The number of bytes after which a line is reported in parts."""
 
 
 class Lines:

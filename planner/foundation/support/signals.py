@@ -24,7 +24,7 @@ from typing import NoReturn
 
 
 _PATIENCE = 1.0
-"""seconds; a listener only prints a message or wakes a thread"""
+"""seconds that listeners may take; a listener only prints a message or wakes a thread"""
 
 
 class StopSignal:

@@ -32,12 +32,13 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.foundation.vocabulary.span import pickled_without_texts
 
 SEAL = 32
-"""bytes of the checksum at the beginning of an entry"""
+"""the size, in bytes, of the checksum at the beginning of an entry"""
 _LENGTH = 8
-"""bytes after the checksum, with the length of the entry's head, to which the checksum belongs"""
+"""the size, in bytes, of the length of the entry's head, which follows the checksum; the checksum covers the head"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
-"""a shelf with at most this limit of entries is trimmed at every store, a larger one occasionally"""
+"""the limit of entries up to which a shelf is trimmed each time an entry is stored; larger shelves are trimmed
+occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

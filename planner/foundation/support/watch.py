@@ -12,7 +12,7 @@ from planner.foundation.support.signals import STOP
 SECONDS = 0.5
 """seconds between two checks"""
 MOST_FILES = 10_000
-"""most files that are checked"""
+"""the maximum number of files that are checked"""
 
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:

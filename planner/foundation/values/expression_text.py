@@ -134,7 +134,7 @@ def _balance(line: str) -> int:
 LONGEST = 60
 """characters"""
 _LEAD, _TAIL = 24, 35
-"""characters shown before and behind a difference"""
+"""the number of characters shown before and after a difference"""
 _MOST_DIFFERENT = 400
 HIDDEN = "(sensitive value)"
 

@@ -49,7 +49,7 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str:
 
 
 _FEW = 6
-"""most names that are listed"""
+"""the maximum number of names that are listed"""
 
 
 def instead(text: str, known: Collection[str]) -> str:

@@ -36,7 +36,8 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""how often a module may call itself if its source depends on a variable, so that the recursion may end"""
+"""the number of times that a module may call itself if its source depends on a variable, so that the recursion may
+end"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """The directory of a called module, relative to the root module: given the path and call, the caller's directory, and

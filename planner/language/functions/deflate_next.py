@@ -15,14 +15,14 @@ from planner.language.functions.deflate import Bits, Codes
 _BLOCK = 65_535
 _WINDOW = 1 << 15
 _HISTORY = 5 * _BLOCK
-"""bytes that the compressor keeps; when they are full, a window of them stays"""
+"""the number of bytes that the compressor keeps; when that is exceeded, only a window of them is kept"""
 _MARGIN = 11
 _LONGEST = 258
 _NONE = -_BLOCK
 """the position in an empty entry: too far away for a match"""
 _END = 256
 _SMALL = 250
-"""tokens below which the fixed codes are tried"""
+"""the number of tokens below which the fixed codes are tried"""
 _GUESSED_HEADER = 70 * 8
 _NEW_CODES = 7
 """log2 of the fraction of a block's size that new codes must save"""
@@ -242,7 +242,7 @@ class _BlockWriter:
         self.out = Bits()
         self.own: tuple[Codes, Codes] = ([], [])
         self.header = 0
-        """bits of the header of the open block; 0: none is open"""
+        """the number of bits of the open block's header; 0 if none is open"""
         self.only_literals = False
 
     def close_block(self) -> None:

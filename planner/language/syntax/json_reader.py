@@ -114,7 +114,7 @@ def _array(text: str, start: int, depth: int) -> tuple[JsonArray, int]:
 
 
 DEEPEST = 400
-"""how deeply values may be nested, far more than in any configuration"""
+"""the maximum nesting depth of values, far more than in any configuration"""
 
 
 class JsonText:

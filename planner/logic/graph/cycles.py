@@ -254,9 +254,9 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
 
 
 MOST_ALTERNATIVES = 6
-"""single removals that are listed"""
+"""the maximum number of single removals that are listed"""
 MOST_STEPS = 20_000
-"""steps of the exact search before it gives up"""
+"""the number of steps after which the exact search gives up"""
 LARGE = 400
 """the number of vertices of a knot above which any cycle is used if a shortest one is not needed"""
 

@@ -37,12 +37,12 @@ from planner.logic.datalog.engine.native import levels
 
 FORMAT_VERSION = "1.1"
 MOST_EDGES = 20_000
-"""number of edges of a view above which implied edges are left out"""
+"""the number of edges of a view above which implied edges are left out"""
 CLIPPED = 200
-"""most characters of a line of a file that are shown"""
+"""the maximum number of characters of a line of a file that are shown"""
 
 MOST_TEXT = 300_000
-"""number of characters above which the texts are compressed"""
+"""the number of characters above which the texts are compressed"""
 
 T = TypeVar("T")
 Place = tuple[str, str]
@@ -320,11 +320,11 @@ Boxes = Mapping[str, tuple[str, str]]
 """the parent and the label of each box"""
 
 MOST_TOGETHER = 60
-"""number of nodes and boxes in a box above which they are divided"""
+"""the number of nodes and boxes in a box above which they are divided"""
 
 
 PARTS = 30
-"""most boxes into which nodes of a type are divided"""
+"""the maximum number of boxes into which nodes of a type are divided"""
 
 
 def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:

@@ -39,7 +39,7 @@ def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
 LONGEST = 1_000
 """the maximum length of a value, in characters"""
 _AROUND = 60
-"""characters shown on either side of a difference in a long value"""
+"""the number of characters shown on either side of a difference in a long value"""
 
 
 def changed_attributes(

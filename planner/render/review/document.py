@@ -51,11 +51,11 @@ _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _NO_CALL = "no-call"
 """kind of a cause: the call of a module was removed"""
 _FEW_ATTRIBUTES = 400
-"""most attributes of one object in the document"""
+"""the maximum number of attributes of one object in the document"""
 _LONGEST_LINE = 200
-"""most characters of a line of a file"""
+"""the maximum number of characters of a line of a file"""
 _LONGEST_DETAIL = 4_000
-"""most characters of the detail of a diagnostic"""
+"""the maximum number of characters of the detail of a diagnostic"""
 
 
 def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:

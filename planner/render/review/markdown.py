@@ -30,10 +30,10 @@ from planner.render.review.verdicts import (
 MOST = 65_000
 """the maximum length in characters; GitHub accepts 65,536"""
 _RESERVED = 400
-"""characters reserved for the numbers of omitted parts"""
+"""the number of characters reserved for the numbers of omitted parts"""
 _MOST_READERS = 4
 _MOST_ROWS = 60
-"""most attributes in the table of a change"""
+"""the maximum number of attributes in the table of a change"""
 _LONGEST_VALUE = 160
 _MOST_VALUES = 3
 """different values of similar objects"""
@@ -54,7 +54,7 @@ _VERBS = {
 
 _BREAK = "  \n"
 _MOST_LINES = 12
-"""most lines of the detail of a problem"""
+"""the maximum number of lines of the detail of a problem"""
 SECTIONS = ("problems", "causes", "warnings", "objects", "notes", "outputs", "verdicts", "policies", "changes", "hops")
 
 

@@ -51,7 +51,8 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
 
 
 _MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
-"""changes of a unit, attributes of each and characters of a value, in the review of a fleet"""
+"""the maximum numbers of changes of a unit, of attributes of each change and of characters of a value, in the review of
+a fleet"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:

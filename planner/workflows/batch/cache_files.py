@@ -20,7 +20,7 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""up to this share of all entries, new entries are appended instead of rewriting the file"""
+"""the share of all entries up to which new entries are appended instead of rewriting the file"""
 MOST_MORE = 0.25
 """the greatest share of appended entries in the whole"""
 _FORMAT = "8"

@@ -52,7 +52,7 @@ GROUP = BodySchema(
 REMOVED = BodySchema({"action": True})
 _NOTHING = BodySchema()
 MOST = 1000
-"""most files that a file may include"""
+"""the maximum number of files that a file may include"""
 
 
 @frozen
@@ -218,7 +218,7 @@ def warn_of_group(name: str, span: Span, problems: Problems) -> None:
 # The owner of a generated file: its first line ends with the mark of its writer.
 
 MOST_OF_MARK = 4096
-"""most bytes of a first line that are read"""
+"""the maximum number of bytes of a first line that are read"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:

@@ -33,7 +33,7 @@ Entry = list[Any]
 A_FOLDER = "a folder"
 """the digest of a folder that was opened like a file"""
 RACY = 20_000_000
-"""nanoseconds: file systems record times less exactly than in nanoseconds"""
+"""nanoseconds within which a file may change without a different time, because the clocks of file systems are coarse"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """the directory with records of runs, which is not compared"""
 _ASKS = (LOOKED, LISTED)

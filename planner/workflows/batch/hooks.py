@@ -18,7 +18,7 @@ from planner.foundation.vocabulary.records import frozen
 GRACE = 2.0
 """seconds for a program to end after its time limit"""
 MOST = 1 << 20
-"""how many of the last bytes of a program's output are kept"""
+"""the number of bytes at the end of a program's output that are kept"""
 LEAST = 6
 """the least length of a masked secret: shorter texts occur everywhere"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()

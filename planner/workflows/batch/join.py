@@ -25,7 +25,7 @@ from planner.workflows.batch.shard_results import PartRead, read_part
 from planner.workflows.batch.unit_decisions import Earlier, decide
 
 SHOWN = 20
-"""most missing shards that are named"""
+"""the maximum number of missing shards that are named"""
 
 
 @frozen(eq=False)

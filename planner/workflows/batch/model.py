@@ -312,9 +312,10 @@ class UnitResult:
     asks_services: bool = False
     """whether the result depends on states that services store"""
     made_at: float = 0.0
-    """when its objects were read, in seconds since 1970"""
+    """the time at which its objects were read, in seconds since 1970"""
     state_at: float = 0.0
-    """when the state was written, if its objects were not read again (-refresh=false); 0 if unknown or irrelevant"""
+    """the time at which the state was written, if its objects were not read again (-refresh=false); 0 if unknown or
+    irrelevant"""
     facts: dict[str, list[list[Any]]] = field(factory=dict)
     reads: Reads = field(factory=list, eq=False)
     is_secret: bool = False
@@ -377,7 +378,7 @@ class FinishedUnit:
 
 
 MOST_CAUSES = 3
-"""most units that a line names as causes"""
+"""the maximum number of units that a line names as causes"""
 
 
 def units_text(names: Sequence[str]) -> str:

@@ -33,11 +33,11 @@ FAREWELL = 0.5
 GOODBYE = 2.0
 """seconds for the children of a process to end if it is ended at once"""
 MOST_MEMORY = 1 << 30
-"""peak memory in bytes above which a process is replaced by a new one"""
+"""the peak memory, in bytes, above which a process is replaced by a new one"""
 _STOP, _AT_ONCE = b"s", b"!"
 """commands to processes: start nothing more, exit"""
 _EARS = 1024
-"""number of copies of a command: each process takes one byte"""
+"""the number of copies of a command: each process takes one byte"""
 
 
 class Died(BrokenExecutor):

@@ -22,7 +22,7 @@ LONGEST = 10.0
 
 
 LONGEST_SAID = 1000
-"""most characters of Ray's message if it cannot be reached"""
+"""the maximum number of characters of Ray's message if it cannot be reached"""
 
 
 class Lost(BrokenExecutor):

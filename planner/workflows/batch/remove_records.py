@@ -13,7 +13,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.record import Record, is_run, take
 
 MOST = 200
-"""records kept without `batch clean`: the oldest are removed when a run starts"""
+"""the number of records kept without `batch clean`: the oldest are removed when a run starts"""
 
 
 @frozen

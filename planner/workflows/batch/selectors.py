@@ -255,7 +255,7 @@ def _git(folder: str, *words: str) -> str:
 
 
 MOST = 50
-"""most runs that are read, the newest first"""
+"""the maximum number of runs that are read, the newest first"""
 _TELLING = ("plan", "apply", "destroy")
 
 

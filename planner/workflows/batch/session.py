@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 CHUNK = 25
-"""units that one task surveys"""
+"""the number of units that one task surveys"""
 
 
 @frozen

@@ -33,7 +33,7 @@ _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral
 _MOVABLE = ("resource", "data", "module", "local")
 """the kinds of declarations that can be extracted to a module"""
 _MOST_MOVED = 100
-"""moved blocks that a code action writes"""
+"""the maximum number of moved blocks that a code action writes"""
 Edits = dict[str, list[tuple[int, int, str]]]
 
 

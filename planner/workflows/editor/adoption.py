@@ -36,7 +36,7 @@ from planner.workflows.editor.texts import TextDocument, uri_of
 _ROUNDS = 6
 """the number of plans after which all arguments are included"""
 _REPEATED = 3
-"""number of blocks with the same value of an argument that makes it a variable"""
+"""the number of blocks with the same value of an argument that makes it a variable"""
 _LONG = 8
 """the length, in characters, from which equal values are unlikely to be a coincidence"""
 _WIDE = 80
@@ -366,8 +366,8 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """The objects that have a string, in arguments that are secret or not: (resource, reference to the instance,
-        attribute, whether only the provider sets it)."""
+        """The places where objects have a string, in secret or in other arguments, as (resource, reference to the
+        instance, attribute, whether only the provider sets it)."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address

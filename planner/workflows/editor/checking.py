@@ -26,9 +26,9 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.workflows.stacks.validate import validate_stack
 
 LARGE = 1_000_000
-"""characters of open files; a larger module is checked only in another process"""
+"""the size of open files, in characters, above which a module is checked only in another process"""
 MOST_MODELS = 6
-"""number of kept models"""
+"""the number of kept models"""
 Found = dict[str, list[Json]]
 """the problems by file"""
 _MODULES = ("configuration", "values", "test", "query")

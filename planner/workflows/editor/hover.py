@@ -32,7 +32,7 @@ from planner.workflows.editor.texts import Json, TextDocument
 from planner.workflows.editor.workspace import Workspace
 
 LONGEST_HINT = 60
-"""characters of an inlay hint"""
+"""the maximum length of an inlay hint, in characters"""
 _LONGEST_VALUE = 2000
 
 ModelOf = Callable[[str], Model]

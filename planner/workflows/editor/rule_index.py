@@ -155,7 +155,7 @@ def functions() -> dict[str, BuiltinPredicate]:
 
 _ENDINGS = (".tf", ".tofu", ".tf.json", ".tofu.json")
 _HIGHEST = 5
-"""number of parent directories that are searched for a configuration"""
+"""the number of parent directories that are searched for a configuration"""
 
 
 def shapes_near(path: str) -> Shapes:

@@ -25,9 +25,9 @@ from planner.workflows.editor.transport import EditorServer
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 MOST_PARSED = 300
-"""number of files whose declarations are kept"""
+"""the number of files whose declarations are kept"""
 _SCANNED = 25
-"""number of files of the workspace that are read between two messages"""
+"""the number of files of the workspace that are read between two messages"""
 
 server = EditorServer()
 workspace = Workspace()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
 
 MOST = 1000
-"""most blocks to plan again; for more, a complete plan takes no longer"""
+"""the maximum number of blocks to plan again; for more, a complete plan takes no longer"""
 
 
 @frozen(eq=False)
@@ -228,7 +228,7 @@ _LABELS = {"resource": 2, "output": 1, "variable": 1}
 
 
 MOST_TEXT = 1 << 16
-"""most characters to parse again; for more, a complete plan takes no longer"""
+"""the maximum number of characters to parse again; for more, a complete plan takes no longer"""
 
 Spans = dict[str, tuple[int, int]]
 """the beginning and end of blocks, by their names in expressions"""

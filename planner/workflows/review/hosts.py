@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 PULL_REQUEST = "PLANNER_PULL_REQUEST"
 """the number of the pull request, if the runner does not provide it"""
 _PAGES = 100
-"""most pages of comments that are read"""
+"""the maximum number of pages of comments that are read"""
 
 
 @frozen
@@ -32,7 +32,7 @@ class CodeReview:
     """A pull request."""
 
     most = 65_536
-    """most characters of a comment"""
+    """the maximum number of characters of a comment"""
     hides_html = True
     """whether a comment of HTML is invisible, and details are folded"""
 

@@ -138,7 +138,7 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
 
 
 MOST_NAMED = 10
-"""most components that a message suggests for an unknown one"""
+"""the maximum number of components that a message suggests for an unknown one"""
 
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:

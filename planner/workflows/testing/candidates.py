@@ -28,7 +28,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Body, NativeBody, function_calls, variables
 
 MOST = 24
-"""most values of one variable"""
+"""the maximum number of values of one variable"""
 _COMPARISONS = ("==", "!=", "<", ">", "<=", ">=")
 _TEXTS = (
     "example",

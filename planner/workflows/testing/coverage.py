@@ -143,7 +143,7 @@ def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> N
 
 
 MOST = 1000
-"""most elements for which one conditional is evaluated"""
+"""the maximum number of elements for which one conditional is evaluated"""
 
 
 @frozen(eq=False)

@@ -33,9 +33,9 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""most plans made to find what values reach"""
+"""the maximum number of plans made to find what values reach"""
 COMBINATIONS = 16
-"""most combinations of values for one condition"""
+"""the maximum number of combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")
 _SOURCE = Source("", "")
 

@@ -53,7 +53,7 @@ def _provisions(config: Config) -> bool:
 
 
 MOST = 10
-"""most runs at the same time"""
+"""the maximum number of runs at the same time"""
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:

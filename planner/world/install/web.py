@@ -31,9 +31,9 @@ from planner.language.config.sources import without_secrets
 LONGEST_PAUSE = 30.0
 """the longest pause, in seconds"""
 LARGEST_DOCUMENT = 64 << 20
-"""maximum size in bytes of a response in memory"""
+"""the maximum size in bytes of a response in memory"""
 LARGEST_FILE = 16 << 30
-"""bytes that may be downloaded"""
+"""the maximum number of bytes that may be downloaded"""
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 10
 _USER_AGENT = f"OpenTofu/{COMPATIBLE_VERSION} (+planner)"

@@ -67,7 +67,7 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 CHECKSUMS = Shelf("checksums", 8192)
 """the checksums of packages and archives, by names, sizes and times of their files"""
 _RACY = 20_000_000
-"""nanoseconds: a file changed this recently may change again without a different time"""
+"""nanoseconds within which a file may change again without a different time"""
 _KNOWN: dict[str, str] = {}
 """checksums by file identity, because many units have the same packages"""
 

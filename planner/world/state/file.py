@@ -253,7 +253,7 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 
 
 SMALLEST = 1 << 20
-"""bytes; smaller states are encoded in no time"""
+"""the minimum size in bytes; smaller states are encoded in no time"""
 _BEGIN = b'"resources":[{"m'
 _CUT = b'},{"mo'
 """`mode` or `module`"""

@@ -46,7 +46,7 @@ LEAST_BYTES = 64 << 10
 """The maximum size of a record is the size of the state, but at least this number of bytes."""
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8
-"""bytes of a digest: it distinguishes versions of one thing"""
+"""the size of a digest, in bytes, which only distinguishes versions of one thing"""
 
 
 @frozen(eq=False)

@@ -23,9 +23,9 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 
 _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
 _MOST_INFO = 1 << 16
-"""bytes of a lock info"""
+"""the maximum size of a lock info, in bytes"""
 SLOW = 0.4
-"""Seconds after which waiting is worth a message."""
+"""Seconds after which waiting is reported."""
 
 
 class Stop(Protocol):

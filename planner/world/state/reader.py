@@ -333,7 +333,7 @@ def _in_order(instances: dict[InstanceKey, InstanceState]) -> dict[InstanceKey, 
 
 
 LARGEST = (1 << 63) - 1
-"""bound of serials and versions, exclusive so that each has a successor"""
+"""the exclusive upper bound of serials and versions, so that each has a successor"""
 
 
 class MalformedError(Exception):

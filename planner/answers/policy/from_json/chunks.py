@@ -30,12 +30,12 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""bytes of changes for which it is worthwhile to start a process"""
+"""the number of bytes of changes for which it is worthwhile to start a process"""
 SIZE = 1 << 18
-"""bytes of changes in a piece"""
+"""the number of bytes of changes in a piece"""
 RULES_OF_A_PIECE = 600
-"""with more rules and facts outside the plan than this, pieces are larger, because each piece has to read all of
-them"""
+"""the number of rules above which pieces are larger, because all rules and all facts outside the plan are read for each
+piece"""
 MOST_SUSPECTS = 1000
 """the maximum number of objects that are set aside to be judged together"""
 _MANY = 4

@@ -16,9 +16,9 @@ from planner.foundation.support.exact_json import JsonError, has_wide_numbers, l
 from planner.foundation.support.fast_json import orjson
 
 LEAST = 1 << 20
-"""bytes; smaller documents are read as a whole"""
+"""the minimum size in bytes; smaller documents are read as a whole"""
 PIECE = 1 << 18
-"""bytes that are parsed at once"""
+"""the number of bytes that are parsed at once"""
 _BEGIN = b'{"format_version":"1.'
 _CHANGES, _OUTPUTS = b',"resource_changes":[', b',"output_changes":{'
 _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'

@@ -58,7 +58,7 @@ _FILE = BodySchema(
     ),
 )
 DEEPEST = 32
-"""how deeply stacks may be nested"""
+"""the maximum nesting depth of stacks"""
 
 
 _INIT = "planner stacks init"

@@ -35,7 +35,7 @@ from planner.logic.datalog.language.types import RuleTypes
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}
 _DEEPEST = 15
-"""statements within each other; Python takes 20 loops, but any number as clauses of a comprehension"""
+"""the maximum nesting of statements; Python allows 20 nested loops, but any number of clauses in a comprehension"""
 
 
 class Loop(NamedTuple):

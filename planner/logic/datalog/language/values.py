@@ -32,7 +32,7 @@ FALSE = Truth(False)
 
 
 PRECISION = 200
-"""digits to which a quotient is computed; sums and products within them are exact"""
+"""the number of digits to which a quotient is computed; sums and products within this number are exact"""
 LARGEST_EXPONENT = 10_000
 
 

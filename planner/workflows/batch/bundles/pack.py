@@ -20,7 +20,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.workflows.batch import OF_UNIT
 
 LARGEST = 256 << 20
-"""most bytes of all files of a bundle"""
+"""the maximum number of bytes of all files of a bundle"""
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))

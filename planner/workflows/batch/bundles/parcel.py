@@ -20,7 +20,7 @@ from planner.workflows.batch.model import Request, UnitResult, from_json, to_jso
 ROOT = "planner-root:"
 """placeholder for the fleet's root in paths that are sent"""
 LARGEST = 1 << 30
-"""most bytes of an archive, a plan or a result"""
+"""the maximum number of bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
 """members whose keys are lookups of Terragrunt's files: words separated by zero bytes, some of which are paths"""

@@ -22,7 +22,7 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""how often a bundle is made again because paths were missing in it"""
+"""the number of times that a bundle is made again because paths were missing in it"""
 
 
 class Carrier(Protocol):

@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 MOST = 50
-"""most annotations of a step that GitHub shows"""
+"""the maximum number of annotations of a step that GitHub shows"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 

@@ -35,7 +35,7 @@ LAYERS = (
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""number of units from which on they are grouped by folder"""
+"""the number of units from which on they are grouped by folder"""
 
 
 def html(

@@ -30,19 +30,19 @@ from planner.workflows.batch.reports.document import (
 LONGEST = 65_000
 """the maximum length in characters; GitHub accepts 65,536"""
 FOLD = 6_000
-"""most characters for the changes of one unit, as long as other units have none yet"""
+"""the maximum number of characters for the changes of one unit, as long as other units have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30
-"""most rows of the table that are not folded"""
+"""the maximum number of rows of the table that are not folded"""
 MOST_OUTPUTS = 4
-"""most outputs of a unit in the table"""
+"""the maximum number of outputs of a unit in the table"""
 CAUSES = 0.45
 """the share of the length for causes"""
 TABLE = 0.55
 """the share of the length for the table"""
 MOST_NAMED = 10
-"""most names of omitted parts"""
+"""the maximum number of names of omitted parts"""
 _RESERVED = 600
 """characters reserved for the note about omitted parts"""
 _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")

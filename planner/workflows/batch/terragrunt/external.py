@@ -18,7 +18,7 @@ from planner.workflows.batch.terragrunt.session import UnitSession, question
 
 _QUIET, _GLOBAL, _FRESH = "--terragrunt-quiet", "--terragrunt-global-cache", "--terragrunt-no-cache"
 TIME = 300
-"""time limit of a program, in seconds"""
+"""the time limit of a program, in seconds"""
 
 
 def program(session: UnitSession, folder: str, words: tuple[str, ...]) -> Value:

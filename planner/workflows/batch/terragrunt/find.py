@@ -20,7 +20,7 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, has_configurati
 from planner.workflows.batch.terragrunt.working_directory import working_base
 
 MOST = 100_000
-"""most units that can be reached from one unit"""
+"""the maximum number of units that can be reached from one unit"""
 
 
 def has_files(folder: str) -> bool:

@@ -76,7 +76,7 @@ RETRYABLE = (
 
 _TEXTS = ListType(STRING)
 DEEPEST = 100
-"""how deeply files may read other files"""
+"""the maximum depth to which files may read other files"""
 _FUNCTIONS: list[Function] = []
 _declared = partial(function, result=STRING, into=_FUNCTIONS)
 _WORDS = Param("words", STRING)

@@ -90,7 +90,7 @@ QUICK_SECONDS = 300.0
 """the time limit of calls that only compute; calls that access real objects have none"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
-"""bytes; schemas of 4 MB and more are common; a longer message is a mistake"""
+"""the maximum size in bytes; schemas of 4 MB and more are common, but a longer message is a mistake"""
 
 
 class ClientClosedError(Exception):

@@ -25,10 +25,10 @@ ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 SECONDS = 3600
 """the age at which an answer to a call that may look outside is no longer used"""
 _COMMANDS = 16
-"""number of commands with new answers after which an unused answer is removed"""
+"""the number of commands with new answers after which an unused answer is removed"""
 _NONCE = 12
 _MOST_FILES = 2000
-"""maximum number of files in directories that a request names; with more files a request is not answered from the
+"""the maximum number of files in directories that a request names; with more files a request is not answered from the
 cache"""
 
 _UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))

@@ -49,7 +49,7 @@ _WORKSPACES = "-env:"
 _FLAGS = 0x2DDCCBC058A50C18
 """the flag by which Consul's clients mark locks"""
 _CHUNK = 524288
-"""The maximum size of a value in bytes, by default settings of a server."""
+"""The maximum size of a value, in bytes, with the default settings of a server."""
 _READS = 5
 
 

@@ -48,7 +48,7 @@ REQUIRED_VARIABLES = {"region": ("TENCENTCLOUD_REGION",)}
 """defaults for required settings"""
 _TAG = "tencentcloud-terraform-lock"
 _TRIES = 30
-"""Attempts to remove a tag, one second apart."""
+"""The number of attempts to remove a tag, one second apart."""
 
 
 @frozen(repr=False)

@@ -45,7 +45,7 @@ SCHEMA = BlockSchema(
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _STATE, _LOCK = ".tfstate", ".tflock"
 _RACES = 20
-"""Immediate retries for a lock that is released while it is read."""
+"""The number of immediate retries for a lock that is released while it is read."""
 
 
 class GoogleError(ServiceError):

@@ -118,7 +118,7 @@ class NothingBeside(StateClient):
 
 
 LARGEST = 1 << 30
-"""bytes of a state"""
+"""the maximum size of a state, in bytes"""
 _FRAME = 31
 """the name of the gzip frame in zlib"""
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 INTERVAL = 3.0
 """Seconds for which a check is valid."""
 OUTAGE = 120.0
-"""Seconds for which a service may be unavailable before an error."""
+"""Seconds for which a service may be unavailable before an error is reported."""
 
 
 class Fence:

@@ -24,7 +24,7 @@ WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaitin
 SAVED = "planned_and_saved"
 PENDING = "pending"
 _LARGEST_NOTE = 4096
-"""bytes of a file that names a run"""
+"""the maximum size, in bytes, of a file that names a run"""
 _CHUNK = 1 << 16
 _ENDED = frozenset(("finished", "errored", "canceled", "unreachable"))
 _PAUSES = (0.1, 0.3, 0.7, 1.5, 3.0)
