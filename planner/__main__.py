@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 
 def main() -> int:
-    """Run the command line of this process and give its exit code."""
+    """Run the command line of this process and return its exit code."""
     # A command lives for seconds and keeps nearly all it makes: looking for garbage would be a third of its time.
     gc.disable()
     _open_missing()

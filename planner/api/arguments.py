@@ -33,7 +33,8 @@ def path(name: str, given: Any) -> str:
 
 
 def text(name: str, given: Any) -> str:
-    """The string of an argument. Raises Failure for anything else, and for one that no file and no command can have."""
+    """The string of an argument. Raises Failure for anything else, and for strings that files and commands cannot
+    have."""
     expect(name, given, str, "a string")
     try:
         if b"\0" not in os.fsencode(given):

@@ -44,7 +44,7 @@ class PlanDocument:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would change nothing, no output either."""
+        """Whether applying would change neither objects nor outputs."""
         return not self.changes and all(output.action == NO_OP for output in self.outputs)
 
     @property
@@ -155,7 +155,7 @@ def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
-    """A value with UNKNOWN and Sensitive where the structures beside it have true."""
+    """A value with UNKNOWN and Sensitive at the places where the accompanying structures have true."""
     if sensitive is True:
         return Sensitive(_marked(value, unknown, None))
     if unknown is True:

@@ -110,7 +110,8 @@ def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
     """The result of work with a listener and a stop of the caller. An exception of the listener, or a
-    KeyboardInterrupt, stops the work in order and is raised when that has ended; UnsavedStateError takes precedence."""
+    KeyboardInterrupt, stops the work gracefully and is raised after the work has ended; UnsavedStateError takes
+    precedence."""
     if listener is not None:
         functions(on_event=listener)
     check_stop(stop)

@@ -239,7 +239,8 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for other words; an option would be taken as one of the command."""
+    """The words that select units. Raises Failure for other words; an option would be read as an option of the
+    command."""
     for word in words:
         if text("one of the words", word).startswith("-"):
             raise Failure(error("api.argument", "Invalid argument", f"{word!r} does not select units."))

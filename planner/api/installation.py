@@ -70,9 +70,9 @@ class Installation(Work):
     ) -> list[Diagnostic]:
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
         arguments are its options: `upgrade` selects the newest versions that are allowed, without `install_modules` and
-        `backend` these are left alone, `backend_config` are files and NAME=VALUE. Questions about
-        states that have to move are answered by a function of a question and a remark; `progress(what, done, all)`
-        follows downloads, in bytes. Raises Failure."""
+        `backend` these are left alone, `backend_config` are files and NAME=VALUE. Prompts about states that have to
+        move are answered by a function of the question and a remark; `progress(what, done, all)` follows downloads, in
+        bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)
@@ -220,8 +220,8 @@ class Validation(Work):
     """Calls about problems and variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
-        """Errors and warnings of the configuration; with a directory of test files ("": the usual one) of these,
-        too."""
+        """Errors and warnings of the configuration; with a directory of test files ("": the default one), also those of
+        the test files."""
         with self._session():
             if test_directory is None:
                 from planner.operations.validate import validate

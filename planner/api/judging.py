@@ -23,9 +23,9 @@ class Judging(Work):
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
-        """The verdict about the plan or the state in a file, or about a plan made for it; and diagnostics, errors, too.
-        A large document is judged in this number of processes; with 0 as a whole, with the cost of each rule. For
-        several documents the policies are loaded once, into `known`."""
+        """The verdict about the plan or the state in a file, or about a plan made for it; and diagnostics, which
+        include errors. A large document is judged in this number of processes; with 0 as a whole, with the cost of each
+        rule. For several documents the policies are loaded once, into `known`."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)

@@ -55,7 +55,8 @@ class Making(Work):
 
     def sign(self, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
         """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file, for this number of
-        seconds (0: without an end). The file with the signatures, and the fingerprint of the key. Raises Failure."""
+        seconds (0: without expiry). Returns the file with the signatures, and the fingerprint of the key. Raises
+        Failure."""
         from planner.operations.approvals import sign
 
         with self._session():
@@ -77,7 +78,7 @@ class Making(Work):
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of the changes made outside since the last apply, with what a plan makes of each."""
+        """The review of the changes made outside since the last apply, with the effect of a plan on each."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -120,9 +121,9 @@ class Making(Work):
         covers: bool = False,
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
-        """Search for existing objects, as query files describe; the hooks get the results. `is_streamed`: the generated
-        configuration, too; `covers`: the numbers of managed objects. What the units of a `fleet` have is managed.
-        `policies` (files and directories) judge that."""
+        """Search for existing objects, as query files describe; the hooks receive the results. `is_streamed`: the hooks
+        also receive the generated configuration; `covers`: they receive the numbers of managed objects. Objects of the
+        units of a `fleet` count as managed. `policies` (files and directories) check this coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -144,8 +145,8 @@ class Making(Work):
 
 
 def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with the verdict of the policies that its options name, and diagnostics about these: no verdict where a
-    policy is wrong."""
+    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; without a
+    verdict if a policy is wrong."""
     from planner.operations.policies import judged
 
     return judged(made)

@@ -106,7 +106,7 @@ class _Tools:
     ) -> Answer:
         """The changes that applying a configuration would make, each with its action and its root causes (the input
         that changed, with the former and the present value where they are known). `since`: a git revision to compare
-        with where nothing records the former values."""
+        with if the former values are not recorded."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(targets=targets or (), since=since, stop=stop) as plan:
@@ -121,7 +121,8 @@ class _Tools:
         return await self._proved(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Why something is not so: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an edge."""
+        """Explain why a fact does not hold: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an
+        edge."""
         return await self._proved(words, directory, variables, True)
 
     async def what_if(
@@ -148,8 +149,8 @@ class _Tools:
 
     async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
         """The answer to a query in Datalog over the relations of a plan, for example `edge(X, "aws_vpc.main (expand)")`
-        or `action(X, A), A != "no-op"`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The
-        tool `relations` lists what there is."""
+        or `action(X, A), A != "no-op"`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The tool `relations`
+        lists the relations."""
 
         return await self._rows((text,), directory, variables)
 
@@ -158,7 +159,7 @@ class _Tools:
         return await self._rows(("blast", address), directory, variables)
 
     async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Objects that differ from what was recorded when they were last applied."""
+        """The objects that differ from their recorded values at the last apply."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
@@ -230,7 +231,7 @@ class _Tools:
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
         """Apply a configuration. `expected` is the `digest` in an answer of the tool plan of this server, for the same
-        directory and variables: if the plan is not the same any more, nothing is applied."""
+        directory and variables: if the plan has changed, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:

@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether applying would change nothing, no output either."""
+        """Whether applying would change neither objects nor outputs."""
         return self._made.plan.is_empty
 
     @property
@@ -113,12 +113,12 @@ class Plan:
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """The changes of objects, by address; objects that stay as they are have none."""
+        """The changes of objects, by address; unchanged objects are not included."""
         return changed_objects(self.objects)
 
     @cached_property
     def objects(self) -> tuple[Change, ...]:
-        """All objects of the plan, by address, also those that stay as they are (`no-op`)."""
+        """All objects of the plan, by address, including unchanged ones (`no-op`)."""
         with self._session():
             return tuple(map(self._change, self._forms[0]))
 
@@ -130,7 +130,7 @@ class Plan:
 
     @cached_property
     def outputs(self) -> tuple[OutputChange, ...]:
-        """The root output values, by name, also those that stay as they are (`no-op`)."""
+        """The root output values, by name, including unchanged ones (`no-op`)."""
         return tuple(
             output_change_of(output, self._explanation)
             for output in sorted(self._made.plan.outputs, key=lambda o: o.name)
@@ -143,15 +143,15 @@ class Plan:
     # ---------------------------------------------------------------- why
 
     def why(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
-        """Why something is as it is: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` that one,
+        """Explain a result: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` this action,
         `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
         `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as of `judge`). Raises
-        Failure where there is no such thing."""
+        Failure if the fact does not hold."""
         return self._prove(words, False, kind, policies)
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
-        """Why something does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A", "B")')`,
-        `why_not("deny", CODE, ADDRESS)`. Raises Failure if it does hold."""
+        """Explain why a fact does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if it does hold."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
@@ -192,8 +192,8 @@ class Plan:
     def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0, policies: Paths = ()) -> Rows:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
         (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
-        graph of the plan, its changes, and relations of `policies` (as of `judge`). Raises Failure for a query that
-        makes no sense, and for one that takes longer than this number of seconds (0: no limit)."""
+        graph of the plan, its changes, and relations of `policies` (as of `judge`). Raises Failure for an invalid
+        query, and for one that takes longer than this number of seconds (0: no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
@@ -208,7 +208,7 @@ class Plan:
         return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))
 
     def graph(self, kind: Kind = "plan") -> Graph:
-        """The graph that the plan was made by, or the one by which it is applied. Raises Failure for cycles."""
+        """The graph by which the plan was made, or the graph by which it is applied. Raises Failure for cycles."""
         one_of("kind", kind, ("plan", "apply"))
         return Graph.of(self._questions.built_graph(kind))
 
@@ -301,7 +301,8 @@ class Plan:
     # ---------------------------------------------------------------- with
 
     def close(self) -> None:
-        """End the plugins that answers have started. The plan stays usable: they start again where needed."""
+        """End the plugins that answers have started. The plan stays usable: plugins are started again when they are
+        needed."""
         self._made.loaded.schemas.close()
 
     def __reduce__(self) -> tuple[Any, ...]:

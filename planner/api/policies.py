@@ -126,7 +126,7 @@ def python_policies(
 
 
 def _bases(files: Sequence[str]) -> dict[str, str]:
-    """The first parts of the names of rules: the names of the files, numbered where several have one."""
+    """The first parts of the names of rules: the names of the files, numbered if several files have the same name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -212,8 +212,8 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add what a function yields to the rows; those of a relation only up to the first use of an unknown value. Raises
-    what it raises."""
+    """Add the rows that a function yields; for a relation, only those before the first use of an unknown value.
+    Exceptions of the function are raised."""
     if yielded is None:
         raise TypeError("it returned None: yield rows, or return a list of them")
     for row in yielded:

@@ -92,8 +92,8 @@ _NOT_INSTALLED = frozenset(("config.module_not_installed", "provider.not_install
 
 @pytest.fixture
 def planner_modules(tmp_path: Path) -> Iterator[Modules]:
-    """The modules that planner_plan and planner_apply of one test share: what was applied is the state of the next
-    plan of the same directory."""
+    """The modules that planner_plan and planner_apply of one test share: the state after an apply is the prior state of
+    the next plan in the same directory."""
     modules = Modules(tmp_path)
     yield modules
     modules.close()

@@ -47,7 +47,7 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of what the words name, or of its contrary, in the format of `why -json`."""
+        """The proof of the fact that the words name, or of its contrary, in the format of `why -json`."""
         from planner.operations.why import why
 
         with self._session():
@@ -75,21 +75,22 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of places whose removal removes what the words name, in the format of `why -fix -json`."""
+        """The smallest sets of places without which the fact that the words name would not hold, in the format of `why
+        -fix -json`."""
         from planner.operations.fixes import fixes
 
         with self._session():
             return fixes(self.options, words, kind, plan_file)
 
     def answers(self, words: tuple[str, ...], **target: Any) -> tuple[Answers, list[Diagnostic]]:
-        """The answer to a query, about what the fields of `planner.operations.query.QueryTarget` name."""
+        """The answer to a query about the target that the fields of `planner.operations.query.QueryTarget` name."""
         from planner.operations.query import QueryTarget, query
 
         with self._session():
             return query(self.options, words, QueryTarget(**target))
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
-        """The graph of an operation, as it is walked (`as_planned`) or as it is drawn; its diagnostics are in it."""
+        """The graph of an operation, as it is walked (`as_planned`) or as it is drawn, with its diagnostics."""
         from planner.operations.graph import graph
 
         with self._session():
@@ -119,8 +120,8 @@ class Questions(Work):
             return advice(self.options, plan_file, write)
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan of these options beside one without -var, -target, -exclude, -replace and -destroy, but with these
-        assignments of variables; with the same options on both sides there is none, and no diagnostic."""
+        """The comparison of the plan of these options with a plan without -var, -target, -exclude, -replace and
+        -destroy, but with these assignments of variables; None without diagnostics if both have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -133,7 +134,7 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The plan of these options (`made`) beside one with these assignments of variables."""
+        """The comparison of the plan of these options (`made`) with a plan with these assignments of variables."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -149,8 +150,8 @@ class Questions(Work):
 
 
 def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The subject of the words of `why`: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises Failure for a
-    word that applies to nothing."""
+    """The kind of question that the words of `why` express: ("list", WORD), ("effects", SOURCE), or ("proof", "").
+    Raises Failure for a word that applies to nothing."""
     from planner.operations.effects import check_word, is_list, source_of
 
     check_word(words)

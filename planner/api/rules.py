@@ -106,7 +106,7 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
 
     def prove(self, predicate: str, *columns: Any) -> Proof:
-        """Why a row holds. Raises Failure if it does not, with what each rule would need."""
+        """The proof of a row. Raises Failure if the row does not hold, with the conditions that each rule lacks."""
         from planner.logic.datalog.explain.proof import proof_json
         from planner.logic.datalog.explain.search import Prover
         from planner.logic.datalog.explain.why_not import why_not

@@ -54,9 +54,9 @@ def check_stop(stop: Any) -> None:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """Inside, relative paths start from this absolute directory, and `stop` ends what waits: without one, that of the
-    session around it, if there is one. Raises Failure for every
-    exception: one that is not expected has the diagnostic `cli.defect`."""
+    """Inside, relative paths start from this absolute directory, and `stop` ends waits; the default is the stop of the
+    surrounding session, if any. Raises Failure for every exception; for unexpected ones, with the diagnostic
+    `cli.defect`."""
     check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around

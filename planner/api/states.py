@@ -41,8 +41,8 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration as plan JSON has it, or the module in a directory by itself; and what went wrong (errors,
-        too)."""
+        """The configuration in the form of plan JSON, or a single module in a directory; and diagnostics, including
+        errors."""
         module = path_of("module", module)
         with self._session():
             return show.module_json(module) if module else show.configuration_json(self.options)
@@ -80,8 +80,8 @@ class States(Work):
             return warnings(untaint(self.options, address, allow_missing=allow_missing))
 
     def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
-        """Give a resource instance, a resource or a module another address: the former and the new address of each
-        instance. `dry_run`: nothing is written."""
+        """Give a resource instance, a resource or a module another address. Returns the former and the new address of
+        each instance. `dry_run`: nothing is written."""
         from planner.operations.state_mv import state_mv
 
         switches(dry_run=dry_run)
@@ -91,7 +91,7 @@ class States(Work):
             return usable(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Forget the instances that the addresses cover: their addresses. The objects continue to exist."""
+        """Forget the instances that the addresses cover, and return their addresses. The objects continue to exist."""
         from planner.operations.state_edit import state_rm
 
         switches(dry_run=dry_run)
@@ -99,7 +99,7 @@ class States(Work):
             return usable(state_rm(self.options, several(addresses, "addresses"), dry_run=dry_run))
 
     def replace_provider(self, old: str, new: str, dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Record another provider for all resources of one: their addresses."""
+        """Record another provider for all resources of a provider, and return their addresses."""
         from planner.operations.state_edit import state_replace_provider
 
         switches(dry_run=dry_run)
@@ -116,7 +116,7 @@ class States(Work):
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state by the one in a state file. One of another history, or an older one, is refused without
+        """Replace the state by the state in a file. A state of another history, or an older one, is refused without
         `force`."""
         from planner.operations.state_edit import state_push
 
@@ -126,8 +126,8 @@ class States(Work):
             return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
-        """The journals of interrupted operations, with their problems (errors, too); with `discard` they are ignored
-        afterwards."""
+        """The journals of interrupted operations, with their problems, including errors; with `discard` they are
+        ignored afterwards."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)
@@ -135,14 +135,14 @@ class States(Work):
             return state_journal(self.options, discard)
 
     def adopt_journals(self, on_event: Hooks | None = None) -> tuple[Adopted, list[Diagnostic]]:
-        """Add the objects of journals to the state; with what went wrong (errors, too)."""
+        """Add the objects of journals to the state; returns diagnostics, including errors."""
         from planner.operations.state_journal import adopt_journal
 
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
 
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
-        """Remove the lock with this id that was left behind, if `confirm` agrees when it gets the lock: whether that
-        was done, and what went wrong (errors, too)."""
+        """Remove the lock with this id that was left behind, if `confirm` agrees after receiving the lock. Returns
+        whether it was removed, and diagnostics, including errors."""
         from planner.operations.state_edit import force_unlock
 
         functions(confirm=confirm)

@@ -78,9 +78,9 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. Where it is, the policy cannot decide about the object, which is
-    denied with that reason unless the policy denies it itself: what cannot be decided does not pass. Rows of a relation
-    may depend on it."""
+    """Whether a value is known only after apply. If it is, the policy cannot decide about the object, which is denied
+    with that reason unless the policy denies it itself: an undecided object does not pass. Rows of a relation may
+    depend on it."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)
@@ -111,7 +111,7 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
 
 
 def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The names that a file of policies defines. Raises whatever it raises."""
+    """The names that a file of policies defines. Exceptions of the file are raised."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _decided}

@@ -83,8 +83,8 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any) -> Value:
-    """A Python object as a value of the language: what JSON can hold, and Sensitive and UNKNOWN in it. Raises TypeError
-    for other objects, ValueError for numbers and strings that the language does not have."""
+    """A Python object as a value of the language: the types of JSON, with Sensitive and UNKNOWN in them. Raises
+    TypeError for other objects, ValueError for numbers and strings that the language does not have."""
     if value is UNKNOWN:
         return Unknown()
     if isinstance(value, Sensitive):
@@ -102,7 +102,7 @@ def from_python(value: Any) -> Value:
 
 
 def path_text(path: Path) -> str:
-    """A path as it is written behind an address: `.tags["a"][0]`."""
+    """A path as it is written after an address: `.tags["a"][0]`."""
     first, *rest = path or ("",)
     keys = (f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in rest)
     return "".join([f".{first}" if first else "", *keys])
@@ -120,7 +120,7 @@ def sensitive_parts(value: Any) -> tuple[Path, ...]:
 
 
 def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The parts that are not containers, with their paths; `through`: also those of sensitive containers."""
+    """The parts that are not containers, with their paths; `through`: also the parts of sensitive containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):

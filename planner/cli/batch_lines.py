@@ -83,7 +83,7 @@ def stopping_text(units: list[str]) -> str:
 
 
 def line(done: FinishedUnit, terminal: Terminal) -> str:
-    """One unit's end in one line."""
+    """The result of a unit, in one line."""
     word = terminal.paint(done.outcome, *STYLES.get(done.outcome, ()))
     because = f", {units_text(done.causes)}" if done.causes else ""
     result = done.result

@@ -65,7 +65,7 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether no output names the changes of units, or is compared with those of others."""
+    """Whether the changes of units are neither printed nor compared with other changes."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -173,7 +173,7 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to the fleet's; for a deployment, that of the stack."""
+    """The directory of a unit's files, relative to the fleet's; for a deployment, the directory of the stack."""
     return "" if "about" in document else unit.get("folder", "")
 
 
@@ -256,7 +256,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The reviews of units; those of joined units come from their jobs."""
+    """The reviews of units; the reviews of joined units come from their jobs."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -392,7 +392,7 @@ def is_live(no_color: bool) -> bool:
 
 
 def _size(terminal: Terminal) -> tuple[int, int]:
-    """Columns and rows, as they are now."""
+    """The current numbers of columns and rows."""
     try:
         size = os.get_terminal_size(terminal.stderr.fileno())
         return size.columns or 80, size.lines or 24

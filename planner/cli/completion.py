@@ -51,7 +51,7 @@ def completions(line: str, current: str = "") -> list[str]:
 
 
 def _split(line: str) -> tuple[list[str], str, str]:
-    """The words before the last one, the last one (empty behind a blank) with its backslashes, and its open quote."""
+    """The words before the last one, the last word (empty after a space) with its backslashes, and its open quote."""
     words, word, quote, is_word = [], "", "", False
     characters = iter(line)
     for character in characters:

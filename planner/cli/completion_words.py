@@ -99,7 +99,7 @@ def _addresses(_: str) -> Iterator[str]:
 
 
 def _things(_: str) -> Iterator[str]:
-    """Addresses of all kinds, as `why` takes them."""
+    """Addresses of all kinds that `why` accepts."""
     yield from _configured("resource", "variable", "output")
     yield from _objects("")
 

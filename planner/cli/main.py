@@ -24,8 +24,8 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
-    """Run one command line (without the program's name) and give the exit code. Never raises. `leave` ends the process
-    after an interrupt, when other threads may still work; without it the caller handles signals."""
+    """Run one command line (without the program's name) and return the exit code. Never raises. `leave` ends the
+    process after an interrupt, when other threads may still work; without it the caller handles signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")

@@ -269,7 +269,7 @@ def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
 
 
 def _policies(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The configuration's own policies and those of -policy, for commands that check policies."""
+    """The configuration's own policies and the policies of -policy, for commands that check policies."""
     if arguments.get("policy") is None:
         return ()
     from planner.answers.policy.standing_policies import own

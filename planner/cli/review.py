@@ -49,8 +49,8 @@ class Review:
         return bool(self.files)
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
-        """The causes of a plan, where they are needed: the review and the view of a plan share them. `plan_file`: the
-        file that it was read from, which may have its review."""
+        """The causes of a plan, if they are needed: the review and the view of a plan share them. `plan_file`: the file
+        that it was read from, which may have its review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
@@ -60,7 +60,7 @@ class Review:
     def record(
         self, made: MadePlan[Any], problems: Iterable[Diagnostic], verdict: Verdict | None, chains: Chains | None
     ) -> dict[str, Any] | None:
-        """The review that a plan file keeps, where one is wanted."""
+        """The review that a plan file keeps, if one is requested."""
         if self.subject is None or not self.files:
             return None
         from planner.render.review.of_plan import plan_review, recordable
@@ -114,7 +114,7 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document, where a file is wanted. `plan_file`: the file that the plan is in, whose review is used if it
+        """The document, if a file is requested. `plan_file`: the file that the plan is in, whose review is used if it
         has one, but not for a part of the plan; `more`: further fields of the subject."""
         if self.subject is None:
             return None

@@ -190,14 +190,14 @@ class _KnownTests:
         return any(path in one.paths for one in self.reads.values())
 
     def paths(self) -> Iterator[str]:
-        """Everything to look at."""
+        """All paths to check."""
         for one in self.reads.values():
             yield from one.paths
             yield from (directory for directory, _ in one.directories)
 
 
 def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
-    """Watch until interrupted: 0, or the exit code of the work under way then."""
+    """Watch until interrupted. Returns 0, or the exit code of the work in progress at that time."""
     looking = Watch()
     looking.also((".", options.test_directory or "tests"))
     known, changed = _KnownTests({"": TestInputs(read_by_all(options), frozenset())}), frozenset[str]()

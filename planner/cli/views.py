@@ -37,7 +37,7 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, of a command that does not walk. Failures that end the command go there too.
+    """The view that the flags select, for a command that does not walk. Failures that end the command go there too.
     Raises UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
@@ -81,7 +81,7 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(
     made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
 ) -> Causes | None:
-    """The causes to print under the changes of a plan. `chains`: those of all changes, where they are known."""
+    """The causes to print under the changes of a plan. `chains`: the causes of all changes, if they are known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
@@ -96,7 +96,8 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
-    """Print the causes of a plan, each with its consequences. `chains`: those of all changes, where they are known."""
+    """Print the causes of a plan, each with its consequences. `chains`: the causes of all changes, if they are
+    known."""
     from planner.render.plan import pending, pending_actions, rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
@@ -172,7 +173,7 @@ def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 
 def judge(made: MadePlan[L], view: View) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """Check a plan by the policies that its options name, and show how it fared."""
+    """Check a plan with the policies that its options name, and show the result."""
     from planner.api.making import findings_of, judgement
 
     made, verdict, problems = judgement(made)

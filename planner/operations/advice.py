@@ -121,7 +121,7 @@ class TriedBlock:
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
     """The moves for objects that look renamed, each tested by planning. Invalid moves, and moves that would replace
-    objects, are left out. The moves that keep objects do so together."""
+    objects, are left out. Together, the remaining moves keep the objects."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)

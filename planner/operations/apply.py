@@ -45,7 +45,7 @@ class Applied:
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
-    """Execute a plan (one just made, or the one in a file). The resulting state is always saved."""
+    """Execute a plan (one just made, or a plan in a file). The resulting state is always saved."""
     diagnostics = Diagnostics()
     applied = Applied(None)
     with diagnostics.until_an_error():

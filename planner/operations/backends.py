@@ -261,7 +261,7 @@ def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
     """Set up the first backend. The user may copy the states of the default backend to it. Copied states are emptied
-    here after a backup; others stay."""
+    here after a backup; others are unchanged."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)

@@ -48,10 +48,10 @@ def discover(
     covers: bool = False,
     policies: tuple[str, ...] = (),
 ) -> list[Diagnostic]:
-    """Run the list blocks in the query files of a directory, in the order that their references require; `hooks` get
-    the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file. `others` are
-    objects of other units; `covers`: the hooks get the numbers of managed objects; `policies`: files and directories of
-    policies about managed objects."""
+    """Run the list blocks in the query files of a directory, in the order that their references require; `hooks`
+    receive the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file.
+    `others` are objects of other units; `covers`: the hooks receive the numbers of managed objects; `policies`: files
+    and directories of policies about managed objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():

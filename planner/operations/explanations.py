@@ -175,7 +175,8 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """The explainer of a plan: the one in a file, or a new one that does not lock the state. None without a plan."""
+    """The explainer of a plan: of the plan in a file, or of a new plan that does not lock the state. None without a
+    plan."""
     answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
@@ -237,7 +238,8 @@ def why_planned(
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why an existing plan has an action or value; `options` of the document are those of the plan. Raises Failure."""
+    """The explanation of an action or value of an existing plan; `options` of the document are the options of the plan.
+    Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
     proof, problems = _why_in(answer.made, answer, verb, what, negated)

@@ -203,7 +203,7 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
     """The world of a revision, and whether it has values that are not in git. A variable that -var sets now had the
-    value of the last apply (`run`) or, if that is not recorded, the one in the revision. If no apply is on record,
+    value of the last apply (`run`) or, if that is not recorded, the value in the revision. If no apply is on record,
     values that are not in git count as unchanged, or with `doubts` as unknown.
 
     Raises Failure for a revision that cannot be read."""

@@ -41,8 +41,8 @@ def get(
     tests: TestFiles | None = None,
     records: bool = True,
 ) -> list[Diagnostic]:
-    """Install the modules that the configuration calls, and those that test runs use. `records`: whether checksums of
-    modules are written to the lock file."""
+    """Install the modules that the configuration calls, and the modules that test runs use. `records`: whether
+    checksums of modules are written to the lock file."""
     from planner.language.config.module_installer import install_modules
 
     begun, problems = begin(options)

@@ -68,7 +68,7 @@ def configuration_facts(loaded: Loaded[Any]) -> FactBase:
 
 
 def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: bool) -> FactBase:
-    """The facts with those of a state, cached for the next graph with this state."""
+    """The facts together with the facts of a state, cached for the next graph with this state."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_state
 
@@ -119,8 +119,8 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph of applying a plan; the one that was checked while planning, if it was. Raises Failure if it cannot be
-    walked."""
+    """The graph of applying a plan; the graph that was checked while planning, if there is one. Raises Failure if it
+    cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)

@@ -310,7 +310,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:
-    """The names in the directories that functions listed; those of directories end with a slash."""
+    """The names in the directories that functions listed; names of directories end with a slash."""
     listed = {}
     for path in looked_at():
         with suppress(OSError, ValueError):

@@ -148,8 +148,9 @@ def _judged(
 def policies_of(
     options: OperationOptions, record: PolicyRecord | None, workspace: str = "", made: Any = None
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """The organisation's policies, those on record and those that the options name, with their settings for a workspace
-    (by default the selected one); policies in Python are run for the plan `made` (MadePlan). Raises Failure."""
+    """The organisation's policies, the recorded policies and the policies that the options name, with their settings
+    for a workspace (by default the selected one); policies in Python are run for the plan `made` (MadePlan). Raises
+    Failure."""
     from planner.answers.policy.sources import policy_files
 
     workspace = workspace or selected_workspace(options)[0]

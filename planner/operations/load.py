@@ -101,7 +101,7 @@ class ConfigurationReading(Generic[O]):
 
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
-    """The next step: a record with all fields of the one before, and more."""
+    """The record of the next step, with all fields of the former record and further ones."""
     return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
@@ -113,7 +113,7 @@ def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace from the options, otherwise the one selected in the directory; and its problems."""
+    """The workspace from the options, otherwise the workspace selected in the directory; and its problems."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems
@@ -193,9 +193,9 @@ def new_schemas(
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
     """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
-    `offline`: nothing but their schemas is used of them; `mocked`: their objects are made up. `encryption`: of the
-    states that data sources read. `deferral_allowed`: providers may defer objects.
-    `reused`: the calls to plugins that may be answered as in an earlier command."""
+    `offline`: only the schemas of providers are used; `mocked`: objects of providers are made up. `encryption`: the
+    encryption of the states that data sources read. `deferral_allowed`: providers may defer objects. `reused`: the
+    calls to plugins that may be answered as in an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 

@@ -192,8 +192,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The file of the module for the block: the one with moved blocks, otherwise that of the moved object; preferably a
-    file in native syntax."""
+    """The file of the module for the block: a file with moved blocks, otherwise the file of the moved object;
+    preferably a file in native syntax."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps

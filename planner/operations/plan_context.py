@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) of a plan's record, otherwise those of this run. Raises Failure if the lock file
-    or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) of a plan's record, otherwise the rows of this run. Raises Failure if the lock
+    file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -134,7 +134,7 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The directory `.git` of the directory or one above it; that of a worktree is named in a file."""
+    """The directory `.git` of the directory or one above it; for a worktree, a file names it."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

@@ -98,7 +98,8 @@ def _derive(config: Config, state: State | None) -> Needed:
 
 
 def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple[str, ...]]:
-    """The version constraints of all modules by provider address; `blocks`: including those in provider blocks."""
+    """The version constraints of all modules by provider address; `blocks`: including the constraints in provider
+    blocks."""
     constraints: dict[str, set[str]] = {}
     for module in config.root.walk():
         for required in module.required_providers.values():

@@ -72,7 +72,7 @@ def query(
     options: OperationOptions, words: tuple[str, ...], target: QueryTarget | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
     """The answer to a query, and the diagnostics. `words` are a query in Datalog, an expression for a set of vertices,
-    or a verb and its arguments. Raises Failure for an invalid query or one that takes too long."""
+    or a verb and its arguments. Raises Failure for an invalid query or for one that takes too long."""
     target = target or QueryTarget()
     if target.state_file is not None:
         return _ask_state(options, words, target, target.state_file)
@@ -204,7 +204,8 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation of a query: of an existing plan, or one made where only a plan can answer."""
+    """The facts of the operation of a query: from an existing plan, or from a plan that is made if only a plan can
+    answer."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)

@@ -401,7 +401,7 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a part of the run. For a structured log, print the messages except those of types in `skip`; its
+    """Print the log of a part of the run. For a structured log, print the messages except for the types in `skip`; its
     diagnostics become diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)

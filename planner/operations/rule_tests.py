@@ -176,7 +176,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a directory, including those already read."""
+    """The rule files in a directory, including the files already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))

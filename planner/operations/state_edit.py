@@ -46,8 +46,9 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
-    state is kept in a separate file, or (`usual_backup`) where plans keep it. `exactly`: the state keeps the serial and
-    lineage set by `change`. `moves`: `change` adds the former addresses of moved objects, by current address."""
+    state is kept in a separate file, or (with `usual_backup`) in the file where plans keep it. `exactly`: the state
+    keeps the serial and lineage set by `change`. `moves`: `change` adds the former addresses of moved objects, by
+    current address."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():

@@ -126,8 +126,8 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is the one at an address, has it as an instance, or is in that module. A module
-    with a key has siblings, which stay."""
+    """Whether one of these resources is the resource at an address, has the address as an instance, or is in the module
+    at the address. A module with a key has siblings, which are not moved."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 
@@ -183,11 +183,11 @@ class StateMove:
         return {"source": source, "target": target, **own, "producer": producer, "given": [*self.given]}
 
     def backwards(self) -> StateMove:
-        """The way back."""
+        """The reverse move."""
         return StateMove(self.target, self.source, self.objects, self.outputs, False)
 
     def parts(self, source: State, target: State) -> tuple[State, State]:
-        """The two states afterwards. Objects that are in both, after an interruption, stay where they go to."""
+        """The two states after the move. Objects that are in both, after an interruption, remain in the target."""
         wanted = [parse_address(text) for text in self.objects]
         taken: list[Entry] = []
         rest: list[Entry] = []
@@ -250,7 +250,7 @@ def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, Sta
 
 
 def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
-    """Raises Failure where other workspaces have objects, which would lose their blocks."""
+    """Raises Failure if other workspaces have objects, which would lose their blocks."""
     try:
         names = backend.workspaces() if backend.has_workspaces else []
         others = [(name, backend.store(name)) for name in names]

@@ -43,7 +43,7 @@ class PlanComparison:
 
 
 def what_if(options: OperationOptions, base: OperationOptions) -> tuple[PlanComparison | None, list[Diagnostic]]:
-    """Compare the plan for `options` with the one for `base`. None if one of them cannot be made."""
+    """Compare the plan for `options` with the plan for `base`. None if one of them cannot be made."""
     without = open_or_make_plan(base)
     if without.complete is None:
         return None, list(without.diagnostics)

@@ -64,8 +64,8 @@ def why(
     kind: str = "",
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of what the words name, in the documented format: two vertices (why the first waits for the second),
-    a fact, or an address (why its action is planned)."""
+    """The proof of the fact that the words name, in the documented format: two vertices (why the first waits for the
+    second), a fact, or an address (why its action is planned)."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
@@ -116,8 +116,9 @@ def _why_wait(
 def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
-    """Why an object is created before it is destroyed, with the whole chain of objects that require it. An apply graph
-    follows the plan, so the chain comes from the plan graph. Raises Failure for an object that requires it itself."""
+    """The proof that an object is created before it is destroyed, with the whole chain of objects that require this. An
+    apply graph follows the plan, so the chain comes from the plan graph. Raises Failure for an object whose own
+    configuration requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
     node = find_node(target_graph, what, pruned=True)

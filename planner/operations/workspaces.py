@@ -183,7 +183,7 @@ def _select(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _backend(options: StateOptions) -> tuple[Backend | None, list[Diagnostic]]:
-    """The backend of the directory, whatever its state is."""
+    """The backend of the directory, regardless of the option `state_path`."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(evolve(options, state_path=None), diagnostics).backend, []

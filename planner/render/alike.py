@@ -20,7 +20,7 @@ class AlikeNames(NamedTuple):
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """The names; those that differ only in keys are combined, at the position of the first."""
+    """The names; names that differ only in keys are combined, at the position of the first."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """The names; those that differ only in the last number of their first part are combined: `live/u0002..u0050`, or
+    """The names; names that differ only in the last number of their first part are combined: `live/u0002..u0050`, or
     `live/u0002..u0050: a.b` of objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}

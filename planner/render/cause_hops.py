@@ -118,7 +118,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """The chains to a change along its ways, except the given ones."""
+        """The chains to a change along its ways, except the given chains."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:

@@ -81,7 +81,8 @@ def own_lines(root: CauseStep) -> list[str]:
 
 
 def gone_place(root: CauseStep) -> str:
-    """` (filename "a.conf", main.tf:3)`: the real name and the place of an object that is gone; "" for none."""
+    """` (filename "a.conf", main.tf:3)`: the real name and the place of an object that no longer exists; "" for
+    none."""
     notes = ", ".join(filter(None, (root.note, place_of(root.source))))
     return f" ({notes})" if notes else ""
 
@@ -133,8 +134,8 @@ _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
     """The steps of a chain, with successive steps inside an installed module combined: few users know the lines of
-    these modules. Of several values inside another module the first and the last remain; behind a root in that module
-    only the last."""
+    these modules. Of several values inside another module, the first and the last are kept; after a root in that
+    module, only the last."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -354,7 +355,7 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """How many characters of the two texts follow the first difference, and the number of differences. The texts end
+    """The number of characters of each text after the first difference, and the number of differences. The texts end
     with `end` common characters; differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()

@@ -260,7 +260,7 @@ class Causes:
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
         """All causes with their changes, or only these. `everything`: list each object and each hop; `module`: the
-        module that the changes belong to, `whole`: the root causes of all changes, where these are only some."""
+        module that the changes belong to, `whole`: the root causes of all changes, if these are only a part of them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
@@ -399,8 +399,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """The hops of an overview: where there are some, with the changes that they lead to and the names of these, unless
-    they are too many."""
+    """The hops of an overview, if any, with the changes to which they lead and the names of these changes, unless there
+    are too many."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -431,7 +431,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups; those of a module, or of the objects of a resource, that look renamed become one."""
+    """The groups; groups of a module, or of the objects of a resource, that look renamed become one."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -466,7 +466,7 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: all up to a depth, or the first where even these are too many."""
+    """The hops nearest to a cause: all up to a depth, or the first ones if even these are too many."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -481,7 +481,7 @@ def _title(group: RootCause, hops: Sequence[str]) -> str:
 
 
 def title_of(group: RootCause, place: str = "") -> str:
-    """The root cause of a group in words. `place`: the one where a file is read, if the next line has it."""
+    """The root cause of a group in words. `place`: the place where a file is read, if the next line shows it."""
     root = group.root
     if not root.what:
         return _THEMSELVES.get(root.kind, root.kind)

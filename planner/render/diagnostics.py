@@ -169,7 +169,7 @@ def _mark(snippet: dict[str, object], paint: Paint) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    """A shortened line, or shortened text before, within or behind the subject, where it is too long to read."""
+    """A line, or the text before, within or after the subject, shortened if it is too long to read."""
     return line if len(line) <= LONGEST_LINE // 4 else f"{line[: LONGEST_LINE // 4]}..."
 
 

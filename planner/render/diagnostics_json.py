@@ -130,7 +130,7 @@ def _snippet(diagnostic: Diagnostic, start: int, end: int) -> dict[str, Any]:
 
 
 def _call(name: str) -> dict[str, Any]:
-    """The function that was called, with its signature where the language has it."""
+    """The function that was called, with its signature if it is a function of the language."""
     from planner.language.functions import call_signature, lookup
 
     function = lookup(name)
@@ -147,7 +147,7 @@ def _whole_character(code: bytes, at: int) -> int:
 
 
 def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
-    """The whole lines that the bytes [low, high) touch, without the last line break, and where they begin."""
+    """The whole lines that contain the bytes [low, high), without the last line break, and their beginning."""
     data = source.text.encode("utf-8", "surrogatepass")
     lines: list[bytes] = []
     first = -1

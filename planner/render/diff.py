@@ -50,7 +50,7 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container: `current` combines the parts so far, `next` is that of the next part."""
+    """The action of a container: `current` combines the parts so far, `next` is the action of the next part."""
     if next == "no-op":
         return current
     return current if current == next else "update"

@@ -80,7 +80,7 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """The text of a difference, for the place behind `name = ` or a block header; later lines are indented by
+        """The text of a difference, for the place after `name = ` or after a block header; later lines are indented by
         `indent` levels."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
@@ -272,7 +272,7 @@ class DiffText:
         return "\n".join(lines)
 
     def _before_change(self, waiting: list[Diff], indent: int, style: Style) -> list[str]:
-        """The unchanged item just before a change is shown, those before it are counted."""
+        """The unchanged item just before a change is shown; the items before it are counted."""
         lines = []
         if len(waiting) > 1:
             lines.append(self._unchanged("element", len(waiting) - 1, indent + 1, style))

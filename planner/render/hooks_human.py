@@ -228,6 +228,6 @@ EPHEMERAL["close"] = ("Closing...", "Close complete")
 
 
 def output_lines(text: str) -> list[str]:
-    """The lines that a provisioner wrote, without blanks at their ends and without empty ones."""
+    """The lines that a provisioner wrote, without trailing spaces and without empty lines."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return [line.rstrip() for line in lines if line.strip()]

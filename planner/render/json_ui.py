@@ -53,7 +53,7 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """The lines with these keys in messages, too."""
+        """Lines whose messages also have these keys."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines
@@ -344,7 +344,7 @@ class JsonHooks(Hooks):
 
 
 def _words(action: str) -> tuple[str, str, str]:
-    """The words for an action: JSON messages have `Refreshing` where people read `Reading`."""
+    """The words for an action: JSON messages have `Refreshing` instead of `Reading`."""
     return ("Refreshing", "refreshing", "Refresh") if action == "read" else words_for(action).progress
 
 

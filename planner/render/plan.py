@@ -157,7 +157,7 @@ class PlanText:
                 self.told(change)
 
     def body(self, change: ResourceChange) -> list[str]:
-        """The change of an object, and what it invokes."""
+        """The change of an object, and the actions that it invokes."""
         return [self.change(change), *self.invocations(change.address if not change.deposed else None)]
 
     def _invocations(self) -> None:
@@ -310,7 +310,7 @@ class PlanText:
             self.terminal.out(f"{self.text.symbol(action)} {_meaning(action)}")
 
     def _nothing(self, drifted: bool) -> None:
-        """The message when there are no changes, for each kind of plan."""
+        """The message for a plan without changes, for each kind of plan."""
         plan = self.plan
         if drifted and plan.mode == "refresh-only" and not plan.errored:
             return  # the output above already explains the effect of applying
@@ -521,7 +521,7 @@ def finished(counts: Counts) -> str:
 
 def rename_line(plan: Plan, causes: Causes | None = None, is_listed: bool = False) -> str:
     """The line about destroyed and created objects that look like renames; "" if there are none. `is_listed`: excludes
-    those that are listed as causes."""
+    objects that are listed as causes."""
     if causes is not None:
         return causes.renames(is_listed)
     pairs = same_objects(plan)

@@ -85,7 +85,7 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
-    """Remove uninformative parts: those without a place, and steps that only repeat the part below them. A recursion
+    """Remove uninformative parts: parts without a place, and steps that only repeat the part below them. A recursion
     over the second column lists items, so its entries become siblings."""
     kept: list[_ProofLine] = []
     for below in part.below:
@@ -156,8 +156,8 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The reasons of an explained action: if possible only those with followed predicates, because the sentence already
-    contains the decision."""
+    """The reasons of an explained action: if possible only reasons with followed predicates, because the sentence
+    already contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps

@@ -155,7 +155,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: for each program its predicates with their levels, and which predicate reads which in what way."""
+    """Format 1.0: for each program its predicates with their levels, and the reads between predicates, with their
+    kinds."""
     return document(
         programs=[
             {

@@ -83,7 +83,7 @@ class Terminal:
         self.set_colour(colour)
 
     def set_colour(self, wanted: bool) -> None:
-        """Switch colours off (False) or to what the streams allow."""
+        """Switch colours off (False) or to the colours that the streams allow."""
         wanted = wanted and os.environ.get("TERM") != "dumb"
         allowed = wanted and not os.environ.get("NO_COLOR")
         self.boxed = wanted and is_terminal(self.stderr)
@@ -95,7 +95,7 @@ class Terminal:
         self.stdout.write(f"{_harmless(text)}\n")
 
     def data(self, text: str) -> None:
-        """A line (or several) for programs on standard output: as it is."""
+        """Print a line (or several lines) for programs on standard output, unchanged."""
         self.stdout.write(f"{text}\n")
 
     def err(self, text: str = "") -> None:
@@ -181,7 +181,7 @@ def columns(stream: TextIO) -> int:
 
 
 def wrap(text: str, width: int) -> str:
-    """Break long lines at blanks so that none is longer than `width`, if possible. Indented lines stay."""
+    """Break long lines at spaces so that none is longer than `width`, if possible. Indented lines are unchanged."""
     out = []
     for line in text.split("\n"):
         if len(line) <= width or width <= 1 or line.startswith(" "):
@@ -199,7 +199,7 @@ def wrap(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int, indent: str = "  ") -> list[str]:
-    """Break a line with addresses so that none is longer than `width` (0: not at all): at blanks, otherwise before a
+    """Break a line with addresses so that none is longer than `width` (0: not at all): at spaces, otherwise before a
     dot; within brackets and quotes only if there is no other place. Further lines have the indentation of the first one
     and `indent`."""
     if not width or len(text) <= width:
@@ -355,7 +355,7 @@ _IN_A_CELL = {
 
 
 def visible(text: str) -> str:
-    """The text with control characters replaced by symbols or escapes; line breaks and tabs stay."""
+    """The text with control characters replaced by symbols or escapes; line breaks and tabs are kept."""
     return text if text.isprintable() else text.translate(_OBEYED)
 
 

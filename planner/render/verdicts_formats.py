@@ -111,13 +111,13 @@ def _subject(finding: Finding) -> dict[str, Any]:
 
 
 def uri(path: str) -> str:
-    """A path as a URI reference: relative ones stay relative."""
+    """A path as a URI reference: relative paths stay relative."""
     plain = path.replace("\\", "/")
     return f"file://{quote(plain)}" if plain.startswith("/") else quote(plain)
 
 
 def _steps(proof: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The steps of a proof, facts before what follows from them; the last one is the conclusion."""
+    """The steps of a proof, facts before their consequences; the last step is the conclusion."""
     proofs = proof["proofs"]
     done: set[str] = set()
     stack = [(proof["root"], 0, False)]

@@ -61,7 +61,7 @@ class View:
         """Text for people, and the same content as a JSON document for programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
-        """The end of a command: its problems, and the exit code: 1 when there is an error among them."""
+        """End the command: show its problems, and return the exit code, which is 1 if one of them is an error."""
         problems = list(diagnostics)
         if problems:
             self.diagnostics(problems)

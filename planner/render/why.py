@@ -103,7 +103,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The hops from an unknown value to what determines it, one per line."""
+    """The hops from an unknown value to the values that determine it, one per line."""
     proofs, at = document["proofs"], document["root"]
     own = [proofs[entry["proof"]] for entry in proofs[at].get("body", ()) if "proof" in entry]
     place = next((source_text(one.get("source")) for one in own if one["tuple"][0] == "unknown_value"), "")
@@ -146,7 +146,7 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _in_brackets(place: str) -> str:
-    """A place behind a name: the file and line of a text from `source_text`."""
+    """A place after a name, in parentheses: the file and line of a text from `source_text`."""
     at = place.partition(": ")[0]
     return f" ({at})" if at else ""
 

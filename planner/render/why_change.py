@@ -170,7 +170,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the answer contains no values of the object itself, or only those of its cause."""
+    """Whether the answer contains no values of the object itself, or only values of its cause."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -246,7 +246,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
-    """The parts of an object that differ, those that will only be known after the apply included."""
+    """The parts of an object that differ, including the parts that will be known only after the apply."""
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
@@ -272,7 +272,7 @@ def _also(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _hops(document: dict[str, Any]) -> Iterator[str]:
-    """The printed hops from a change to its cause; those of the object itself are indented."""
+    """The printed hops from a change to its cause; hops of the object itself are indented."""
     _, name, action = document["goal"]
     rows = [step["tuple"] for step in document["proofs"].values()]
     known = {row[1]: row[2] for row in rows if row[0] == "explained"} | document.get("actions", {})
@@ -404,7 +404,7 @@ def cause_step(document: dict[str, Any]) -> CauseStep:
 
 
 def _unchanged(document: dict[str, Any]) -> Iterator[str]:
-    """Why an object does not change: what is ignored, or what stays."""
+    """The reason why an object does not change: ignored differences, or unchanged values."""
     name, proofs = document["goal"][1], document["proofs"]
     rule, steps = proofs[document["root"]]["rule"], list(proofs.values())
     ignored = [step for step in steps if step["tuple"][0] == "ignored_difference"]

@@ -89,7 +89,8 @@ def _encode_number(value: Any) -> Any:
 
 
 def decode(raw: Any, records: dict[str, type]) -> Any:
-    """The input of `encode`. Raises ValueError (or KeyError, TypeError, AttributeError) for anything else."""
+    """The value that `encode` turned into this JSON. Raises ValueError (or KeyError, TypeError, AttributeError) for
+    anything else."""
     cls = raw.__class__
     if cls is str or cls is bool or cls is int or raw is None:
         return raw

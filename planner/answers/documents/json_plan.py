@@ -89,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """Changes made outside planner, and mere moves that nothing else shows."""
+    """The changes made outside planner, and the moves of objects without another change."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -186,8 +186,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """The objects that are left for a later plan, with the reason: those that a provider has planned, and others
-        without values, one by one if the state has them."""
+        """The objects that are left for a later plan, with the reason: objects that a provider has planned, and others
+        without values, which are listed one by one if the state has them."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}

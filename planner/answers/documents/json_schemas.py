@@ -99,7 +99,7 @@ def block_json(schema: BlockSchema) -> dict[str, Any]:
 
 
 def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
-    """An attribute: its type, or its parts with how they are nested."""
+    """An attribute: its type, or its parts with their kind of nesting."""
     out: dict[str, Any] = {}
     if schema.nested is None:
         out["type"] = type_to_json(schema.decode_type)

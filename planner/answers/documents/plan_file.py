@@ -101,7 +101,7 @@ def plan_bytes(
     schemas: Mapping[str, ProviderSchema] | None = None,
     review: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The bytes of a plan file: the same plan gives the same bytes."""
+    """The bytes of a plan file, which are the same for the same plan."""
     from zipfile import ZIP_DEFLATED, ZIP_STORED
 
     from planner.foundation.support.archive import allowed_bytes

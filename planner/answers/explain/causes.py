@@ -673,7 +673,7 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves behind a name, that of its chain first; for a leaf, only itself."""
+        """All leaves behind a name, beginning with the leaf of its chain; for a leaf, only the leaf itself."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []

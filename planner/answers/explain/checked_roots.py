@@ -187,7 +187,7 @@ class CheckedRoots:
         return {self._name_of(one, value) for one in fitting}
 
     def _leaf_or_name(self, unit: ChangedInput, value: str) -> str:
-        """The name of an input as a root: that of its only leaf behind the value, if there is exactly one."""
+        """The name of an input as a root: the name of the leaf behind the value, if there is exactly one."""
         seen, waiting = {value}, [value]
         while waiting:
             for step in self._further.get(waiting.pop(), ()):

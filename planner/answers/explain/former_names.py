@@ -37,7 +37,8 @@ class FormerNames:
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
-        """The former names of a plan's moved objects. `recorded`: those of objects that were moved earlier."""
+        """The former names of a plan's moved objects. `recorded`: the former names of objects that were moved
+        earlier."""
         names: dict[str, str] = {}
         paths: dict[ModulePath, ModulePath] = {}
         for address, former in former_addresses(changes, recorded).items():
@@ -62,7 +63,7 @@ class FormerNames:
         return (*self._paths[path[:known]], *path[known:]) if known else path
 
     def is_former(self, address: str) -> bool:
-        """Whether something was moved from an address."""
+        """Whether an object was moved away from an address."""
         return address in self._names.values()
 
     def module(self, address: str) -> ModuleAddress:

@@ -447,7 +447,8 @@ class Interventions:
         return whole if unmark(whole)[0].__class__ is Set else _part(value, place.path)
 
     def _context(self, new: ChangedInputs, units: ChangedInputs) -> tuple[LazyContext, MixedTree]:
-        """The values and files of a mixture: these inputs are new and the others old; everything else is current."""
+        """The values and files of a mixture: the given inputs are new and the others old; everything else is
+        current."""
         new, old = (frozenset(unit for unit in some if unit.kind != "attribute") for some in (new, units - new))
         key = new, old, frozenset(self._unread)
         if key not in self._contexts:

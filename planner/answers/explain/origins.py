@@ -144,8 +144,8 @@ class _LoopScope(Scope):
 
 
 def origins(given: GivenExpression) -> list[GivenExpression]:
-    """The expressions from which the part comes, as deep as the text shows. If empty, the text itself decides whether
-    the part exists."""
+    """The expressions from which the part comes, as far as the text shows them. If there are none, the text itself
+    decides whether the part exists."""
     places: list[GivenExpression] = []
     waiting = [given]
     while waiting:

@@ -188,7 +188,7 @@ def _add_looks(
     refused: Iterable[tuple[str, str]],
     values_only: bool,
 ) -> None:
-    """Add the looks of objects. `values_only`: only looks that include the values."""
+    """Add the descriptions by which objects are compared. `values_only`: only descriptions that include the values."""
     masks: dict[str, Counter[frozenset[str]]] = {}
     for item in new:
         masks.setdefault(_kind(item), Counter())[item.unknown] += 1
@@ -315,7 +315,7 @@ def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, 
 
 
 def wholes(address: ResourceAddress) -> Iterator[tuple[str, int, str]]:
-    """All wholes that contain an instance, from the inside: (address, height, the rest of its own address)."""
+    """All objects that contain an instance, from the inside: (address, height, the rest of the instance's address)."""
     yield str(address), 0, ""
     yield str(address.resource), 1, format_key(address.key)
     steps, rest = address.module.steps, f".{address.relative}"

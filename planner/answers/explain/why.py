@@ -114,7 +114,7 @@ class Explainer:
     # ---------------------------------------------------------------- actions
 
     def action(self, address: str, verb: str = "") -> dict[str, Any]:
-        """The proof of a change's action, traced to its cause. With `verb` (a key of `verbs`) it must be one of those
+        """The proof of a change's action, traced to its cause. With `verb` (a key of `verbs`) it must be one of its
         actions. Raises Failure, with the obstacles of every rule for it."""
         asked = self.find(address)
         name = asked.name

@@ -65,8 +65,8 @@ class PolicyGuard:
                 self._learn(address, value)
 
     def afterwards(self, outputs: Mapping[str, OutputState]) -> list[Diagnostic]:
-        """Denials caused by values that are known only after the change of objects; `outputs` are those of the root
-        module."""
+        """Denials caused by values that are known only after objects were changed; `outputs` are the outputs of the
+        root module."""
         with self._lock:
             for name, output in outputs.items():
                 address = f"output.{name}"
@@ -99,7 +99,7 @@ class PolicyGuard:
         return new
 
     def _learn(self, address: str, value: Value) -> None:
-        """Replace the known rows of an object by those of its value."""
+        """Replace the known rows of an object by the rows of its value."""
         rows = ValueRows()
         change = self.owners.changes.get(address)
         whole = change is None or (change.mode == "data" and "data_value" in self.reads)

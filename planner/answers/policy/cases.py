@@ -84,7 +84,7 @@ def what_holds(policies: Policies, case: Case, given: Given | None = None) -> Da
 
 
 def _together(facts: FactBase, plan: FactBase | None) -> FactBase:
-    """The facts of a case and those of a plan."""
+    """The facts of a case together with the facts of a plan."""
     if plan is None:
         return facts
     builder = FactBuilder(facts)

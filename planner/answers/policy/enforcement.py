@@ -159,8 +159,8 @@ def _codes(policies: Policies) -> tuple[dict[str, set[str]], bool]:
 
 
 def _groups(policies: Policies) -> Iterator[str]:
-    """The groups of the user: those that the organisation lists, and those of the operating system. Uses the numeric
-    user ID, because anyone can set names in the environment."""
+    """The groups of the user, from the organisation's lists and from the operating system. Uses the numeric user ID,
+    because anyone can set names in the environment."""
     import grp
 
     try:

@@ -51,8 +51,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """For each resource, its direct dependencies in the graph; those of them that are reached over a path out of
-        its module; and the resources to which provider configurations refer."""
+        """For each resource, its direct dependencies in the graph, and the dependencies that are reached over a path
+        out of its module; and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -124,8 +124,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends, and those of maybe_through and maybe_reached for references whose instance is not known.
-        In a module with several instances, a reference within the module stays in the same module instance."""
+        """The rows of depends, and the rows of maybe_through and maybe_reached for references whose instance is not
+        known. In a module with several instances, a reference within the module stays in the same module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
@@ -247,7 +247,7 @@ class Impact:
 
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
-    """The meant instances among these addresses without keys."""
+    """The instances meant by addresses without keys."""
     result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())

@@ -86,7 +86,8 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack, or of one policy: its own, and those of its pack that do not belong to a policy."""
+    """The files of a pack, or of one policy: its own files, and the files of its pack that do not belong to a
+    policy."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""

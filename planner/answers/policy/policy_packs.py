@@ -232,8 +232,8 @@ class PackFetcher:
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """The files of a pack into a directory that does not exist yet. `version` is the one that a list has to give;
-        "" for the newest that the constraint allows. Raises InstallError and OSError."""
+        """Fetch the files of a pack into a directory that does not exist yet. `version` is the version to take from a
+        list; "" for the newest that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
             listed = self._fitting_entry(address, constraint, version)

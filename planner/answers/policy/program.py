@@ -52,7 +52,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """For deny and warn, if they read values, the relation of what could hold."""
+        """The relations of possible results for deny and warn, if they read values."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -132,7 +132,7 @@ def _guesses(rule: Rule, rests: Mapping[str, str], guessed: set[str]) -> bool:
 
 
 def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
-    """The relations, except verdicts, that depend on some without data, each with one of those."""
+    """The relations, except verdicts, that depend on relations without data, each with one of these relations."""
     rests: dict[str, str] = {name: name for name in untold}
     changed = True
     while changed:

@@ -128,7 +128,7 @@ def _text(data: bytes) -> str:
 
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
-    """The predicates and types that a file of rules or cases declares, and those that it mentions."""
+    """The predicates and types that a file of rules or cases declares, and the names that it mentions."""
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -150,8 +150,8 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
 
 
 def choose(files: Files) -> str:
-    """The program of the product for which rule or case files are written: the one that declares most of the predicates
-    that they use but do not declare."""
+    """The program of the product for which rule or case files are written: the program that declares most of the
+    predicates that they use without declaring them."""
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
@@ -202,8 +202,8 @@ class CheckedFiles:
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check files of rules next to a program of the product: the named one, or the one that they (and the cases) are
-    written for."""
+    """Check files of rules next to a program of the product: the named program, or the one for which they (and the
+    cases) are written."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])
@@ -275,7 +275,7 @@ def pack_root(folder: str) -> str | None:
 
 
 def pack_files(root: str) -> tuple[Files, list[Diagnostic]]:
-    """The files of a pack and of those that it imports from."""
+    """The files of a pack and of the packs from which it imports."""
     try:
         return [(os.path.normpath(name), text) for name, text in policy_files([root])], []
     except Failure as failure:

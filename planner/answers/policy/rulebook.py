@@ -247,8 +247,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """Program name to the dependencies of its predicates; with `of`, only what this predicate depends on. Raises
-    Failure for an unknown one."""
+    """The dependencies of predicates by the name of their program; with `of`, only the dependencies of this predicate.
+    Raises Failure for an unknown one."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

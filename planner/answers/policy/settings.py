@@ -280,7 +280,7 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of a section for codes; that of a workspace inherits from the file."""
+    """The settings of a section for codes; the section of a workspace inherits from the rest of the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)

@@ -150,7 +150,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; if it has none, that of the table around it."""
+        """The place of a key or element; if it has none, the place of the table around it."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())

@@ -83,7 +83,7 @@ def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str |
 
 
 def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
-    """Whether a search function certainly finds something."""
+    """Whether a search function certainly finds a match."""
     if function in ("before", "after", "before_last", "after_last", "replace"):
         return type(arguments[0]) is str and bool(arguments[0]) and arguments[0] in begin
     if function == "substring":

@@ -482,7 +482,7 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches, if it is only a prefix or its prefix contradicts that of the value."""
+        """Whether a pattern matches, if it is only a prefix or if its prefix contradicts the prefix of the value."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)

@@ -215,8 +215,8 @@ class _Rewriter:
                 return
 
     def _could_rule(self, rule: Rule) -> bool:
-        """Add the rules for what a rule could derive. False if there would be too many, so that it is split in the next
-        round."""
+        """Add the rules for the possible results of a rule. Returns False if there would be too many, so that the rule
+        is split in the next round."""
         head = rule.head.predicate
         variants = list(islice(self._variants(rule), MOST_VARIANTS + 1))
         if len(variants) > MOST_VARIANTS:
@@ -394,8 +394,8 @@ class _Rewriter:
     # -------- aggregates
 
     def _doubt(self, rule: Rule, literal: syntax.Aggregate) -> tuple[syntax.Atom, set[str]]:
-        """The atom that holds if unknown values could change an aggregate, and its variables. Its rules let one literal
-        after the other be unknown and keep of the others only those that do not read values."""
+        """The atom that holds if unknown values could change an aggregate, and its variables. In each of its rules one
+        literal is unknown; of the other literals, only those that do not read values are kept."""
         if id(literal) in self._doubted:
             return self._doubted[id(literal)]
         outer = outer_names(rule.head, rule.body)
@@ -605,7 +605,7 @@ def _first_of(term: syntax.Term) -> syntax.Term:
 
 
 def _agree(one: syntax.Term, other: syntax.Term) -> syntax.Comparison:
-    """The literal that one of two strings begins with the other."""
+    """A literal that requires that one of two strings begins with the other."""
     nothing = constant(0)
     least = call("substring", one, nothing, call("length", other))
     return compared(least, "=", call("substring", other, nothing, call("length", one)))

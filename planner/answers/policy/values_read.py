@@ -185,8 +185,8 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The possible values of a term; None if they are not known. `around` are the predicates that are being looked
-        up already."""
+        """The possible values of a term; None if they are not known. `around` are the predicates whose values are
+        already being determined."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
         if not isinstance(term, syntax.RuleVariable):

@@ -144,7 +144,7 @@ def carry_out(
     destroyed: bool = False,
     **known: Any,
 ) -> int:
-    """Apply a plan and report the result. `problems` and `known` are for the review: those of the plan."""
+    """Apply a plan and report the result. `problems` and `known` are the plan's, for the review."""
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())

@@ -137,7 +137,7 @@ def _only(words: str) -> frozenset[str]:
 
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
-    """The plan with the changes of these actions; the whole plan where none are named."""
+    """The plan with only the changes of these actions; the whole plan if there are none."""
     from planner.logic.programs.actions import verb_of
 
     if not only:

@@ -186,8 +186,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy one deployment in rounds; in a turn, only the round whose plan was approved. The code is 1 when the answer
-    was no, or something failed."""
+    """Deploy one deployment in rounds; in a turn, only the round whose plan was approved. The code is 1 if approval was
+    denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 
@@ -299,8 +299,8 @@ def _results(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[list[DeploymentResult], list[Diagnostic], dict[int, str]]:
-    """The results of the work on the chosen deployments, all diagnostics, and by their numbers the deployments that
-    they are about."""
+    """The results of the work on the selected deployments, all diagnostics, and the deployment of each diagnostic by
+    its number."""
     check_words(arguments)
     options = _options_of(arguments, mode)
     diagnostics = Diagnostics()

@@ -167,7 +167,7 @@ def _tell(
     former: Verdict | None,
 ) -> None:
     """The differences of a plan and its verdict from the last ones, and its causes. `parts`: the plans that were made
-    in part, with their names: their causes are not those of the whole plan."""
+    in part, by name; their causes are not the causes of the whole plan."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
@@ -223,7 +223,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """The directories with files of a configuration, where more may appear."""
+    """The directories with files of a configuration, to which files may be added."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

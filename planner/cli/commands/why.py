@@ -41,7 +41,7 @@ def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 
 def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
-    """The changes that follow from a value, a file or a module; or those of an action."""
+    """The changes that follow from a value, a file or a module, or the changes of an action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json

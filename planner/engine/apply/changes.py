@@ -105,8 +105,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change with the values that were unknown when it was planned; None if nothing is left to do. The action does
-    not change; only the provider plans the values again. Raises Failure with all problems so far."""
+    """The change with the values that were unknown when it was planned; None if nothing remains to be done. The action
+    does not change; only the provider plans the values again. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -305,7 +305,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """The provisioners of the resource's block, or those of the block that removes it."""
+    """The provisioners of the resource's block, or of the block that removes it."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)

@@ -38,7 +38,7 @@ class Guard(Protocol):
     """Decides whether an object or a provider configuration is allowed when its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
-        """Reasons why an object must not get this value; called before the object is changed."""
+        """The reasons why an object must not receive this value; called before the object is changed."""
 
     def done(self, address: str, value: Value) -> None:
         """Record that the object now has this value; Null if it no longer exists."""

@@ -100,7 +100,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
 
 
 def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult:
-    """Whether the value of an input variable passes a validation rule; `subject` is where the value comes from."""
+    """Whether the value of an input variable passes a validation rule; `subject` is the origin of the value."""
     value, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     text, more = _raw_message(rule.error_message, scope)
     problems += [d for d in more if d not in problems]

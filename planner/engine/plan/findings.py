@@ -71,7 +71,7 @@ class PlanRecord:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """All invocations, sorted by the invoking object; those of one object in their order."""
+        """All invocations, sorted by the invoking object; the invocations of one object are in their order."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
@@ -197,7 +197,7 @@ def relevant_attributes(
     """(resource instance address, path of steps ("attr", name) and ("index", key)), sorted.
 
     `changes` may contain unchanged objects, which do not count; `outputs` are (module instance address, name) of the
-    output values that change, those of child modules included."""
+    output values that change, including those of child modules."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])
     items = {facts.resources[place] for (place,) in derived["relevant"]}

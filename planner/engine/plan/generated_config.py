@@ -59,8 +59,8 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
 
 
 def _is_left_out(name: str, schema: AttributeSchema) -> bool:
-    """Whether an attribute is left out: those that only the provider sets, deprecated ones, and the `id` that an old
-    plugin library gives to every type."""
+    """Whether an attribute is left out: it is set only by the provider, or deprecated, or the `id` that an old plugin
+    library gives to every type."""
     set_by_provider = schema.computed and not schema.optional
     return set_by_provider or schema.deprecated or (name == "id" and schema.computed and schema.optional)
 

@@ -250,8 +250,8 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Let the provider check a configuration and plan for it. `may_defer`: a deferral by the provider is returned in
-    the response. Raises Failure with all problems so far."""
+    """Request the provider to check a configuration and to plan for it. `may_defer`: a deferral by the provider is
+    returned in the response. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
@@ -431,8 +431,8 @@ def _same(a: Value, b: Value) -> bool:
 def watched_facts(
     expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
 ) -> set[tuple[str, str, str]]:
-    """The facts (columns of `watched`) about the target of an element; `changes` are those planned for the resource or
-    instance. Raises Failure."""
+    """The facts (columns of `watched`) about the target of an element; `changes` are the planned changes of the
+    resource or instance. Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)
     place = module.text or "the root module"

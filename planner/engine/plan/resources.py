@@ -402,8 +402,8 @@ Waits: TypeAlias = dict[str, list[str]]
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances that each instance waits for, and a position for each after those; None if there is a cycle. The
-    facts are `expanded` and `mentions_itself` of one resource."""
+    """The instances that each instance waits for, and a position for each, after the instances for which it waits; None
+    if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

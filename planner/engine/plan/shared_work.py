@@ -62,7 +62,7 @@ class PlanWork(ConfigurationWalk):
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes of resources for which a data source must wait: (resource, action, where)."""
+        """The planned changes of resources for which a data source must wait: (resource, action, place)."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

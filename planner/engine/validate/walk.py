@@ -76,7 +76,7 @@ class Provisioners(Protocol):
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """Problems of a configuration; None: those that every configuration of this type has."""
+        """The problems of a configuration; None: the problems that every configuration of this type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:

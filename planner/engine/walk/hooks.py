@@ -55,18 +55,18 @@ class Hooks:
         """Reading the object begins."""
 
     def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """The object was read; `identity` is that of the current object (None if it no longer exists)."""
+        """The object was read; `identity` belongs to the current object (None if it no longer exists)."""
 
     # ---- operations of providers
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """A provider call that changes something (or reads a data source) begins; `identity` is that of the prior
-        object, by `id` or otherwise by `name`."""
+        """A provider call that changes something (or reads a data source) begins; `identity` belongs to the prior
+        object: its `id`, or otherwise its `name`."""
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
     ) -> None:
-        """The call succeeded; `identity` is that of the new object, by `id` only."""
+        """The call succeeded; `identity` is the `id` of the new object."""
 
     def apply_errored(self, address: str, action: str, elapsed: float = 0.0, deposed: str = "") -> None:
         """The call failed; its diagnostics are in the result of the walk."""

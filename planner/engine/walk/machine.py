@@ -170,7 +170,7 @@ class Machine:
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
         """`handle(Finished(name))` for the most common event, without event objects: the nodes to start now, sorted,
-        and those that never will. Raises ValueError like it."""
+        and the nodes that will never start. Raises ValueError like it."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._started_number(name)
@@ -212,7 +212,8 @@ class Machine:
         self._waits_for[dependent] += 1
 
     def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
-        """Count these as running; their names, sorted. When nothing runs any more the rest waits for itself."""
+        """Count these nodes as running, and return their names, sorted. If no node runs any more, the remaining nodes
+        wait for each other."""
         for node in ready:
             self._state[node] = _READY
         self._running += len(ready)
@@ -340,7 +341,7 @@ class Slots:
         return True
 
     def give_back(self, node: str) -> str | None:
-        """The node has run; the one that need not wait here any longer, the first by name."""
+        """Record that the node has run, and return the node that need no longer wait here, the first by name."""
         group = self._held.pop(node, None)
         if group is None:
             return None

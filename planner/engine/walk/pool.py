@@ -156,7 +156,8 @@ def walk_pool(
     run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
 
     def compute(node: str) -> None:
-        """Run and report where no group has a bound, without the steps that only bounds and results of threads need."""
+        """Run nodes and report their results if no group has a bound, without the steps that only bounds and threads
+        need."""
         try:
             result = run(node)
         except Exception as problem:

@@ -46,7 +46,7 @@ def signed(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The headers, with those that authenticate the request. The path of the URL must already be encoded."""
+    """The headers, with the headers that authenticate the request. The path of the URL must already be encoded."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
     known = headers.get("x-amz-checksum-sha256")  # the sum of a large body is not computed twice
@@ -186,7 +186,7 @@ _LETTERS = {"lt": "<", "gt": ">", "quot": '"', "apos": "'", "amp": "&"}
 
 
 def unescaped(text: str) -> str:
-    """XML text with the five predefined entities and numeric references decoded; others stay unchanged."""
+    """XML text with the five predefined entities and numeric references decoded; other references are unchanged."""
 
     def letter(match: re.Match[str]) -> str:
         name, decimal, hexadecimal = match.groups()

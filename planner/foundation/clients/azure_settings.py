@@ -103,7 +103,7 @@ CLOUDS = {
 
 
 def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
-    """The named cloud, or the one that a metadata host describes. Raises ServiceError."""
+    """The named cloud, or the cloud that a metadata host describes. Raises ServiceError."""
     if not metadata_host:
         if environment not in CLOUDS:
             raise ServiceError(f"unknown environment identifier: {environment}")

@@ -174,5 +174,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The access, with the user's own settings instead of those from files."""
+    """The access, with the user's own settings instead of the settings from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

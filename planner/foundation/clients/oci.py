@@ -77,7 +77,8 @@ def check_template(template: str, include: tuple[str, ...] | None = None) -> Non
 
 
 def expand_template(template: str, provider: str) -> str:
-    """The address that a template such as `example.com/mirror/${namespace}/${type}` makes of that of a provider."""
+    """The address that a template such as `example.com/mirror/${namespace}/${type}` makes from the address of a
+    provider."""
     given = dict(zip(_SYMBOLS, provider.split("/"), strict=True))
     return re.sub(r"\$\{\s*(\w+)\s*\}", lambda m: given[m[1]], template)
 

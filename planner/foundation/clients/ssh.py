@@ -278,7 +278,7 @@ def _client_keys(login: Login) -> list[Any]:
 
 
 async def _agent_keys(agent: Agent, stack: AsyncExitStack) -> list[Any]:
-    """The keys of the agent, the preferred one first, then those whose comment ends with the identity."""
+    """The keys of the agent: the preferred key first, then the keys whose comment ends with the identity."""
     try:
         client = await stack.enter_async_context(asyncssh.connect_agent(agent.path))
         keys = list(await client.get_keys())
@@ -473,7 +473,7 @@ class _ShellFiles(Files):
 
 
 async def _read_limited(stream: Any) -> bytes:
-    """The beginning of a stream that is read to its end."""
+    """The beginning of a stream; the stream is read to its end."""
     kept = b""
     while data := await stream.read(1 << 16):
         kept = (kept + data)[:MOST_REPLIED]

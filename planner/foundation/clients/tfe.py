@@ -121,7 +121,7 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """The content of the response, None if the object does not exist. `on_headers` gets the headers of the
+        """The content of the response, None if the object does not exist. `on_headers` receives the headers of the
         response. Raises ServiceError, whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:

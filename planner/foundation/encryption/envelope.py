@@ -73,7 +73,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|[{},:]')
 
 
 def indented(envelope: bytes) -> bytes:
-    """An envelope in OpenTofu's layout of local state files: indented by two blanks, with a line break at the end."""
+    """An envelope in OpenTofu's layout of local state files: indented by two spaces, with a line break at the end."""
     depth = 0
 
     def laid_out(match: re.Match[bytes]) -> bytes:

@@ -82,8 +82,8 @@ class Target:
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
         """The content of an envelope, or the data themselves if they are in clear and this is allowed; `is_clear`
-        replaces that of the target. Raises TargetError, and Failure if a method cannot be set up with the metadata of
-        the envelope."""
+        replaces the function of the target. Raises TargetError, and Failure if a method cannot be set up with the
+        metadata of the envelope."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:

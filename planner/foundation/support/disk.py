@@ -74,8 +74,8 @@ _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
 
 @contextmanager
 def working_in(directory: str) -> Iterator[None]:
-    """Inside, relative paths of configurations start from this absolute directory instead of that of the process, which
-    all threads share."""
+    """Inside, relative paths of configurations start from this absolute directory instead of the directory of the
+    process, which all threads share."""
     token = _DIRECTORY.set(directory)
     try:
         yield
@@ -329,7 +329,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Flush the names in a directory. Raises OSError, but not where a file system cannot do that."""
+    """Flush the names in a directory. Raises OSError, except if the file system does not support it."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -411,7 +411,7 @@ _READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -
 
 @contextmanager
 def own_reads() -> Iterator[None]:
-    """Inside, reads are recorded apart from those of other threads."""
+    """Inside, reads are recorded separately from the reads of other threads."""
     token = _READS.set(Reads())
     try:
         yield
@@ -511,7 +511,7 @@ def note_lock_wait() -> None:
 
 
 def lock_waits() -> int:
-    """How often this process has waited for the lock of a state."""
+    """The number of times that this process has waited for the lock of a state."""
     return _READS.get().lock_waits
 
 

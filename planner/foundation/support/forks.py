@@ -108,7 +108,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
 
 def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrupt: Any, on_terminate: Any) -> Fork:
-    """A fork that does the work, with the pipe for its frames and the one that is open as long as this process lives.
+    """A fork that does the work, with the pipe for its frames and a pipe that is open as long as this process lives.
     Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
@@ -193,7 +193,7 @@ class Forks:
 
     def results(self) -> Iterator[tuple[int, Any]]:
         """(index, result) in the order of arrival; no result for work during which a fork died. If this is interrupted,
-        the forks are, too, and their remaining results come first."""
+        the forks are interrupted, too, and their remaining results are returned first."""
         parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
         try:
             while parts:

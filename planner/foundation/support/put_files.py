@@ -47,8 +47,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A directory for work in progress next to a place, removed at the end, together with those left by a killed run.
-    Only for the holder of the place's lock. Raises InstallError if it cannot be written."""
+    """A directory for work in progress next to a place; it is removed at the end, together with directories that killed
+    runs left behind. Only for the holder of the place's lock. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

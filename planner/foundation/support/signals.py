@@ -115,7 +115,7 @@ _STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
 
 @contextmanager
 def stopped_by(stop: StopSignal) -> Iterator[None]:
-    """Inside, work is stopped by this request instead of that of the process."""
+    """Inside, work is stopped by this request instead of the request of the process."""
     token = _STOP.set(stop)
     try:
         yield

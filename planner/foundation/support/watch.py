@@ -17,8 +17,8 @@ MOST_FILES = 10_000
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
     """Yields at once, and then each time when one of the named files, or a file in or below a named directory, was
-    changed, made or removed. Hidden directories are left out, but for those that are named. Raises KeyboardInterrupt
-    after a request to stop, also where the signal raised none."""
+    changed, made or removed. Hidden directories are left out unless they are named. Raises KeyboardInterrupt after a
+    request to stop, even if the signal did not raise one."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         result = _look(words)

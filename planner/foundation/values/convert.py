@@ -335,7 +335,7 @@ def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
 
 
 def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value]]:
-    """The common element type of the items, and the items, with those of unknown type converted to it."""
+    """The common element type of the items, and the items; items of unknown type are converted to it."""
     element: Type = DYNAMIC
     for item in items:
         t = type_of(item)
@@ -347,7 +347,7 @@ def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value
 
 
 def with_element_type(item: Value, element: Type) -> Value:
-    """An item of a collection: null and unknown values of no type take that of the elements."""
+    """An item of a collection; null and unknown values without a type receive the type of the elements."""
     cls = item.__class__
     if cls is Marked:
         return Marked(with_element_type(item.value, element), item.marks)

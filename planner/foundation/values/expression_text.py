@@ -73,7 +73,7 @@ def _scalar(value: Value) -> str:
 
 
 def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
-    """Lines `name = value`; equals signs are aligned where values of one line follow each other."""
+    """Lines `name = value`; equals signs of successive values of one line are aligned."""
     lines: list[str] = []
     run: list[tuple[str, str]] = []
 
@@ -175,7 +175,7 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
 
 
 def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
-    """Two texts around their difference, each with a title unless it is nothing."""
+    """Two texts around their difference, each with a title unless it is empty."""
     one, other = (text if text == "nothing" else f"{title}{text}" for text in _around_difference(before, after))
     return one, other
 

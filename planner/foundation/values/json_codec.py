@@ -72,7 +72,7 @@ def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
 
 
 def simple_json(value: Value) -> Any:
-    """The JSON that `jsonencode` gives: lists, sets and tuples as arrays, maps and objects as objects. The value must
+    """The JSON that `jsonencode` returns: lists, sets and tuples as arrays, maps and objects as objects. The value must
     have no marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:

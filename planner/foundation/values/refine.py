@@ -161,7 +161,7 @@ _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked value; unknown strings in it get their documents (see Unknown) from the other value, its source.
+    """The unmarked value; unknown strings in it receive their documents (see Unknown) from the other value, its source.
     Elements of sets are indistinguishable and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:

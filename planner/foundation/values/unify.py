@@ -171,7 +171,7 @@ def _unify_disguised(
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
     """The intermediate type of a conversion to the type that a value shares with another: an object with a map, or a
-    tuple with a list, becomes a collection of its own first, which can fail where the direct conversion would not."""
+    tuple with a list, is first converted to a collection, which can fail where the direct conversion would not."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):

@@ -252,7 +252,7 @@ def mark(value: Value, marks: frozenset[Mark]) -> Value:
 
 
 def unmark(value: Value) -> tuple[Value, frozenset[Mark]]:
-    """The value without the marks at its top, and those marks. Marks deeper inside stay."""
+    """The value without the marks at its top, and these marks. Marks deeper inside are kept."""
     if value.__class__ is Marked:
         return value.value, value.marks
     return value, NO_MARKS

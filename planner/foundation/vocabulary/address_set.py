@@ -95,8 +95,8 @@ class Numbered:
     __slots__ = ("dependents", "names", "numbers", "waits_for")
 
     def __init__(self, dependencies: Mapping[str, Iterable[str]], reverse: bool = False) -> None:
-        """`dependencies`: every node with those that it waits for (or, `reverse`, that wait for it). Names that are no
-        keys are ignored."""
+        """`dependencies`: every node with the nodes for which it waits (or, with `reverse`, that wait for it). Names
+        that are not keys are ignored."""
         self.names = sorted(dependencies)
         numbers = self.numbers = {name: number for number, name in enumerate(self.names)}
         waits_for = self.waits_for = [0] * len(numbers)

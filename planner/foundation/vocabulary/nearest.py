@@ -54,7 +54,7 @@ _FEW = 6
 
 def instead(text: str, known: Collection[str]) -> str:
     """A suggestion instead of an address, ready to append to a sentence: one with similar spelling, otherwise the same
-    object in another module, otherwise those of the same type. Empty if there is none."""
+    object in another module, otherwise the objects of the same type. Empty if there is no suggestion."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:

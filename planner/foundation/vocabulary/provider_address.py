@@ -15,7 +15,7 @@ BUILTIN = "terraform.io/builtin/terraform"
 
 
 def is_builtin(source: str) -> bool:
-    """Whether a provider's full address is that of a builtin one; there may be none of that name."""
+    """Whether a full address is in the namespace of built-in providers; a provider of this name need not exist."""
     return source.startswith("terraform.io/builtin/")
 
 

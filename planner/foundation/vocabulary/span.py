@@ -125,7 +125,7 @@ class Span:
 
     @property
     def place(self) -> str:
-        """File, line and columns, from the first character to behind the last."""
+        """The file, the line and the columns, from the first character to the position after the last."""
         start, end = self.start_position, self.end_position
         last = f"{end.column}" if start.line == end.line else f"{end.line},{end.column}"
         return f"{self.filename}:{start.line},{start.column}-{last}"

@@ -262,8 +262,7 @@ class _SetUp:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
     def _keys(self, attribute: Attribute, subject: str) -> Keys:
-        """The keys of an argument that takes them: those of a key provider, or keys that are written out. Raises
-        Failure."""
+        """The keys of an argument: the keys of a key provider, or keys that are written out. Raises Failure."""
         where = attribute.expr_span
         name = _provider_name(attribute)
         if name is not None:

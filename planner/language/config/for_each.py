@@ -76,7 +76,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
 
 
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
-    """The instances of all modules, each before those in it, with its address and the scope of its expressions."""
+    """The instances of all modules, each before the instances in it, with its address and the scope of its
+    expressions."""
     waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
     while waiting:
         address, module, scope = waiting.pop(0)

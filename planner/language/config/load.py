@@ -85,7 +85,7 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module alone, without the modules that it calls: enough to know the backend. None if there are
+    """The root module alone, without the modules that it calls: enough to determine the backend. None if there are
     errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems

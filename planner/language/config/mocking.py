@@ -47,7 +47,7 @@ class Mocking:
     """types of managed objects for which it is set explicitly"""
 
     def with_shared(self, other: Mocking) -> Mocking:
-        """These mocks, with those of another set for other types and resources."""
+        """These mocks, with the mocks of another set for other types and resources."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
         late = {**other.late_types, **self.late_types}

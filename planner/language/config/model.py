@@ -378,8 +378,8 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The requested language, in the words of planner.foundation.vocabulary.release; "" for that of OpenTofu
-        1.12."""
+        """The requested language, in the words of planner.foundation.vocabulary.release; "" for the language of
+        OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""
         return TERRAFORM if self.language == TERRAFORM else NEXT

@@ -295,7 +295,7 @@ def _computed(expr: ExpressionPiece) -> Expr | None:
 
 
 def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
-    """The requirement with its source and version evaluated; those that are invalid (reported) are left out."""
+    """The requirement with its source and version evaluated; invalid ones are reported and left out."""
     source, version = required.source, required.version
     for word, expr in required.computed.items():
         text = scope.text(expr, f"required_providers.{required.name}.{word}", problems)

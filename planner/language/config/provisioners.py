@@ -89,7 +89,8 @@ def reserved_block(block: Block, where: str, problems: Problems) -> None:
 
 
 def only_self(body: Body, problems: Problems) -> None:
-    """At destroy time other objects may be gone: only self, count.index, each.key and constants may be used."""
+    """At destroy time, other objects may no longer exist: only self, count.index, each.key and constants may be
+    used."""
     attributes, _ = body.just_attributes()
     for attribute in attributes.values():
         expr = expr_of(attribute, problems)
@@ -115,7 +116,7 @@ def _survives_destroy(node: nodes.Traversal | nodes.Variable) -> bool:
 
 
 def joined_connection(resource: Body | None, provisioner: Provisioner) -> Body | None:
-    """The connection of a provisioner, which overrides that of its resource."""
+    """The connection of a provisioner, whose arguments override those of its resource."""
     if resource is None or provisioner.connection is None:
         return provisioner.connection if resource is None else resource
     return OverriddenBody(resource, provisioner.connection)

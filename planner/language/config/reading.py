@@ -228,7 +228,7 @@ def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nod
 
 
 def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
-    """Steps of a text inside a string as a traversal in the file; the string's end bounds positions."""
+    """The steps of a text inside a string, as a traversal in the file; positions do not exceed the string's end."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)

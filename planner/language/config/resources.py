@@ -173,7 +173,7 @@ def data_block(block: Block, override: bool, problems: Problems, check: str | No
 def declared_data(
     block: Block, override: bool, problems: Problems, check: str | None = None
 ) -> ExplicitDeclaration[ResourceDecl]:
-    """A data source, and which arguments it gives."""
+    """A data source, and the arguments that it sets."""
     build = _Builder(block, "data", override, problems)
     content, body = read_some(block.body, _DATA, problems)
     if check is not None:

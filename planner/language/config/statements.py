@@ -177,7 +177,7 @@ def check_removed(root: ModuleConfig) -> Problems:
 
 
 def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
-    """The removed blocks of all modules, parents first, each with the full address that it is about."""
+    """The removed blocks of all modules, parents first, each with the full address that it names."""
     return [
         (join(".".join(f"module.{name}" for name in module.path), block.from_), block)
         for module in config.root.walk()
@@ -186,8 +186,8 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
 
 
 def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, ImportDecl]]:
-    """The import blocks of all modules, parents first, each with its module and the full address, without
-    keys, of the resource that it is about."""
+    """The import blocks of all modules, parents first, each with its module and the full address, without keys, of the
+    resource that it names."""
     return [
         (module, block.target.inside(ModuleAddress(tuple((name, None) for name in module.path))), block)
         for module in config.root.walk()

@@ -304,8 +304,8 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Values for names that are not declared: errors where a user or program named them, warnings in files, nothing
-    in the environment."""
+    """Report values for undeclared names: errors if a user or program named them, warnings for files, nothing for the
+    environment."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):

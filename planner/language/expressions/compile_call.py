@@ -179,7 +179,7 @@ def _clause(message: str) -> str:
 
 
 def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: Any) -> None:
-    """Reports a failed call where HCL would point."""
+    """Reports a failed call at the place to which HCL would point."""
     kind, i = problem.kind, problem.argument
     if kind == "missing":
         where = (node.close, node.close + 1)

@@ -301,7 +301,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
 
 
 def _is_sequence(value: Value) -> bool:
-    """Whether a splat iterates over a value: decided by its type, without computing that of each element."""
+    """Whether a splat iterates over a value: decided by its type, without computing the type of each element."""
     cls = value.__class__
     if cls is Null or cls is Unknown:
         return isinstance(value.type, (TupleType, ListType, SetType))

@@ -48,7 +48,7 @@ class Defaults:
     children: dict[Any, Defaults] = field(factory=dict)
 
     def apply(self, value: Value) -> Value:
-        """The value with defaults where attributes are missing or null. It may not have the type yet: convert it
+        """The value with defaults for attributes that are missing or null. It may not have the type yet: convert it
         afterwards."""
         plain, marks = unmark(value)
         cls = plain.__class__

@@ -23,9 +23,9 @@ class Scope:
     """whether names may refer to values that are marked as deprecated"""
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
-        """The value of a reference, and how many of its steps it includes: for (value of `a.b`, 1) the evaluator does
-        the rest. Raises Failure for an invalid reference; that is an error of the whole expression, even within `try`
-        or in a branch not taken."""
+        """The value of a reference, and the number of steps that it includes: for (value of `a.b`, 1) the evaluator
+        does the rest. Raises Failure for an invalid reference; that is an error of the whole expression, even within
+        `try` or in a branch not taken."""
         name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
         end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]
         raise Failure(

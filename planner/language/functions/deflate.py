@@ -213,7 +213,8 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """The frequencies of a block's codes: those of literals, of its end (once) and of lengths, and those of offsets."""
+    """The frequencies of a block's codes: of the codes of literals, of its end (once) and of lengths; and of the codes
+    of offsets."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:
@@ -226,7 +227,7 @@ def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
 
 
 def extra_bits(literals: list[int], offsets: list[int]) -> int:
-    """The number of bits behind the codes of lengths and offsets."""
+    """The number of extra bits after the codes of lengths and offsets."""
     extra = sum(n * bits for n, bits in zip(literals[_FIRST_LENGTH:], _LENGTH_EXTRA, strict=True))
     return extra + sum(n * bits for n, bits in zip(offsets, _OFFSET_EXTRA, strict=True))
 

@@ -88,7 +88,7 @@ class _MatchFinder:
         self.long[hash] = (at, self.long.get(hash, (_NONE, _NONE))[0])
 
     def length(self, at: int, before: int, end: int) -> int:
-        """How many bytes are the same at two positions, before an end of the first."""
+        """The number of bytes that are the same at two positions, before an end of the first."""
         data, count, part = self.data, 0, 16
         while at + count < end:
             part = min(part * 4, end - at - count)
@@ -266,7 +266,7 @@ class _BlockWriter:
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """A block without matches, in codes of its own or in those of the open block."""
+        """A block without matches, in codes of its own or in the codes of the open block."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:
@@ -384,7 +384,7 @@ _A, _B, _C = _single(-0.34484843), _single(2.02466578), _single(0.67487759)
 
 
 def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int:
-    """About how many bits the best codes would take."""
+    """The approximate number of bits that the best codes would need."""
     total, inverse = 0.0, _single(1.0 / number)
 
     def add(counts: list[int]) -> None:

@@ -318,7 +318,7 @@ def _is_odd(x: float) -> bool:
 
 
 def double_power(x: float, y: float) -> float:
-    """x to the y, with the special cases of IEEE 754; NaN where there is no real result."""
+    """x to the y, with the special cases of IEEE 754; NaN if the result is not real."""
     if y == 0 or x == 1:
         return 1.0
     if y == 1:

@@ -302,8 +302,8 @@ def misfit(function: Function, index: int, value: Value, problem: ValueError) ->
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:
-    """Refuse null where it is not allowed. Returns whether the type of the result is unknown because that of an
-    argument is (later arguments are not checked)."""
+    """Refuse null if it is not allowed. Returns whether the type of the result is unknown because the type of an
+    argument is unknown (later arguments are not checked)."""
     params, fixed = function.params, len(function.params)
     for index, value in enumerate(values):
         cls = value.__class__
@@ -427,7 +427,7 @@ def kind_of_type(t: Type) -> str:
 
 
 def items(value: Value) -> tuple[Value, ...]:
-    """The elements of a known list, set or tuple without marks; those of a map or object in the order of its keys."""
+    """The elements of a known list, set or tuple without marks; for a map or object, in the order of its keys."""
     cls = value.__class__
     if cls is tuple:
         return value  # type: ignore[no-any-return]

@@ -311,7 +311,7 @@ class _Line:
 
 
 def _lay_out(pieces: Pieces) -> None:
-    """Choose the blanks before each token. Blanks at the end of the file stay."""
+    """Choose the spaces before each token. Space at the end of the file is kept."""
     lines: list[_Line] = []
     current: Pieces = []
     equal = 0
@@ -388,7 +388,7 @@ def _space(cell: Pieces) -> None:
 
 
 def _gap(before: str, subject: FormatToken, after: str) -> bool:
-    """Whether there is a blank between a token and the one after it; the first rule that fits decides."""
+    """Whether there is a space between a token and the next one; the first rule that fits decides."""
     kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
         return False
@@ -416,7 +416,7 @@ def _gap(before: str, subject: FormatToken, after: str) -> bool:
 
 
 def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
-    """Align the second cells of neighbouring rows in one column, a blank behind the widest first cell."""
+    """Align the second cells of neighbouring rows in one column, one space after the widest first cell."""
     chain: list[tuple[int, FormatToken]] = []
     for left, right in [*rows, ([], [])]:
         if right:

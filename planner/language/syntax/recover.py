@@ -419,8 +419,8 @@ class ParseRecovery:
         return index
 
     def _bad_item(self, index: int) -> int:
-        """Something that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the end of
-        the file close the open blocks."""
+        """Handle a token that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the
+        end of the file close the open blocks."""
         if self._symbol() != "items":
             self._push("items", [])
         token = self.tokens[index]
@@ -487,7 +487,7 @@ def _unknown(at: int) -> Literal:
 
 
 def _extent(token: Token) -> tuple[int, int]:
-    """The beginning and end of a token; of a run of line ends only the first."""
+    """The beginning and end of a token; for a run of line ends, only of the first."""
     kind, text, at = token
     if kind == "NEWLINE":
         newline = text.find("\n")

@@ -135,7 +135,7 @@ def _outdented(line: list[_Piece], depth: int) -> int:
 
 def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
     """A line that is too long, broken behind `:-` and between literals, or between the expected rows of a case;
-    unbreakable parts stay."""
+    unbreakable parts are unchanged."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:

@@ -66,7 +66,7 @@ def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], A
 
 
 def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
-    """Lark's tables in plain data. Its own order is that of sets: states and rules are numbered as they are reached,
+    """Lark's tables in plain data. Its own order depends on sets: states and rules are numbered as they are reached,
     symbols by name."""
     import lark
     from lark.parsers.lalr_analysis import Shift
@@ -167,7 +167,7 @@ def run(
     """Parse tokens, which begin with their kind, and return the result of the last production: shift, or reduce with
     the production's action. None if nothing could be read.
 
-    `mistake` receives the number of a wrong token, the stack of states and that of values; it changes them so that
+    `mistake` receives the number of a wrong token, the stack of states and the stack of values; it changes them so that
     reading can continue, and returns the number of the next token to read, or -1. `instead` maps some kinds to another
     kind to try if the first is not accepted."""
     row = start

@@ -211,7 +211,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
 
 
 def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
-    """Local name, what names it, and where."""
+    """The local name, the object that names it, and the place."""
     for resource in module.resources.values():
         kind = "resource" if resource.mode == "managed" else resource.mode
         yield resource.provider_name, kind, resource.span

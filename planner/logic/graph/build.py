@@ -129,8 +129,8 @@ def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
     """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or all with
-    `everything`. `own`: rule files of the user's. Without `is_walked`, the relations that only walks need are omitted;
-    those of recorded dependencies take much memory."""
+    `everything`. `own`: rule files of the user. Without `is_walked`, the relations that only walks need are omitted,
+    because the relations of recorded dependencies need much memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:

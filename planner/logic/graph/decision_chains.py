@@ -55,7 +55,8 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
-    """Why a data source is not read before something is done: the steps that come from the configuration."""
+    """The reason why a data source is not read before an object is changed: the steps that come from the
+    configuration."""
     proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
     if proof is None:
         return []
@@ -82,8 +83,8 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """Why a vertex is selected although no target names it: the steps from a targeted vertex to it. `destroys`: for a
-    plan that destroys everything, in which dependents come first."""
+    """The reason why a vertex is selected although no target names it: the steps from a targeted vertex to it.
+    `destroys`: for a plan that destroys everything, in which dependents come first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:

@@ -75,7 +75,7 @@ def _place(source: Any) -> object:
 def _ordered(
     graph: Graph, mentions: dict[Edge, list[Row]], objects: dict[str, tuple[str, ...]]
 ) -> dict[Edge, tuple[FilledReason, ...]]:
-    """The sources of edges that only users' rules require: those rules, without unwritten references."""
+    """The sources of edges that only users' rules require: these rules, without unwritten references."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()

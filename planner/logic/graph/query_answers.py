@@ -120,7 +120,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The subgraph induced by these vertices, or the one with only these edges."""
+    """The subgraph induced by these vertices, or the subgraph with only these edges."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)

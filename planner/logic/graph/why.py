@@ -72,7 +72,7 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """Why there is no edge: the relations nearest to one, and the obstacles of each rule for it."""
+    """The explanation of a missing edge: the relations nearest to an edge, and the obstacles of each rule for it."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]

@@ -457,7 +457,7 @@ def _number(column: list[int], place: list[float]) -> None:
 
 
 def _broken_levels(by_level: list[list[int]], count: int) -> list[list[int]]:
-    """The levels as columns; those that are too tall become several columns."""
+    """The levels as columns; levels that are too tall become several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []
     for column in by_level:

@@ -69,7 +69,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
 
 
 def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> tuple[PageChange, ...]:
-    """The changes of objects, then those of outputs."""
+    """The changes of objects, then the changes of outputs."""
     plan = explored.plan
     terminal = Terminal(StringIO(), StringIO(), StringIO(), colour=False)
     shown = PlanText(plan, SchemaLookup(explored.schemas).resource_schema, terminal)
@@ -101,7 +101,7 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
 
 
 def _about(explored: Explored) -> Iterator[tuple[str, str]]:
-    """Where and when the plan was made, and what the policies found."""
+    """The place and the time at which the plan was made, and the findings of policies."""
     head = explored.head
     name = os.path.basename(os.path.realpath(explored.directory))
     yield "Directory", name if head is None or not head.path else head.path

@@ -31,7 +31,7 @@ _EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
-    """A line as documents have it, with its address where there is one."""
+    """A line in the form of documents, with its address if there is one."""
     link = links.to(filename, line)
     return {"file": filename, "line": line, **({"link": link} if link else {})}
 
@@ -78,8 +78,8 @@ def changed_attributes(
 def _item_changes(
     diff: SequenceDiff, hide: Callable[[str], str], path: str, replaces: bool
 ) -> Iterator[dict[str, Any]]:
-    """The changes of a list by index: that of the old list for a removed item, else that of the new one. A removed and
-    an added item with the same index are one change."""
+    """The changes of a list by index: the index in the old list for a removed item, otherwise the index in the new
+    list. A removed and an added item with the same index are one change."""
     removed: dict[int, Diff] = {}
     added: dict[int, Diff] = {}
     was = now = 0
@@ -180,7 +180,7 @@ FATES = {
 
 
 def without_label(text: str) -> str:
-    """A message without a last label that nothing follows, as in `exit status 1. Output:`."""
+    """A message without a label at its end, as in `exit status 1. Output:`."""
     return _EMPTY_LABEL.sub("", text)
 
 

@@ -113,7 +113,7 @@ def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def invocation_notes(plan: Plan) -> list[str]:
-    """A remark on each action that the plan invokes: how often, and by which objects."""
+    """A remark on each action that the plan invokes, with the number of invocations and the invoking objects."""
     callers: dict[str, list[str]] = defaultdict(list)
     for one in plan.invocations:
         address = str(parse_resource_instance(one.address).config)

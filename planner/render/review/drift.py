@@ -62,8 +62,8 @@ def _judge(
     text: PlanText,
     hide: Callable[[str], str],
 ) -> None:
-    """Add the outcome for the object and its attributes: how the values after the next apply differ from those of the
-    last one."""
+    """Add the outcome for the object and its attributes: the differences between the values after the next apply and
+    the values after the last one."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED

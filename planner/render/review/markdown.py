@@ -169,7 +169,7 @@ def _decision_sign(kind: str) -> str:
 
 
 def _renames(changes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """A line about imported objects, and one about those that moved."""
+    """A line about imported objects, and one about moved objects."""
     imported = [one["address"] for one in changes if one["imported"]]
     moved = [(one["previous_address"], one["address"]) for one in changes if one["previous_address"]]
     if imported:

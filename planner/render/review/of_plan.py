@@ -120,8 +120,8 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
-    """The review of a plan from what its file has, with what the subject adds: the result of an apply, problems, links.
-    None if it is missing or damaged."""
+    """The review of a plan from the parts in its file, with the parts that the subject adds: the result of an apply,
+    problems, links. None if it is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

@@ -102,7 +102,7 @@ def _is_open(done: FinishedUnit) -> bool:
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """Mark units as failed that still have deferred parts although nothing is left to apply."""
+    """Mark units as failed that still have deferred parts although nothing remains to be applied."""
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:

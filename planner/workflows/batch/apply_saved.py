@@ -218,7 +218,7 @@ def _begin(
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
     """The policies that check the saved plans together; None for plans with secret contents, which were checked when
-    they were made. Raises Failure if these policies were not among those."""
+    they were made. Raises Failure if these policies are not among those that checked the plans then."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):

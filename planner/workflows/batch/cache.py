@@ -57,7 +57,7 @@ class Cache:
         return self.kept.entries[table].get(unit) if self.is_used else None
 
     def save(self) -> None:
-        """Write what is new."""
+        """Write the new entries."""
         if self.kept.save():
             self._same, self._held = {}, {}
 
@@ -150,8 +150,8 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes if `is_brief`; None if its facts, its text or its plan are
-        gone."""
+        """A cached result as a record, without its changes if `is_brief`; None if its facts, its text or its plan no
+        longer exist."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
             data |= orjson.loads(known["details"])

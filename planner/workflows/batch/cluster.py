@@ -30,7 +30,7 @@ def open_carrier(address: str) -> Parcels:
 
 
 def _client(address: str) -> Any:
-    """A client of the scheduler; certificates and keys for TLS are those of Dask's own settings. Raises Failure."""
+    """A client of the scheduler; certificates and keys for TLS come from Dask's own settings. Raises Failure."""
     try:
         from distributed import Client
     except ImportError:
@@ -89,7 +89,7 @@ class _Cluster(Workplace):
             here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
 
     def _watch(self) -> None:
-        """Treat work as lost if its scheduler is gone."""
+        """Treat work as lost if its scheduler no longer exists."""
         away = 0.0
         while not self._closed.wait(POLL):
             away = 0.0 if self.client.status == "running" else away + POLL

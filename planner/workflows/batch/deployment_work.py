@@ -82,7 +82,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack, after its modules and stacks were installed where needed. Raises Failure."""
+    """The stack, after its modules and stacks were installed if necessary. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:

@@ -28,7 +28,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and those words that name units instead of directories. Directories and patterns of
+    """The fleet of a command, and the words that name units instead of directories. Directories and patterns of
     directories are units if they have configuration, and are searched for more units; the default is the working
     directory. A fleet's file in a directory takes precedence; `file` names another one. `memory` returns the cached
     data about the directories of a fleet, by its root."""
@@ -85,7 +85,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
 
 
 def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple[Diagnostic, ...]:
-    """Add the deployments of stacks; returns diagnostics where two units have one name."""
+    """Add the deployments of stacks; returns diagnostics if two units have the same name."""
     problems = []
     for folder, stack in sorted(stacks.items()):
         for name, unit in units_of(folder, folder, stack.deployments).items():

@@ -29,7 +29,7 @@ class Unmet(Exception):
 
 
 def is_death(problem: BaseException) -> bool:
-    """Whether an exception of a future means that the process which did the work is gone."""
+    """Whether an exception of a future means that the process which did the work no longer exists."""
     if isinstance(problem, BrokenExecutor | EOFError | ConnectionError):
         return True
     return type(problem).__name__ in ("KilledWorker", "CancelledError")

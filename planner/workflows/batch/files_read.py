@@ -306,7 +306,8 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether a name changes with every run; states and data directories are compared where they are read."""
+    """Whether the files of a name change with every run; states and data directories are compared when they are
+    read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 

@@ -71,7 +71,7 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Store the fleet's units. `applied` are the units that this run applied, `ended` those that it destroyed."""
+    """Store the fleet's units. `applied` are the units that this run applied, `ended` the units that it destroyed."""
     before = known_units(fleet.root)
     if before is None:
         return  # the user may be able to repair it

@@ -115,7 +115,7 @@ def can_be_read(result: UnitResult) -> bool:
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs whose values are not those of the applied plan."""
+    """The outputs whose values differ from the values of the applied plan."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)

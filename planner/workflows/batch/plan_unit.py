@@ -43,7 +43,7 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan, after setting the unit up where needed; the caller releases it. Raises Failure."""
+    """A plan, after setting the unit up if necessary; the caller releases it. Raises Failure."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -155,7 +155,7 @@ def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 
 
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
-    """The problem of a unit that still has deferred parts although nothing is left to apply."""
+    """The problem of a unit that still has deferred parts although nothing remains to be applied."""
     lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
     detail = f"Nothing is left in {unit} that could be applied, and these are still deferred:{lines}"
     return error("batch.no_progress", "Unit does not converge", detail)
@@ -178,7 +178,7 @@ def _facts(request: Request, made: MadePlan[Start]) -> dict[str, list[list[Any]]
 
 
 def _with_outputs(request: Request, made: MadePlan[Start], short: UnitResult) -> UnitResult:
-    """The result with the planned outputs: its own for their readers, and those that it read."""
+    """The result with the planned outputs: the unit's own outputs for their readers, and the outputs that it read."""
     options, declared = made.loaded.options, made.loaded.config.root.variables
     around = {name: value for name, value in options.surrounding.items() if name in declared}
     outputs = made.loaded.config.root.outputs
@@ -193,7 +193,7 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The changes of objects in a plan or, if it only compares them with the state, those made outside."""
+    """The changes of objects in a plan; for a refresh-only plan, the changes made outside."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
     # Data sources that are only no longer read are not reported.

@@ -117,7 +117,7 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """Whether the work succeeded, with its result or the exception. Raises Died if the process is gone before."""
+        """Whether the work succeeded, with its result or the exception. Raises Died if the process ends before."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._exit_status()  # it ended while idle
@@ -204,7 +204,7 @@ def _is_large() -> bool:
 
 
 def _begin(stop: Any, end: Any) -> None:
-    """Prepare a process: loaded modules stay, signals request it to stop, and it ends with its parent."""
+    """Prepare a process: loaded modules are kept, signals request it to stop, and it ends with its parent."""
     gc.disable()
     gc.freeze()
     reading, writing = os.pipe()
@@ -218,7 +218,7 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Nothing: a handler may run while its thread holds any lock. `_hear` handles the request of a signal."""
+    """Do nothing, because a handler may run while its thread holds a lock. `_hear` handles the request of a signal."""
 
 
 def _listen(pipe: Any) -> None:

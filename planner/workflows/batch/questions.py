@@ -166,8 +166,8 @@ def why_pending(options: BatchOptions, unit: str, negated: bool, listener: Batch
 
 
 def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> dict[str, Any]:
-    """The proof of the outcome of a unit's plan, with the proofs of what it waits for (`pending`); the units that it
-    depends on are planned. Raises Failure."""
+    """The proof of the outcome of a unit's plan, with proofs of the values for which it waits (`pending`); the units on
+    which it depends are planned. Raises Failure."""
     documents, _ = _proofs(options, unit, ("outcome", "pending"), ("outcome", "pending"), listener)
     if not documents:
         raise Failure(error("batch.no_outcome", "Nothing to explain", f"{unit} has no plan."))
@@ -203,7 +203,7 @@ def _proofs(
 
 
 def plans_needed(program: RuleProgram, want: tuple[str, ...]) -> bool:
-    """Whether these predicates depend on how the plans of units ended."""
+    """Whether these predicates depend on the outcomes of the units' plans."""
     needed = program.needed(want)
     return any(program.predicates[name].number in needed for name in OUTCOMES)
 
@@ -248,7 +248,7 @@ def query(
 
 
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
-    """A warning (or the result of `make`) about units without a plan, of which nothing is known."""
+    """A warning (or the result of `make`) about units without a plan, whose content is unknown."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
@@ -321,8 +321,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The result of policies for all plans together. A unit without a plan is an error: their result for it would be
-    unknown. Raises Failure."""
+    """The result of policies for all plans together. A unit without a plan is an error, because the policies' result
+    for it would be unknown. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
@@ -337,7 +337,8 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, except those of the directory `but` and its workspace. Raises Failure."""
+    """The objects of all units of a fleet, except the objects of the directory `but` and its workspace. Raises
+    Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:

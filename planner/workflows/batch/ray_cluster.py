@@ -75,7 +75,7 @@ def _look(address: str) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restore planner's signal handlers: Ray replaces that of SIGTERM, which requests a batch to stop."""
+    """Restore planner's signal handlers: Ray replaces the handler of SIGTERM, which requests a batch to stop."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -223,7 +223,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
-    """The environment that belongs to the unit; gives the values of credentials in it. Raises Failure."""
+    """The environment that belongs to the unit; returns the values of credentials in it. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     credentials = _credentials(request.unit, recipe)

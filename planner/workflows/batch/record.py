@@ -51,7 +51,7 @@ _RUN = re.compile(r"\d{8}T\d{6}Z-\d{3}$")
 
 
 def is_run(name: str) -> bool:
-    """Whether a name in the directory of records is that of a run."""
+    """Whether a name in the directory of records is the name of a run."""
     return _RUN.match(name) is not None
 
 

@@ -26,8 +26,8 @@ class Cleaned:
 
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
-    """Remove the records below a fleet's root, but for the newest `keep` and those younger than `age` seconds. The
-    record of an interrupted run with changes stays as long as it is the newest. `is_tried`: only list the records.
+    """Remove the records below a fleet's root, except the newest `keep` and the records younger than `age` seconds. The
+    record of an interrupted run with changes is kept as long as it is the newest. `is_tried`: only list the records.
     Raises Failure if another batch is running."""
     held = take(root, "clean", True, 0.0)
     try:

@@ -321,7 +321,7 @@ class Run:
         return plan_path(os.path.abspath(out), unit) if is_saved else self.record.plan_path(unit)
 
     def end(self, done: FinishedUnit) -> None:
-        """A unit ends without having been run."""
+        """Record that a unit ends without having been run."""
         self.done[done.unit] = done
         self.record.finish(done)
         self.listener.finish_unit(done)
@@ -366,8 +366,8 @@ def begin(
     facts: tuple[str, ...] | None = None,
     asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, BatchReport]:
-    """Find and analyse a fleet and begin the record of a run; no Run when something is wrong. `facts`: the relations
-    that are needed of plans for a query; None: no query. Raises Failure."""
+    """Find and analyse a fleet and begin the record of a run; no Run if there are errors. `facts`: the relations about
+    plans that a query needs; None: no query. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()

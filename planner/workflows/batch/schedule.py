@@ -31,7 +31,7 @@ class BatchListener:
         """The batch runs this number of the selected units; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """The units that earlier runs of a saved plan applied, and those that they began but did not finish."""
+        """The units that earlier runs of a saved plan applied, and the units that they began but did not finish."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""
@@ -110,7 +110,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Finish all units; those already in `done` stay as they are."""
+        """Finish all units; units that are already in `done` are unchanged."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -213,7 +213,7 @@ class Schedule:
                 self._finish(unit, _failure(unit, problem))
 
     def _bury(self, unit: str) -> None:
-        """The process that ran a unit is gone."""
+        """Handle the end of the process that ran a unit."""
         self.deaths[unit] = self.deaths.get(unit, 0) + 1
         self.record.add("died", unit=unit, attempt=self.deaths[unit])
         decision = decide(self.command, self._earlier(unit), result="died", died=self.deaths[unit])
@@ -258,8 +258,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The finished units before a unit. `read`: those whose outputs it reads; `awaited`: those whose unknown outputs
-    its plan depends on."""
+    """The finished units before a unit. `read`: the units whose outputs it reads; `awaited`: the units on whose unknown
+    outputs its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

@@ -265,7 +265,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without those for root modules alone. Raises Failure if they name a deployment."""
+        """The options without those that are only for root modules. Raises Failure if they name a deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
@@ -275,7 +275,7 @@ class Batch:
         return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
-        """Let workers process requests that change nothing."""
+        """Have workers process requests that change nothing."""
         if not requests:
             return []
         executor = self.open_executor(len(requests) <= FEW)
@@ -307,7 +307,7 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
-    """Users' rules about the fleet: those of -rules, otherwise of `.planner/batch-rules` at its root. Raises
+    """Users' rules about the fleet: the rules of -rules, otherwise of `.planner/batch-rules` at its root. Raises
     Failure."""
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

@@ -40,7 +40,7 @@ class PartRead:
 
 
 def read_part(name: str, is_whole: bool = False) -> PartRead:
-    """Read the result of a shard, or with `is_whole` that of all units. Raises Failure."""
+    """Read the result of a shard or, with `is_whole`, of all units. Raises Failure."""
     is_folder = os.path.isdir(name)
     path = os.path.join(name, saved_plan.REPORT) if is_folder else name
     try:

@@ -123,7 +123,7 @@ class StackBatch:
 
     def deploy_in_turns(self, names: Iterable[str], plan: Do, deploy: Do, is_approved: Callable[[str], bool]) -> None:
         """Work that needs approval, turn after turn: all are planned, the plans are shown one after the other and
-        approved, and the approved ones applied; then those with deferred parts have their next turn."""
+        approved, and the approved plans are applied; then the deployments with deferred parts have their next turn."""
         reports: dict[str, DeploymentReport] = {}
         turns: dict[str, Turn | None]
         approved: dict[str, Turn | None]

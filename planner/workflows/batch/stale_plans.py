@@ -30,7 +30,7 @@ Moved = tuple[str, str, str, str]
 def refusals(
     batch: Batch, analysis: Analysis, manifest: SavedManifest, folder: str, plans: dict[str, bytes]
 ) -> tuple[Before, list[Diagnostic]]:
-    """The results of earlier runs of a saved plan, and every reason why it cannot be applied; `plans` gets the
+    """The results of earlier runs of a saved plan, and every reason why it cannot be applied; `plans` receives the
     unchanged plan files."""
     moved: list[Moved] = []
     facts = FactBuilder()

@@ -79,9 +79,9 @@ def decide(
     is_approved: bool = False,
 ) -> UnitDecision:
     """The decision about a unit. `before`: the units that come before it; `kept`: its earlier result, whose inputs are
-    unchanged; `result`: how its own run ended, "" before that; `died`: how often its process died; `was_cut_off`: it
-    was in progress when the resumed run was interrupted; `is_partial`: parts of it are deferred; `is_approved`: the
-    rules of its group approve it."""
+    unchanged; `result`: the outcome of its own run, "" before its end; `died`: the number of times that its process
+    died; `was_cut_off`: it was in progress when the resumed run was interrupted; `is_partial`: parts of it are
+    deferred; `is_approved`: the rules of its group approve it."""
     kinds = sorted(set(before.values()), key=_order)
     shape = _decide(command, tuple(kinds), kept, result, died, was_cut_off, is_partial, is_approved)
     if not (shape.skipped or shape.sees_plan or shape.pending or shape.because):

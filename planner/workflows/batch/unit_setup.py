@@ -34,7 +34,7 @@ OWN_RULES = os.path.join(".planner", "rules")
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options of a command on the unit alone: those of the request, with the unit's own. Raises Failure."""
+    """The options of a command on the unit alone: the options of the request, with the unit's own. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)
@@ -148,8 +148,8 @@ ALONE = threading.RLock()
 
 @contextmanager
 def home(request: Request) -> Iterator[None]:
-    """The working directory and the environment of a unit; the recursion limit and the limit of digits are those of a
-    command."""
+    """The working directory and the environment of a unit; the recursion limit and the limit of digits are the same as
+    for a command."""
     here = os.getcwd()
     depth, digits, collecting = sys.getrecursionlimit(), sys.get_int_max_str_digits(), gc.isenabled()
     wanted = dict(request.environment)

@@ -209,7 +209,7 @@ def _apply(request: Request, options: OperationOptions, check: Check) -> UnitRes
 
 
 def _apply_once(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply; the state stays locked in between."""
+    """Plan and apply; the state remains locked in between."""
     from planner.operations.apply import apply
     from planner.operations.plan import release
 

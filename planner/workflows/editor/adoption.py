@@ -176,7 +176,7 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The objects whose blocks the errors are about; all objects if that is not known."""
+        """The objects whose blocks have the errors; all objects if these are not known."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
@@ -278,7 +278,7 @@ class _Adoption:
 
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
-        """The nested blocks that all instances have, and the lists of those that differ, by type. Raises Failure for
+        """The nested blocks that all instances have, and the lists of differing blocks, by type. Raises Failure for
         blocks in such blocks."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):

@@ -144,7 +144,7 @@ class Checking:
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """The syntax errors and undeclared names in the open files of a module, before it is checked. Earlier
-        diagnostics of these files stay."""
+        diagnostics of these files are kept."""
         for path in self.workspace.opened.documents:
             if self.subject(path) == subject:
                 hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)

@@ -322,7 +322,7 @@ class _Extraction:
         return edits
 
     def _range(self, piece: Piece) -> tuple[int, int]:
-        """The lines to remove for a piece: the whole locals block, if nothing else is in it."""
+        """The lines to remove for a piece: the whole locals block, if it contains nothing else."""
         if piece.key.startswith("local.") and piece.holder is not piece.node:
             inside = attributes_of(piece.holder.body)
             if all(f"local.{name}" in self.pieces for name in inside):

@@ -292,8 +292,8 @@ class _Inlining:
     # ---------------------------------------------------------------- providers
 
     def _configurations(self) -> dict[tuple[str, str], str]:
-        """The provider configurations of the calling module, by those of the called one (local name and alias). Raises
-        Failure if a name means different providers in the two modules."""
+        """The provider configurations of the calling module, by the configurations of the called module (local name and
+        alias). Raises Failure if a name means different providers in the two modules."""
         call = self.outer.root.calls[self.name]
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:

@@ -52,7 +52,7 @@ def _block(block: Block) -> Block:
 
 def _is_readable(attribute: Attribute) -> bool:
     """Whether the templates in a value are valid. The expression is created on first use. Its offsets count each escape
-    of JSON as one character, and are converted to those of the file."""
+    of JSON as one character, and are converted to offsets in the file."""
     try:
         expression = attribute.expr
     except Failure:
@@ -88,7 +88,7 @@ def _extra(at: int, escapes: list[tuple[int, int]]) -> int:
 
 
 def _move(node: SyntaxNode, start: int, end: int, escapes: list[tuple[int, int]]) -> None:
-    """Convert the offsets of the nodes in a string to those of the file."""
+    """Convert the offsets of the nodes in a string to offsets in the file."""
     stack: list[object] = [node]
     while stack:
         item = stack.pop()

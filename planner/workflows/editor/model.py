@@ -227,7 +227,7 @@ class Model:
     # ---------------------------------------------------------------- everything that is wrong
 
     def validate(self) -> list[tuple[str, Diagnostic]]:
-        """The problems of the module and of those that it calls, each with its file ("" for none)."""
+        """The problems of the module and of the modules that it calls, each with its file ("" for none)."""
         problems = list(self.problems)
         try:
             with self.reading():

@@ -70,7 +70,7 @@ def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str
 
 
 def mentions(workspace: Workspace, target: DeclaredObject) -> Iterator[tuple[str, NameUse]]:
-    """The references to an object, in its module and in those that call it."""
+    """The references to an object, in its module and in the modules that call it."""
     yield from workspace.module(target.directory).mentions.get(target.key, ())
     kind, _, name = target.key.partition(".")
     if kind in ("var", "output"):
@@ -227,7 +227,7 @@ def rename(workspace: Workspace, path: str, offset: int, name: str) -> Json:
 
 def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edits:
     """The edits that rename an object everywhere. A resource or module call gets a `moved` block, so that its objects
-    stay. Raises Failure."""
+    are kept. Raises Failure."""
     if not valid_identifier(name):
         raise _refusal(f'"{name}" is not a valid name: letters, digits, _ and -, beginning with a letter or _.')
     new_key = f"{target.key.rpartition('.')[0]}.{name}"

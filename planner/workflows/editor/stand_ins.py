@@ -102,7 +102,8 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
 
 @lru_cache(4)
 def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
-    """The attributes in the references of a text: those of objects by the resource type, and those of `self`."""
+    """The attributes in the references of a text: the attributes of objects by resource type, and the attributes of
+    `self`."""
     used: dict[str, dict[str, None]] = {}
     for type, attribute in _USE.findall(text):
         used.setdefault(type, {})[attribute] = None

@@ -273,7 +273,7 @@ class _Transfer:
         return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
-        """Raises Failure if a block that stays refers to one that moves."""
+        """Raises Failure if a remaining block refers to a moving one."""
         for path, use in module_uses(self.workspace, self.source, [] if self.whole else self.moved):
             if (
                 use.key in self.moved

@@ -240,8 +240,8 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """The outputs of calls after a splat or a key that is not a literal: `module.a[each.key].out`; and those of the
-    instances of a call: `[for v in module.a : v.out]`."""
+    """The outputs of calls after a splat or a key that is not a literal: `module.a[each.key].out`; and the outputs of
+    all instances of a call: `[for v in module.a : v.out]`."""
     for node in nodes(part):
         steps: list[Any] = []
         call = None

@@ -207,7 +207,7 @@ class Workspace:
             return is_module(directory)
 
     def is_known(self, directory: str) -> bool:
-        """Whether a directory had files of configuration at the last look."""
+        """Whether a directory had files of configuration when it was last read."""
         return directory in self._looked and bool(self.module(directory).files)
 
     # ---------------------------------------------------------------- the tree of modules

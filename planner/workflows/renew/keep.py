@@ -85,7 +85,7 @@ def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
 def keep_plan(
     made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
 ) -> KeptPlan | None:
-    """The data to keep of a plan, None if nothing may be kept. `asked`: the user was prompted for values."""
+    """The data of a plan to store; None if nothing may be stored. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):

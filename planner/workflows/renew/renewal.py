@@ -364,7 +364,7 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these parts, which are in order; line breaks stay, so that the rest keeps its line numbers."""
+    """The text without these parts, which are in order; line breaks are kept, so that line numbers do not change."""
     pieces: list[str] = []
     at = 0
     for start, end in places:

@@ -69,8 +69,8 @@ class Runner:
     # ------------------------------------------------------------ planning
 
     def plan(self, to_apply: bool = False, only: Collection[str] = ()) -> DeploymentPlan:
-        """Plan every instance, or the named ones and their dependencies. `to_apply`: the states stay locked until
-        `release`."""
+        """Plan every instance, or the named instances and their dependencies. `to_apply`: the states remain locked
+        until `release`."""
         self.to_apply = to_apply
         left_out: list[str] = []
         self.steps, self.asked = {}, {}

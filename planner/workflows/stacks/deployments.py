@@ -171,8 +171,8 @@ class _Scope(Scope):
 
 
 def _environment(folder: str, name: str, span: Span) -> dict[str, str]:
-    """The variables of a set for the environment: those of NAME.env, otherwise of the environment itself. Raises
-    Failure if the file exists but cannot be read."""
+    """The variables of a set for the environment: from NAME.env, otherwise from the environment itself. Raises Failure
+    if the file exists but cannot be read."""
     path = os.path.join(folder, f"{name}.env")
     if not os.path.lexists(path):
         return dict(os.environ)

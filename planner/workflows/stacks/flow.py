@@ -450,8 +450,7 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """An argument with its value. If it cannot be evaluated, it stays unchanged: decoding the body reports the
-    reason."""
+    """An argument with its value. If it cannot be evaluated, it is unchanged: decoding the body reports the reason."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute

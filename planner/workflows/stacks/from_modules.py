@@ -327,7 +327,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, call: ModuleCall) -> str:
-    """The configuration's address in the component, where the call may give it another name."""
+    """The configuration's address in the component, in which the call may rename it."""
     for inner, outer in call.providers:
         ending = f".{outer.alias}" if outer.alias else ""
         if not address.startswith("module.") and address.rpartition("]")[2] == ending:

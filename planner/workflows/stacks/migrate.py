@@ -105,7 +105,7 @@ def _check_no_stack() -> None:
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
     """Existing files must come from an interrupted run, and are written again. Raises Failure for others: files of a
-    stack, or states with other objects than those to be written."""
+    stack, or states that do not have exactly the objects to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():

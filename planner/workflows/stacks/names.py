@@ -21,7 +21,7 @@ Path: TypeAlias = tuple[tuple[str, Key], ...]
 
 
 def key_text(key: Key) -> str:
-    """`["k"]`, `[*]`, or nothing."""
+    """`["k"]`, `[*]`, or the empty string."""
     return "[*]" if isinstance(key, Wild) else format_key(key)
 
 

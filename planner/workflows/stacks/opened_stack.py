@@ -99,8 +99,8 @@ def open_stack(
     readers: tuple[str, ...] = (),
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
-    """The installed and valid stack in a directory. `readers`: directories of stacks whose published outputs use those
-    of this stack, the nearest last. `coming`: outputs that replace recorded ones. Raises Failure."""
+    """The installed and valid stack in a directory. `readers`: directories of stacks whose published outputs use
+    outputs of this stack, the nearest last. `coming`: outputs that replace recorded ones. Raises Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))

@@ -49,8 +49,8 @@ class Promises(Generic[K]):
     # ------------------------------------------------------------ requests
 
     def ask(self, key: K, span: Span | None = None) -> Any:
-        """The value of a promise. `span`: the place in the text that requests it. Raises Failure: that of the promise,
-        or because it waits for itself."""
+        """The value of a promise. `span`: the place in the text that requests it. Raises the Failure of the promise, or
+        one because it waits for itself."""
         me = threading.get_ident()
         with self._changed:
             mine = self._making.setdefault(me, [])

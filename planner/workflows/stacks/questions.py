@@ -143,8 +143,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of the obstacles; negated, the unfulfilled conditions of each rule that
-    could approve it. Raises Failure if there is nothing to explain."""
+    """The proofs that a plan is approved, or the proofs of the obstacles; negated, the unfulfilled conditions of each
+    rule that could approve it. Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])
@@ -160,7 +160,7 @@ def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, An
 
 def why_planned(plan: DeploymentPlan, address: str, verb: str = "", negated: bool = False) -> list[dict[str, Any]]:
     """The proof of the planned action at an address, which begins with a component; if it ends at an unknown input,
-    also which instances the component depends on. Raises Failure."""
+    also the instances on which the component depends. Raises Failure."""
     steps = {step.name: step for step in plan.steps}
     name, rest = split(steps, address, plan.deployment)
     step = steps[name]

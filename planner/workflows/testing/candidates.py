@@ -211,7 +211,7 @@ def _comparisons(module: ModuleConfig, expr: Expr, mentions: VariableMentions) -
 
 
 def _constant(node: Any) -> Value:
-    """The value of a literal text, number or truth value, else None."""
+    """The value of a literal string, number or boolean, otherwise None."""
     if isinstance(node, nodes.Parens):
         return _constant(node.expr)
     if isinstance(node, nodes.Unary) and node.operator == "-":

@@ -53,7 +53,7 @@ class Coverage:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many ways were reached, and their total."""
+        """The number of ways that were reached, and the number of all ways."""
         return sum(len(seen) for _, seen in self.items), sum(len(item.ways) for item, _ in self.items)
 
 
@@ -100,7 +100,7 @@ def _repetition(block: Any, name: str) -> Iterator[CoverageItem]:
 
 
 def reached(context: EvaluationContext, made: Plan | None) -> Reached:
-    """The parts that one run has reached, by the values that its plan was made with."""
+    """The parts that one run has reached, according to the values of its plan."""
     keys: set[tuple[Key, str]] = set()
     planned = {change.resource_address for change in made.changes} if made is not None else set()
     for module in context.all_instances():

@@ -82,8 +82,8 @@ def _name(ref: Ref) -> str:
 
 
 def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """The remaining problems of a plan or apply: without expected failures, with those of checks as errors, and with an
-    error for each object that should have failed and did not."""
+    """The remaining problems of a plan or apply: without expected failures, with failures of checks as errors, and with
+    an error for each object that should have failed but did not."""
     met: set[str] = set()
     left: list[Diagnostic] = []
     for problem in problems:
@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings about refused variables that were expected to fail, because of which nothing can be applied."""
+    """Warnings about variables that were expected to fail and do, so that nothing can be applied."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

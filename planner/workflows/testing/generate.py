@@ -271,7 +271,8 @@ def _reference(variable: str) -> tuple[Reference, ...]:
 
 
 def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
-    """(name, alias) of every provider configuration of the root module, and what cannot be mocked."""
+    """(name, alias) of every provider configuration of the root module, and diagnostics about the ones that cannot be
+    mocked."""
     root = config.root
     pairs: list[tuple[str, str]] = []
     remarks: list[str] = []

@@ -57,7 +57,7 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run, by their places. Raises what the work raises, after the running ones have ended."""
+    """Do the work of each run, by their places. Exceptions of the work are raised after all running work has ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

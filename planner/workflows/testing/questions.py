@@ -84,7 +84,7 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies that deny the plan of a run, and those that do not; without undecided ones."""
+    """The policies that deny the plan of a run, and the policies that do not; undecided ones are left out."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:
@@ -122,7 +122,7 @@ def _diagnostics(expected: PolicyExpectation, verdict: Verdict | None, made: Pla
 
 
 def _is_meant(asked: str | None, address: str) -> bool:
-    """Whether an address is the one that a run names; a resource or module without a key means all instances."""
+    """Whether an address is the address that a run names; a resource or module without a key means all instances."""
     return asked is None or address == asked or address.startswith(f"{asked}[")
 
 

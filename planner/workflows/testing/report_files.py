@@ -19,7 +19,7 @@ from planner.workflows.testing.results import RunResult, TestFileResult
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """The parts that were not reached, and the share of those that were."""
+    """The parts that were not reached, and the share of reached parts."""
     count, of = coverage.counts
     lines = []
     for item, seen in coverage.items:

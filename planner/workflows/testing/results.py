@@ -131,7 +131,7 @@ class TestListener(Protocol):
         """The remains of a state are written to a file."""
 
     def diagnostics(self, problems: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
-        """Problems about a run that do not count for it."""
+        """Problems about a run that do not count as its failures."""
 
     def interrupted(self, what: Interrupted) -> None:
         """Everything stopped at once."""

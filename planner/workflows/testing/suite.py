@@ -190,8 +190,8 @@ class TestInputs:
 
 
 def reads(suite: Suite, read: Mapping[str, Collection[str]]) -> dict[str, TestInputs]:
-    """The inputs of each file of a suite, by name. `read`: the files that functions read during its run; under "" those
-    read for all files."""
+    """The inputs of each file of a suite, by name. `read`: the files that functions read during its run; under "" the
+    files read for all of them."""
     options = suite.options
     shared = read_by_all(options) | {*read.get("", ())}
     values = {posixpath.normpath(options.test_directory or "tests"), "."}

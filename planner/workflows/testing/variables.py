@@ -30,7 +30,7 @@ class Outputs:
     by_run: dict[int, tuple[str, dict[str, Value]]] = field(factory=dict)
 
     def of(self, runs: Collection[int]) -> dict[str, dict[str, Value]]:
-        """The outputs of these runs, by name; if two have the same name, those of the later."""
+        """The outputs of these runs, by name; if two have the same name, the outputs of the later one."""
         return dict(self.by_run[index] for index in sorted(runs) if index in self.by_run)
 
 
@@ -58,7 +58,7 @@ def run_values(
     given: RawVariables,
     outputs: Mapping[str, Mapping[str, Value]],
 ) -> tuple[RunValues | None, list[Diagnostic]]:
-    """The values of a run; None if there are errors. `outputs`: those of the runs before it, by name."""
+    """The values of a run; None if there are errors. `outputs`: the outputs of the runs before it, by name."""
     problems = Problems()
     general = _general(declared, given, problems)
     runs = {name: dict(values) for name, values in outputs.items()}

@@ -80,7 +80,7 @@ class UnderWay:
 def plan(
     subject: TestedConfiguration, state: State, variables: Variables, plan_options: RunPlanOptions, parallelism: int
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan from a state; none if the configuration by itself has errors, which `TestedConfiguration.validate`
+    """A plan from a state; None if the configuration by itself has errors, which `TestedConfiguration.validate`
     reports."""
     loaded = subject.loaded
     options = PlanOptions(

@@ -29,8 +29,8 @@ def command(*words: str) -> list[str]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of git: the repository is the one of the directory, unless both its directory and its work tree
-    are set; no prompts, no locks, messages in English."""
+    """The environment for git: the repository is that of the working directory, unless the variables for both its
+    directory and its work tree are set; no prompts, no locks, messages in English."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -147,7 +147,7 @@ def _unknown(directory: str, ref: str, message: str) -> str:
 
 
 def fetch_hint(ref: str) -> str:
-    """How to get a missing revision into a shallow clone."""
+    """A hint that explains how to fetch a missing revision into a shallow clone."""
     name = ref.removeprefix("origin/")
     if re.search(r"[~^@{:]|^HEAD$", name):
         return "To get it: git fetch --deepen=50, or git fetch --unshallow."
@@ -221,8 +221,8 @@ def _is_merge(directory: str) -> bool:
 
 
 def _is_dirty(directory: str) -> bool:
-    """Whether files that configurations read differ from HEAD: those in the directory, and configuration anywhere in
-    the repository. Raises GitError and Failure."""
+    """Whether files that configurations read differ from HEAD: all files in the directory, and configuration anywhere
+    in the repository. Raises GitError and Failure."""
     top = top_of(directory)
     words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=none"]
     own = os.path.relpath(os.path.realpath(directory), top)

@@ -244,7 +244,7 @@ class GitTree:
         return kept | self._ignored(others) | {path for path in others if not self._is_later(path)}
 
     def _is_data(self, path: str) -> bool:
-        """Whether a path is a data directory, or that of the repository."""
+        """Whether a path is a data directory, or the directory of the repository."""
         absolute = os.path.join(self.root, path)
         if os.path.isabs(self._data):
             return f"{absolute}/".startswith(f"{self._data}/") or path.endswith(".git")

@@ -122,7 +122,7 @@ class Fetcher:
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
     ) -> None:
-        """Unpack what `download` writes to a file; `path`: its origin."""
+        """Unpack the file that `download` writes; `path`: its origin."""
         archive = target.with_name(f"{target.name}.archive")
         try:
             download(archive)

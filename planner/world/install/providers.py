@@ -64,7 +64,7 @@ class Installer:
 
     def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
         """Install all wanted providers. With `upgrade`, new versions are selected. Never raises; if there are errors,
-        the locks are those of the providers that could be installed."""
+        the locks are only for the providers that could be installed."""
         problems: list[Diagnostic] = []
         builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:

@@ -73,7 +73,8 @@ class Web:
     pause: Callable[[float], None] = field(default=time.sleep, repr=False)
 
     def get(self, url: str, headers: Mapping[str, str] | None = None, posted: bytes | None = None) -> WebResponse:
-        """The answer to a GET, or a POST of `posted`, whatever its status. Raises InstallError if there is none."""
+        """The response to a GET, or a POST of `posted`, regardless of its status. Raises InstallError without a
+        response."""
 
         def once() -> WebResponse:
             with self._open(url, headers or {}, posted) as response:

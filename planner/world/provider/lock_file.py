@@ -138,7 +138,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:
-    """Rows with aligned equals signs, except those of values with several lines, as the formatter aligns them."""
+    """Rows with equals signs aligned as by the formatter, except for values with several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
@@ -150,7 +150,7 @@ def write_module_hashes(directory: str, modules: ModuleHashes) -> None:
 
 
 def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = None) -> None:
-    """Replace the lock file atomically; checksums of modules stay if none are given. Raises Failure."""
+    """Replace the lock file atomically; checksums of modules are kept if none are given. Raises Failure."""
     modules = read_module_hashes(directory) if modules is None else modules
     path = Path(directory) / NAME
     fresh = path.with_name(f"{NAME}.{os.getpid()}.new")
@@ -169,15 +169,15 @@ def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = Non
 
 
 def same_selections(one: Locks, other: Locks) -> bool:
-    """Whether versions and checksums agree, whatever the constraints were."""
+    """Whether versions and checksums agree, regardless of the constraints."""
     return {a: evolve(x, constraints="") for a, x in one.items()} == {
         a: evolve(x, constraints="") for a, x in other.items()
     }
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The locks, with selections for OpenTofu's registry in addition to those for Terraform's. Their checksums are not
-    copied, because the packages differ."""
+    """The locks, with selections for OpenTofu's registry in addition to the selections for Terraform's. Their checksums
+    are not copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):
         host, namespace, name = address.split("/")

@@ -128,8 +128,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object of a type that a configuration (unmarked) gets when these attributes are `given`. `is_unknown`: set
-    and generated values are not known yet."""
+    """The object of a type for a configuration (unmarked) when these attributes are `given`. `is_unknown`: set and
+    generated values are not known yet."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 

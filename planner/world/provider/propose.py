@@ -130,7 +130,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """An element correlates with the first unused prior element from which it may have come."""
+    """Each element correlates with the first unused prior element from which it may come."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))
@@ -144,7 +144,8 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _element(declared: Any, values: list[Value]) -> Any:
-    """The element type of the result: as declared, or that of its elements if the declared type is dynamic."""
+    """The element type of the result: the declared type, or the type of its elements if the declared type is
+    dynamic."""
     return type_of(values[0]) if has_dynamic(declared) else declared
 
 
@@ -192,7 +193,7 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
     """The object with empty collections for missing blocks, and for unknown ones a single block of unknown attributes.
-    Marks stay where they are."""
+    Marks are kept in their places."""
     marks = marked_paths(value)
     plain, _ = unmark_deep(value)
     return apply_marks(_object(plain, schema), marks)

@@ -50,7 +50,7 @@ class Store(Protocol):
 
     @property
     def locks(self) -> bool:
-        """Whether locks are taken at all."""
+        """Whether locks are taken."""
 
     @property
     def is_locked(self) -> bool:
@@ -151,7 +151,7 @@ class Backend(Protocol):
         """The settings with which `open` created this backend."""
 
     def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
-        """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence where a backend
+        """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence if a backend
         keeps files."""
 
     def workspaces(self) -> list[str]:
@@ -161,7 +161,7 @@ class Backend(Protocol):
         """Raises OSError, Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """Prepare the selected workspace for `init`, where a type requires it."""
+        """Prepare the selected workspace for `init`, if a type requires it."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
@@ -242,7 +242,7 @@ def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
     """The identity of a state according to a known backend; otherwise its type, the settings that are not secrets, and
-    the workspace. `directory`: where relative paths begin."""
+    the workspace. `directory`: the directory to which relative paths are relative."""
     backend = module_of(kind)
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))

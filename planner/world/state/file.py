@@ -25,7 +25,7 @@ from planner.world.state.reader import MalformedError, StateReader
 
 
 def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
-    """The state in a file's bytes and the problems found. None for an empty file, and if there are errors.
+    """The state in a file's bytes, and the problems. None for an empty file, and if there are errors.
 
     `name` is the file's name for the messages."""
     if not data:
@@ -132,7 +132,7 @@ def state_document(state: State) -> dict[str, Any]:
 
 
 def same_content(a: State | None, b: State | None) -> bool:
-    """Whether two states have the same content, whatever their serial and lineage."""
+    """Whether two states have the same content, regardless of serial and lineage."""
     if a is None or b is None:
         return a is b
     if a is b:

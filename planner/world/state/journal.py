@@ -98,8 +98,9 @@ class JournalContent:
     snapshots: tuple[Written, ...] = ()
 
     def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
-        """The changes that a state does not include, as far as that is known: those recorded after the last snapshot
-        that it is or follows. `checksum`: of the file that it was read from."""
+        """The changes that a state does not include, as far as that is known: the changes recorded after the last
+        snapshot that equals the state or precedes it. `checksum`: the checksum of the file from which the state was
+        read."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
             follows = snapshot.is_kept and snapshot.lineage == state.lineage and snapshot.serial <= state.serial
@@ -334,7 +335,7 @@ def is_written(path: str) -> bool:
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
     """Record in the journal of an ended process that a state file with all its changes will be written. An incomplete
-    last line is removed; everything else stays, on lines of its own. Raises OSError, Failure."""
+    last line is removed; all complete lines are kept. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)
@@ -375,7 +376,8 @@ def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState
 
 
 def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
-    """The instances in which a state differs from another, in their new form; None for those that no longer exist."""
+    """The instances in which a state differs from another, in their new form; None for instances that no longer
+    exist."""
     for address, resource in old.resources.items():
         kept = new.resources.get(address)
         for key in resource.instances if kept is not resource else ():

@@ -186,8 +186,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if that takes long; `stop` gives
-        up early."""
+        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if that takes long; a request by
+        `stop` ends the attempts."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:
@@ -339,7 +339,7 @@ class FileLock:
 
 
 def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-    """The lock info that a process left behind, if it is the one with this id and no process holds the lock."""
+    """The lock info that a process left behind, if it has this id and no process holds the lock."""
     holder = read_lock_info(state_path)
     if holder is None:
         return None, [error("state.not_locked", "The state is not locked", f"No lock is recorded for {state_path}.")]

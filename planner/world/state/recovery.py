@@ -280,7 +280,7 @@ ERRORED = "errored.tfstate"
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
     """Remove the file if its state has been saved since, because pushing it later would undo newer changes. A file with
-    another state stays."""
+    another state is kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

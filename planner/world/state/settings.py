@@ -84,7 +84,7 @@ def _typed(given: Any, wanted: Type) -> Value:
 
 
 def _whole(given: Any, wanted: Type) -> Any:
-    """The data with strings where the type requires them."""
+    """The data, with values converted to strings if the type requires strings."""
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:

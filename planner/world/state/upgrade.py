@@ -70,7 +70,8 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry for each resource. All instances get the provider of the first, in the order of their old addresses."""
+    """One entry for each resource. All instances receive the provider of the first, in the order of their old
+    addresses."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
         where = f'{place}.resources["{address}"]'
@@ -158,7 +159,7 @@ def _schema_version(meta: dict[str, Any]) -> int:
 
 
 def _mark_maps(attributes: dict[str, str]) -> None:
-    """The count of a map gets the ending `%`; `#` remains for lists and sets. Counts of empty collections are removed,
+    """The count of a map receives the suffix `%`; lists and sets keep `#`. Counts of empty collections are removed,
     because their kind is unknown."""
     for prefix in sorted(name[:-1] for name in attributes if name.endswith(".#")):
         below = (name[len(prefix) :] for name in attributes if name.startswith(prefix))

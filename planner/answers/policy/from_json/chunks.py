@@ -207,7 +207,7 @@ _OPERATORS = frozenset(("json_parts", "json_values"))
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether the findings about a plan are those about its pieces."""
+    """Whether the findings about a plan are the findings about its pieces."""
     # decided in Python: whether policies can judge a plan in chunks -- it concerns the source of rules, not objects
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
@@ -229,9 +229,8 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 
 def _could_needs_unknowns(policies: Policies) -> bool:
-    """Whether, for an object without unknown values, nothing could hold but what does hold: then it does not matter
-    whether another one has some. So each rule for what could hold requires an unknown value, or is the rule as it is
-    written."""
+    """Whether everything that could hold of an object without unknown values does hold, so that unknown values of other
+    objects do not matter: each rule for possible results requires an unknown value, or is the rule as written."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
     unsure = {*MAYBE, *policies.modal.doubts}

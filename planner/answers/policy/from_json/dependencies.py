@@ -53,7 +53,7 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """Dependencies as in a plan of our own, without those through unknown local values."""
+        """The dependencies as in planner's own plans, except those through unknown local values."""
         result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }

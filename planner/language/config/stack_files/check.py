@@ -151,7 +151,7 @@ class _StackChecks:
     def passed(
         self, key: str, config: Config, given: tuple[tuple[ProviderRef, ProviderSource], ...], span: Span
     ) -> None:
-        """Check that the given configurations are those that the module expects, of the same providers."""
+        """Check that the given configurations are the ones that the module expects, for the same providers."""
         root = config.root
         wanted = needed_configurations(config)
         for inner, outer in given:
@@ -275,7 +275,7 @@ def check_inputs(
     is_strict: bool = False,
 ) -> None:
     """Check that inputs written as an object are declared. An undeclared input is an error in a deployment
-    (`is_strict`), whose inputs are those of the stack, and a warning elsewhere."""
+    (`is_strict`), whose inputs are the inputs of the stack, and a warning elsewhere."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
         return  # this needs evaluation

@@ -329,7 +329,7 @@ def stack_files(directory: str) -> StackFiles:
 
 
 def is_stack_file(name: str) -> bool:
-    """Whether the name is that of a stack file."""
+    """Whether the name is the name of a stack file."""
     if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
         return False
     return name.endswith((*COMPONENTS, *DEPLOYMENTS))

@@ -217,7 +217,8 @@ def _types_in(module: ModuleConfig) -> dict[str, str]:
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The provider of each name of a provider block: that of the first run which uses it, as in OpenTofu."""
+    """The provider for each name of a provider block: the provider in the first run that uses the name, as in
+    OpenTofu."""
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:

@@ -101,7 +101,7 @@ class TestRun:
 
 
 def state_name(run: TestRun) -> str:
-    """The state that a run uses: "" is that of the module under test, shared with all runs of that module."""
+    """The state that a run uses: "" is the state of the module under test, shared with all its runs."""
     return run.state_key or (run.module.source if run.module is not None else "")
 
 

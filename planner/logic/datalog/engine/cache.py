@@ -36,8 +36,8 @@ def load_program(
     """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them. Rules
     without a name are named after their file: `house.1` is the first one in `house.dl`.
 
-    `core` are the names of the files that belong to the product: other files may add rules only to those of their
-    predicates that are declared `.open`. None: all files are equal.
+    `core` are the names of the files that belong to the product: other files may add rules only to predicates of these
+    files that are declared `.open`. None: all files are equal.
 
     `beside` returns all files that share the vocabulary of the core files; no other file may declare the same names.
     `made` are further files that a program has constructed (language/constructed.py) and that need no parsing. `spaces`

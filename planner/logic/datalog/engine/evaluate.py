@@ -361,7 +361,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
 
 
 def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
-    """The wanted predicates, and those that rules for needed ones read."""
+    """The wanted predicates, and the predicates that rules for needed predicates read."""
     reads: dict[int, set[int]] = {}
     for step in steps:
         for number in step.predicates:

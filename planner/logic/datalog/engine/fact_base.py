@@ -53,7 +53,7 @@ class FactBase:
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether both assert the same facts, from whatever sources."""
+        """Whether both assert the same facts, regardless of their sources."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:

@@ -52,7 +52,7 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps, each once, before those that it depends on."""
+        """All steps, each once, before the steps on which it depends."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:

@@ -80,8 +80,8 @@ def count_text(number: int, noun: str) -> str:
 
 
 def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """No rule derives an input or a native predicate, and users' rules add to the product's predicates only where
-    those are open."""
+    """No rule derives an input or a native predicate, and users' rules add to a predicate of the product only if it is
+    open."""
     for rule in rules:
         predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
@@ -149,7 +149,7 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """Every variable, also in a head, a negation or a test, gets its value from a positive literal, or by `=` from
-    variables that do. A wildcard is allowed only if its value is not needed."""
+    variables with values. A wildcard is allowed only if its value is not needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -225,14 +225,14 @@ def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[st
 
 
 def generated(literal: syntax.Builtin, bound: set[str]) -> set[str]:
-    """The variables to which a built-in relation assigns values if those in `bound` have values."""
+    """The variables to which a built-in relation assigns values if the variables in `bound` have values."""
     if literal.negated or not names(*literal.inputs) <= bound:
         return set()
     return {a.name for a in literal.outputs if isinstance(a, syntax.RuleVariable)} - bound
 
 
 def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str | None:
-    """The variable to which a literal assigns a value if those in `bound` have values."""
+    """The variable to which a literal assigns a value if the variables in `bound` have values."""
     if isinstance(literal, syntax.Comparison) and literal.operator == "=":
         for target, value in literal.sides:
             if isinstance(target, syntax.RuleVariable) and target.name not in bound and names(value) <= bound:

@@ -200,7 +200,7 @@ class Linker:
 
     def _rules(self, file: syntax.RuleFile) -> None:
         """Link the rules. A rule without a name is named after its place; a fact of the product after its text, which
-        is stable. In a name space, the name begins with that of the space."""
+        is stable. In a name space, the name begins with the name of the space."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""

@@ -173,7 +173,7 @@ def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a variable in place of each wildcard that gets a value, so that each row is one
+    """The body of an aggregate with a variable in place of each wildcard that receives a value, so that each row is one
     assignment."""
     numbers = count(1)
 
@@ -186,7 +186,7 @@ def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """The atoms of a body with how they are read: "positive", "negation" or "aggregate"."""
+    """The atoms of a body with the way in which they are read: "positive", "negation" or "aggregate"."""
     for literal in body:
         if isinstance(literal, Atom):
             yield literal, "positive"

@@ -16,8 +16,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """Strongly connected components; each comes after those that it points to. Otherwise they have the order of the
-    mapping."""
+    """The strongly connected components; each comes after the components to which it points. Otherwise they have the
+    order of the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -25,8 +25,9 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
-    """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are those that n points to. The
-    search begins with `first`; if nothing points to these nodes, related nodes are adjacent in the result."""
+    """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are the nodes to which n
+    points. The search begins with `first`; if nothing points to these nodes, related nodes are adjacent in the
+    result."""
     index = [0] * len(successors)  # 0: not met yet
     low = [0] * len(successors)
     stack: list[int] = []

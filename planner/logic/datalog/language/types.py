@@ -171,7 +171,7 @@ class RuleTypes:
                         self._error(f"sum adds numbers; {literal.expression} is a {kind.name}.", literal.expression)
 
     def _check_builtin(self, literal: Builtin) -> None:
-        """Check its inputs, and those of its outputs that are already known."""
+        """Check its inputs, and its outputs that are already known."""
         outputs = self._outputs(literal)
         if literal.relation == MEMBER:
             (subject,) = literal.outputs

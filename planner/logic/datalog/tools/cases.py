@@ -59,7 +59,7 @@ class Mismatch:
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
     """The cases of a file, checked against the declarations of the program. They name the predicates of their name
-    space as its files do, and those of others by import or by full name."""
+    space as its files do, and the predicates of other name spaces by import or by full name."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)

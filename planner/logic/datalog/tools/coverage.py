@@ -62,7 +62,7 @@ class RuleCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible results: each literal can hold, and those that choose can fail."""
+        """The number of possible results: each literal can hold, and literals that choose can fail."""
         return sum(literal.ways for literal in self.literals)
 
 

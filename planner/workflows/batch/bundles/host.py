@@ -225,7 +225,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether the request may take outputs of another unit, which is set up then, as inputs."""
+    """Whether the request may use outputs of another unit as inputs; the other unit is then set up, too."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
         return False  # a stack is set up when it is opened
     source = request.recipe.source if request.recipe is not None else None

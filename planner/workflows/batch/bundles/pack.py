@@ -39,8 +39,8 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of complete directories and of files below `root`; their paths are relative to it. The same files give
-    the same bytes. Raises Failure."""
+    """A bundle of complete directories and of files below `root`; their paths are relative to it. The bytes are the
+    same for the same files. Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
     for folder in whole:  # directories that are otherwise left out are included if named: working directories

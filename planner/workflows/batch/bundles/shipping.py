@@ -161,7 +161,7 @@ class Shipping(Workplace):
     def _again(
         self, request: Request, bundle: Bundle, future: Future[Any], number: int, missing: tuple[str, ...]
     ) -> None:
-        """Make the bundle again, with what was missing in it."""
+        """Make the bundle again, with the paths that were missing in it."""
         inside = [path for path in missing if not os.path.isabs(path) and ".." not in path.split("/")]
         there = {path for path in inside if os.path.lexists(os.path.join(self.root, path))}
         known = {*bundle.files, *bundle.folders, *bundle.absent}
@@ -242,7 +242,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
 
 
 def _of_source(root: str, request: Request) -> set[str]:
-    """The directories of a Terragrunt unit: that of its file, and the complete working directory."""
+    """The directories of a Terragrunt unit: the directory of its file, and the complete working directory."""
     recipe = request.recipe
     if recipe is None or recipe.source is None:
         return set()

@@ -133,7 +133,7 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """The steps of each instance in all rounds, done or planned: those with changes, and those that are still
+    """The steps of each instance in all rounds, done or planned: steps with changes, and steps that are still
     deferred."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
@@ -204,7 +204,7 @@ def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """The order of instances, in any round; deferred ones come after those that they are made from."""
+    """The order of instances, in any round; deferred instances come after the instances from which they are made."""
     items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:

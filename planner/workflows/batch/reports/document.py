@@ -233,7 +233,7 @@ def totals(document: dict[str, Any]) -> dict[str, int]:
 
 
 def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
-    """Whether the changes of a unit were not made, so that its counts are those of its plan."""
+    """Whether the changes of a unit were not made, so that its counts come from its plan."""
     outcome, command = str(unit["outcome"]), str(document["command"])
     return outcome == "declined" or (outcome == "denied" and command != "plan")
 

@@ -35,7 +35,7 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews combined with those of a later round."""
+        """These reviews combined with the reviews of a later round."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 

@@ -231,7 +231,8 @@ def _schema(form: Form) -> BodySchema:
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
-    """In JSON a name that may be an argument or a block is a block; an include may be without a name there, too."""
+    """The schema for JSON, in which a name that may be an argument or a block is a block, and an include need not have
+    a name."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:
         bare = body.partial_content(BodySchema({}, (ExpectedBlock("include"),)))[0].blocks

@@ -364,7 +364,8 @@ class Frame(Scope):
         return result
 
     def merged(self, name: str) -> Value:
-        """A part of the file combined with those of the files that it includes; null if none has it. Raises Failure."""
+        """A part of the file combined with the same part of the files that it includes; null if no file has it. Raises
+        Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame

@@ -162,7 +162,7 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The file at the other end of the include: the included or the including one."""
+        """The file at the other end of the include: the included or the including file."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

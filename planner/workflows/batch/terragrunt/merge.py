@@ -98,7 +98,7 @@ def _is_list(value: Value) -> bool:
 
 
 def entries(value: Value) -> dict[str, Value]:
-    """The entries of an object or map; none of anything else."""
+    """The entries of an object or map; empty for anything else."""
     if value.__class__ is Map:
         return dict(value.items)
     return value if value.__class__ is dict else {}

@@ -26,7 +26,7 @@ def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
     """The recipe of the run and the values of variables, some perhaps unknown, in the working directory of the unit.
-    `is_look`: nothing is run, so parts that depend on outputs may be left out. `command`: the value of
+    `is_look`: no command is run, so parts that depend on outputs may be left out. `command`: the value of
     get_terraform_command. Raises Failure."""
     source = recipe.source
     assert source is not None

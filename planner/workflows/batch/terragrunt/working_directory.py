@@ -102,7 +102,8 @@ def _links(package: SourcePackage, folder: str, copy: Copy, inner: str) -> dict[
 
 
 def _overlay(wanted: dict[str, str], inner: str, below: str, above: str, copy: Copy, depth: int = 0) -> None:
-    """Links to the files of two directories; those of `above` take precedence, and common directories are merged."""
+    """Make links to the files of two directories; files of `above` take precedence, and common directories are
+    merged."""
     for name in sorted(os.listdir(below)):
         if copy.takes(name, False) and name != _LOCK and not name.startswith("terragrunt."):
             wanted[os.path.normpath(os.path.join(inner, name))] = os.path.join(below, name)
@@ -141,7 +142,8 @@ def _drop(path: str, target: str) -> None:
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """The dependency lock file: the unit's own, otherwise that of the source, unless init has made one here since."""
+    """The dependency lock file: the unit's own, otherwise the lock file of the source, unless init has made one here
+    later."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):

@@ -15,7 +15,7 @@ _WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
-    """The diagnostics in a response. One without an attribute is about the whole body."""
+    """The diagnostics in a response. A diagnostic without an attribute is about the whole body."""
     problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"

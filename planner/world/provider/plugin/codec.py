@@ -149,7 +149,8 @@ def _unknown_out(value: Unknown) -> ExtType:
 
 
 def _short(prefix: str) -> str:
-    """A long prefix, shortened where no combining character can follow, because readers refuse long refinements."""
+    """A long prefix, shortened at a place where no combining character can follow, because readers refuse long
+    refinements."""
     data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix
@@ -229,7 +230,7 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
-    """The element type of a collection; if the wanted one is incomplete, that of the elements."""
+    """The element type of a collection; if the wanted type is incomplete, the type of the elements."""
     if not items or not has_dynamic(wanted):
         return wanted
     types = {type_of(item) for item in items} - {DYNAMIC}

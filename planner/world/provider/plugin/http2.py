@@ -350,7 +350,7 @@ def _faults() -> Iterator[None]:
 
 
 def _status(fields: dict[str, str]) -> CallReply:
-    """The status with which an answer ends."""
+    """The status with which a response ends."""
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")

@@ -129,7 +129,7 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace, as the organization knows it: that of `remote` is the same."""
+    """The identity of a state: its workspace in the organization. A state of `remote` has the same identity."""
     name = (settings.get("workspaces") or {}).get("name") or workspace
     host = settings.get("hostname") or os.environ.get("TF_CLOUD_HOSTNAME") or ""
     return f"tfe:{host}/{settings.get('organization') or os.environ.get('TF_CLOUD_ORGANIZATION') or ''}/{name}"

@@ -200,7 +200,7 @@ class ConsulClient(StateClient):
             return lock
 
     def _refuse_others(self) -> None:
-        """Raises Held if there is a holder, ServiceError if the key is something else."""
+        """Raises Held if there is a holder, and ServiceError if the key is not a lock."""
         kept = self._cluster.key(self._lock_key)
         if kept is None:
             return

@@ -315,7 +315,7 @@ def _check_reserved(headers: Mapping[str, str], has_user: bool, read: SettingsRe
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its address, whatever the credentials."""
+    """The identity of a state: its address, regardless of the credentials."""
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)

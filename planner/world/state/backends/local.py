@@ -241,7 +241,7 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """The permissions of the journal: those of the state."""
+        """The permissions of the journal, which are those of the state."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:
@@ -460,6 +460,7 @@ def open(read: SettingsReading, seal: Seal) -> LocalBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """A local state is its file, by its real path. `directory`: where relative paths begin."""
+    """The identity of a local state: the real path of its file. `directory`: the directory to which relative paths are
+    relative."""
     path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
     return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

@@ -103,7 +103,7 @@ class PgConnection:
 
     def make(self, query: str) -> None:
         """Create something missing. With `IF NOT EXISTS`, the second of two concurrent commands may still fail, and
-        then finds it existing. Raises ServiceError."""
+        then finds that it exists. Raises ServiceError."""
         errors = _psycopg().errors
 
         def made(cursor: Any) -> None:
@@ -441,7 +441,7 @@ def open(read: SettingsReading, seal: Seal) -> PgBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its row in a database, whatever the credentials."""
+    """The identity of a state: its row in a database, regardless of the credentials."""
 
     def said(name: str, variable: str, default: str) -> str:
         return str(settings.get(name) or os.environ.get(variable) or default)

@@ -91,7 +91,7 @@ def open(read: SettingsReading, seal: Seal) -> NamedBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace, as the organization knows it: that of `cloud` is the same."""
+    """The identity of a state: its workspace in the organization. A state of `cloud` has the same identity."""
     block = settings.get("workspaces") or {}
     name = block.get("name") or ""
     if workspace != DEFAULT_WORKSPACE or not name:

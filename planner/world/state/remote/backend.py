@@ -28,7 +28,7 @@ class RemoteBackend(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings in the block, without those from the environment and defaults."""
+        """The settings in the block, without settings from the environment and defaults."""
         return self._settings
 
     @abstractmethod

@@ -41,7 +41,7 @@ class RemoteStateClient(Protocol):
 
     @property
     def locks(self) -> bool:
-        """Whether locks are taken at all, according to the configuration."""
+        """Whether locks are taken, according to the configuration."""
 
     @property
     def lock_path(self) -> str:

@@ -103,7 +103,8 @@ def take_in(client: RemoteStateClient, journal: Copied) -> None:
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
-    """Whether a state has all changes in the bytes of a journal, because its copy was taken in. Raises ServiceError."""
+    """Whether a state has all changes in the bytes of a journal, because they were added to it from the copy. Raises
+    ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 
 

@@ -241,7 +241,7 @@ def files_to_upload(folder: Path) -> Iterator[str]:
 
 
 def ignore_patterns(folder: Path) -> Patterns:
-    """The usual patterns, and those of the directory's `.terraformignore`."""
+    """The default patterns, and the patterns of the directory's `.terraformignore`."""
     try:
         lines = (folder / IGNORE_FILE).read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -250,7 +250,7 @@ def ignore_patterns(folder: Path) -> Patterns:
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
-    """Whether a file is excluded, by its own name or by that of a parent directory."""
+    """Whether a file is excluded, by its own name or by the name of a parent directory."""
     ignored = False
     for pattern, leaves_out in patterns:
         if pattern.match(name):

@@ -75,7 +75,7 @@ class S3Bucket:
         return headers
 
     def customer_headers(self) -> dict[str, str]:
-        """The headers with the customer's key, where there is one."""
+        """The headers with the customer's key, if there is one."""
         if not self.encrypt or not self.customer_key:
             return {}
         return {

@@ -393,7 +393,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _state_data(data: bytes) -> tuple[int, str, bytes]:
-    """The serial and the lineage of a state, and its outputs; an encrypted state has nothing else."""
+    """The serial and the lineage of a state, and its outputs; an encrypted state has no other data."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
