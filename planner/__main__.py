@@ -31,7 +31,7 @@ def _open_missing() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # open() returns the lowest free number
             stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 -- stays open
             setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
 

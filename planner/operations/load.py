@@ -205,7 +205,7 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
-        with view(None):  # also of a former configuration they are those that are installed now
+        with view(None):  # also for a former configuration, the presently installed plugins are used
             provider = start_provider(address, locate, seal_of, deferral_allowed, extensions, kept_answers)
         if provider.is_inline:
             return provider

@@ -488,7 +488,7 @@ def _because(change: ResourceChange) -> str:
     return ""
 
 
-# Sentences about how many objects are (or were) imported, added, changed, destroyed and forgotten.
+# Sentences about the numbers of objects that are (or were) imported, added, changed, destroyed and forgotten.
 #
 # Other programs look for these sentences: they are the ecosystem's, word for word.
 

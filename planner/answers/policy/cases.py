@@ -116,7 +116,7 @@ class Nobody:
         return self.facts.source(predicate, row)
 
 
-# Rows of single relations of policies: those that are certain for a plan, without secrets.
+# Rows of single relations of policies: the certain rows for a plan, without secrets.
 
 
 def needs(policies: Policies, names: Collection[str]) -> PolicyInputs:

@@ -279,7 +279,7 @@ def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     return problems + register_opened(walk, it, marked_by_schema(given, it.schema.block))
 
 
-# Runs the provisioners of an instance: those for its creation, or those for its destruction.
+# Runs the provisioners of an instance, either for its creation or for its destruction.
 
 
 def provisions_creation(it: Instance) -> bool:

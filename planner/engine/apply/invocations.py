@@ -62,7 +62,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
             )
             return [error("apply.undeclared_trigger", "Action trigger not declared", detail, address=it.address)]
         trigger = triggers[invocation.block]
-        # decided in Python: a condition that turns out false -- the rules decided that it is looked at again
+        # decided in Python: a condition that turns out false -- the rules decided that it is evaluated again
         if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
             return []
         action = action_instance(walk, it, trigger.actions[invocation.index], it.scope)

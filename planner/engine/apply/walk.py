@@ -377,7 +377,7 @@ class ApplyWalk(ApplyWork):
         )
 
 
-# Output values while applying: those of child modules for their callers, those of the root module for the state.
+# Output values while applying: of child modules for their callers, of the root module for the state.
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:

@@ -171,7 +171,7 @@ def _plan(
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
-        # recorded objects have only the marks of their configuration; readers add those of the schema
+        # recorded objects have only the marks of their configuration; readers add the marks of the schema
         planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
@@ -425,7 +425,7 @@ def _same(a: Value, b: Value) -> bool:
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-# lifecycle.replace_triggered_by: whether something that an instance watches changes.
+# lifecycle.replace_triggered_by: whether an object or value changes that an instance watches.
 
 
 def watched_facts(

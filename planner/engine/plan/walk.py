@@ -227,7 +227,7 @@ def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, 
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
 
-# Output values: those of child modules for their callers, those of the root module as planned changes.
+# Output values: of child modules for their callers, of the root module as planned changes.
 
 
 def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:

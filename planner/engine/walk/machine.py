@@ -356,7 +356,7 @@ class Slots:
         return withdrawn
 
 
-# The input and output of a walk. The walk knows nothing else of plans, applies or providers.
+# The input and output of a walk, which has no other knowledge of plans, applies or providers.
 
 
 __all__ = [

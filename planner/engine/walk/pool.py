@@ -62,7 +62,7 @@ class _Pool:
     def submit(self, node: str) -> None:
         self.busy += 1
         if self.busy > len(self._threads):
-            run = copy_context().run  # a view of files is that of the walk
+            run = copy_context().run  # the threads see files as the walk does
             thread = Thread(target=run, args=(self._run,), name=f"walk-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -181,7 +181,7 @@ def walk_pool(
             if not stopped and (defect is not None or (stop is not None and stop.requested)):
                 stopped = True
                 if stop is not None and stop.requested:
-                    stop.tell()  # the walk may be over before the thread that watches for signals comes to it
+                    stop.tell()  # the walk may end before the thread that watches for signals notices the request
                 obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
                 inline.clear()
                 pooled.clear()

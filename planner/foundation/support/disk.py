@@ -309,7 +309,7 @@ def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
 
 def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
     parts, size = [], 0
-    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)  # all at once, where it has a size
+    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)  # all at once, if it has a size
     while part := os.read(descriptor, block):
         parts.append(part)
         size += len(part)

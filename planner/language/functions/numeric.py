@@ -56,7 +56,7 @@ def floor(number: Value) -> Value:
 
 
 def _whole(number: Any, whole: int) -> Value:
-    # A whole number that is not an int stays, except negative zero.
+    # A whole number that is not an int is unchanged, except negative zero.
     return number if number == whole != 0 else whole
 
 

@@ -78,7 +78,8 @@ _AFTER_EXPRESSION = {
     "INTERPOLATE": "interpolation_end",
     "DIRECTIVE_IF": "directive_end",
 }
-# Not reduced whatever may follow: what ends the input, and the name of an item that may not be a block's type.
+# Not reduced, regardless of the next token: the end of the input, and the name of an item that may not be a block's
+# type.
 _NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
 
 

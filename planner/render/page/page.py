@@ -72,8 +72,8 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
-# Texts of a page without sensitive values: an attribute that a provider computes may repeat one, and pages are passed
-# on.
+# Texts of a page without sensitive values: an attribute that a provider computes may repeat a sensitive value, and
+# pages are passed on.
 
 
 MASK = "(sensitive value)"

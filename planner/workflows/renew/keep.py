@@ -168,7 +168,7 @@ def _texts(config: Config) -> dict[str, bytes]:
     for name, digest in config.files.items():
         try:
             data = read_whole(name)
-        except OSError:  # the file is gone by now
+        except OSError:  # the file no longer exists
             continue
         if sha256_of(data) == digest:
             result[name] = data

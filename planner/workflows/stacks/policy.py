@@ -65,7 +65,7 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
     return Diagnostic("error" if finding.kind in REFUSALS else "warning", code, title.format(finding.code), detail)
 
 
-# The policies about whole deployments that always apply: those of the stack and of the organisation.
+# The policies about whole deployments that always apply: the policies of the stack and of the organisation.
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:

@@ -138,8 +138,8 @@ def _add_repetition(keys: set[tuple[Key, str]], block: Any, instances: Any) -> N
             keys.add((("repetition", *_place(expr.span)), "some" if instances else "none"))
 
 
-# The conditionals of a module, and the values of the names in them: those of the module, of the instances of a
-# resource, and of the repetitions around them (`for`, template directives, `dynamic` blocks).
+# The conditionals of a module, and the values of the names in them: of the module, of the instances of a resource, and
+# of the repetitions around them (`for`, template directives, `dynamic` blocks).
 
 
 MOST = 1000

@@ -148,7 +148,7 @@ def object_addresses(state: State) -> Iterator[tuple[str, str]]:
                 yield address + format_key(key), deposed
 
 
-# States of runs that are written to files: those that could not be cleaned up, and those that runs keep.
+# States of runs that are written to files: states that could not be cleaned up, and states that runs keep.
 
 
 LEFT_OVER = "errored_test.tfstate"

@@ -231,7 +231,7 @@ def document_not_saved(name: str, place: str, problem: OSError | Failure) -> lis
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# The identity of a state: the same name in the module that writes it and in those that read it.
+# The identity of a state: the same name in the module that writes the state and in the modules that read it.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))

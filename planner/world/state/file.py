@@ -223,7 +223,7 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))
 
 
-# The next version of a state in its history: the serial grows, the lineage stays.
+# The next version of a state in its history: the serial grows, the lineage is unchanged.
 
 
 def new_lineage() -> str:

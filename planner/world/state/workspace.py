@@ -69,9 +69,8 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
 
 
 # The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
-#
-# The file is not a state: it names a backend with its settings (those of the command line included) and a hash of the
-# backend block itself, so that every other command notices a changed block.
+#  The file is not a state: it names a backend with its settings (including settings of the command line) and a hash of
+# the backend block itself, so that every other command notices a changed block.
 
 
 FILE = "terraform.tfstate"

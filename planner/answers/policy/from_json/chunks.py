@@ -185,7 +185,7 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
 
 
 # Whether objects can be checked separately: whether the findings about one depend only on the facts about it, and on
-# those that are about none. Then a plan can be checked piece by piece, with any pieces.
+# facts that are not about an object. Then a plan can be checked piece by piece, with any pieces.
 #
 # Derived from the rules. A relation that reads facts about objects has a column for the address that a row is about,
 # and each of its rules joins all such relations by one variable, which is in that column of the head. So the rows about

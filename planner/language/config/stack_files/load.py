@@ -301,7 +301,7 @@ class _StackLoader:
         return evolve(removed, config=self._module(tuple(base), evolve(removed.call, name=name), where, problems))
 
 
-# Which files of a directory are stack files.
+# The stack files of a directory.
 
 
 COMPONENTS = (".tfcomponent.hcl", ".tfcomponent.json", ".tfstack.hcl", ".tfstack.json")

@@ -261,7 +261,7 @@ def run_key(file: str, run: str) -> tuple[str, ...]:
     return ("test", *file.removesuffix(".tftest.hcl").split("/"), run)
 
 
-# Which files are test files: those directly in the root module's directory and in the test directory.
+# The test files: files directly in the root module's directory and in the test directory.
 
 
 DEFAULT_DIRECTORY = "tests"

@@ -99,9 +99,9 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# Values that rules examine: those of a column on which derivations can depend. A cache of results, such as the one in
-# plan/action.py, may replace all values that no rule examines by one word. They are computed from the rules, so that a
-# new rule is always considered.
+# The values that rules examine: the values of a column on which derivations can depend. A cache of results, such as the
+# one in plan/action.py, may replace all values that no rule examines by one word. They are computed from the rules, so
+# that a new rule is always considered.
 
 
 _Place = tuple[str, int]

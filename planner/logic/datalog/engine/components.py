@@ -94,9 +94,8 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 # The operator `reachable_labels`: the labels that each node reaches. A relation that makes its rows when it is read.
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
-#
-# The number of pairs may be the number of nodes times the number of labels, and most readers need only those of single
-# nodes. So each node has one integer bitset (bit n: the n-th label), computed on first use.
+#  The number of pairs may be the number of nodes times the number of labels, and most readers need only the labels of
+# single nodes. So each node has one integer bitset (bit n: the n-th label), computed on first use.
 
 
 class Behind(Mapping[Row, None]):
