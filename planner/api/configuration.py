@@ -192,7 +192,7 @@ def load(
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:
-        detail = "Made-up objects must not get into the real state: name a state file of its own."
+        detail = "Mocked objects must not be written into the real state: name a state file of its own."
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
     expect("workspace", workspace, str, "a string")
     if workspace and not valid_workspace_name(workspace):

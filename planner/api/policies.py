@@ -264,5 +264,5 @@ def _failure(file: str, name: str, problem: BaseException) -> Failure:
     where = f"{name} in {file}" if name else file
     detail = f"{where}: {type(problem).__name__}: {problem}."
     if isinstance(problem, SystemExit):
-        detail = f"{where}: it called exit. A policy that finds nothing returns."
+        detail = f"{where}: it called exit. A policy without findings must return normally."
     return Failure(error("policy.python", "A Python policy failed", detail))

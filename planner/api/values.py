@@ -98,7 +98,7 @@ def from_python(value: Any) -> Value:
         value.encode()  # raises UnicodeEncodeError, a ValueError, for half a character
     if value is None or isinstance(value, str | bool | int | float):
         return implied_value(value)
-    raise TypeError(f"{type(value).__name__} is not a type of values: use what JSON can hold")
+    raise TypeError(f"{type(value).__name__} is not a type of values: use the types of JSON")
 
 
 def path_text(path: Path) -> str:

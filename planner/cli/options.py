@@ -144,7 +144,7 @@ def plan_calls(
     if targets and excludes:
         raise UsageError("Conflicting options", "A plan can be limited by targets or by exclusions, not by both.")
     if targets and arguments.get("allow-deferral"):
-        detail = "-allow-deferral decides itself what is left out: leave out -target."
+        detail = "-allow-deferral itself decides which objects are left out: remove -target."
         raise UsageError("Conflicting options", detail)
     if arguments.get("policy-override") and not arguments.get("override-reason", "").strip():
         raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")

@@ -105,7 +105,9 @@ def coverage(database: Database) -> dict[str, dict[str, int]]:
 
 
 def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
-    detail = f"{instance} and {other} are the same {type} ({identity}), so each apply may undo what the other needs."
+    detail = (
+        f"{instance} and {other} are the same {type} ({identity}), so each apply may undo the changes of the other."
+    )
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 

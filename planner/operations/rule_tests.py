@@ -100,7 +100,7 @@ def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[
 
 
 def _not_of_policies(span: Span) -> Diagnostic:
-    detail = "Only cases of policies are about plans: of other rules, write the facts."
+    detail = "Only cases of policies are about plans: in cases of other rules, write the facts."
     return error("rules.case", "Plan in a case of non-policy rules", detail, span)
 
 

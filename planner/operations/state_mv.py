@@ -260,7 +260,7 @@ def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
     for name, other in others:
         state = other.read()[0] if other.place != store.place else None
         if state is not None and not state.is_empty:
-            detail = f"The workspace {name} of {os.path.relpath(directory)} has objects, too, which would stay."
+            detail = f"The workspace {name} of {os.path.relpath(directory)} has objects, too, which would not be moved."
             detail = f"{detail} Move them with state mv, and the blocks by hand."
             raise Failure(error("state.other_workspaces", "Other workspaces have objects", detail))
 

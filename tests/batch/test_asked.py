@@ -193,7 +193,7 @@ def test_a_run_with_variables_is_not_resumed(fleet: Path) -> None:
     assert batch(fleet, "plan", "-var=size=77123").code == 0
     with inside(fleet):
         ran = batch(fleet, "resume")
-    assert ran.code == 1 and "Begin it anew" in ran.errors
+    assert ran.code == 1 and "Start it again" in ran.errors
     records = [path.read_text() for path in (fleet / ".planner").rglob("*.json*")]
     assert records and not any("77123" in text for text in records)
 

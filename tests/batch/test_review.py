@@ -132,7 +132,7 @@ def test_joined_shards_have_the_review_of_a_single_job(fleet: Path) -> None:
         review["review"]["changes"] = [{"address": 1}]
     (fleet / "1.json").write_text(json.dumps(damaged))
     ran = batch(fleet, "join", "1.json", "2.json", *FILES)
-    assert ran.code == 1 and "1.json is damaged: address is not what it should be" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "1.json is damaged: address has an unexpected value" in " ".join(ran.errors.split())
 
 
 def test_the_comment_of_a_thousand_units_fits() -> None:

@@ -385,7 +385,7 @@ def test_a_unit_takes_on_its_role(repository: Path, monkeypatch: pytest.MonkeyPa
         server.shutdown()
         server.server_close()
     assert ran.outcomes == {"live/a": "applied", "live/b": "failed"}
-    assert "cannot take on the role" in ran.unit("live/b")["diagnostics"][0]["detail"]
+    assert "cannot assume the role" in ran.unit("live/b")["diagnostics"][0]["detail"]
     assert "DurationSeconds=1800" in asked[0] and os.environ["AWS_ACCESS_KEY_ID"] == "mine"
 
 

@@ -112,7 +112,7 @@ def test_what_is_wrong_besides_is_an_error(folder: Path, planner: Planner) -> No
     ran = planner("plan", "-allow-deferral")
     assert ran.code == 1
     ran = planner("plan", "-allow-deferral", "-target=terraform_data.a")
-    assert ran.code == 1 and "leave out -target" in ran.err
+    assert ran.code == 1 and "remove -target" in ran.err
 
 
 def test_it_goes_together_with_exclude(folder: Path, planner: Planner) -> None:

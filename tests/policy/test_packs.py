@@ -398,7 +398,7 @@ def test_two_packs_of_one_name_and_two_policies_of_one_code() -> None:
         ('[packs."planner.tag"]\n', 'Did you mean "tags"?'),
         ('[packs."planner.tags"]\npolicies = ["max_deletes"]\n', "planner.tags has no policy max_deletes."),
         ('[packs."acme.none"]\n', "There is no pack acme.none here. Set its source"),
-        ('[packs."acme.none"]\nsource = "./none"\n', "should be in none, where no pack.toml is"),
+        ('[packs."acme.none"]\nsource = "./none"\n', "should be in none, which has no pack.toml"),
     ],
 )
 def test_packs_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:

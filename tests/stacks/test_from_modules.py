@@ -210,8 +210,8 @@ def test_what_would_change_something_is_not_written(folder: Path, planner: Plann
         ('resource "terraform_data" "x" {}', "Stacks do not support resource"),
         ('data "terraform_remote_state" "x" {\n  backend = "local"\n}', "Stacks do not support data"),
         ('module "m" {\n  source = "./net/inner"\n  count  = 2\n}', "Stacks do not support count"),
-        ("locals { x = path.module }", "path means nothing in a stack"),
-        ("locals { x = terraform.workspace }", "terraform means nothing in a stack"),
+        ("locals { x = path.module }", "path is not available in a stack"),
+        ("locals { x = terraform.workspace }", "terraform is not available in a stack"),
         (
             'check "x" {\n  assert {\n    condition     = var.name == ""\n    error_message = "x"\n  }\n}',
             "Stacks do not support check",

@@ -48,12 +48,10 @@ def installed_folder(config: str, use: PackUse) -> str:
         what = "is not installed" if locked is not None else f"is not in {Path(config).parent / LOCK}"
         raise _failure(use, f"{use.name} {what}. Install the packs of {config} with: {_init(config)}", "Missing pack")
     if locked.source != use.source:
-        detail = (
-            f"{use.name} was installed from {locked.source}. Install it from where it comes from now: {_init(config)}"
-        )
+        detail = f"{use.name} was installed from {locked.source}. Install it from its present source: {_init(config)}"
         raise _failure(use, detail, "Pack from elsewhere")
     if use.version and not allowed(use.version, locked.version):
-        detail = f'{use.name} is installed in version {locked.version}, and "{use.version}" is wanted. '
+        detail = f'{use.name} is installed in version {locked.version}, but the constraint is "{use.version}". '
         raise _failure(use, detail + f"Choose again with: {_init(config, 'update')}", "Wrong pack version")
     result = folder_hash(place)
     if result != locked.hash:
@@ -94,7 +92,7 @@ def read_lock(config: str) -> dict[str, Locked]:
 
 def _locked(entry: Any) -> Locked:
     if not isinstance(entry, dict) or sorted(entry) != ["hash", "source", "version"]:
-        raise ValueError("an entry has source, version and hash and nothing else")
+        raise ValueError("an entry has only source, version and hash")
     if not all(isinstance(value, str) for value in entry.values()):
         raise ValueError("source, version and hash are texts")
     return Locked(entry["source"], entry["version"], entry["hash"])

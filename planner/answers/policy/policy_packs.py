@@ -121,7 +121,9 @@ def _remote(config: str, text: str) -> dict[str, PackUse]:
             if use.source and not use.source.startswith(("./", "../", "/")):
                 other = result.setdefault(use.name, use)
                 if other.source != use.source:
-                    detail = f"{use.name} comes from {other.source} elsewhere ({other.span}): a pack has one source."
+                    detail = (
+                        f"{use.name} has another source, {other.source}, at {other.span}: a pack has only one source."
+                    )
                     raise Failure(error("policy.settings", "Pack has two sources", detail, use.span))
     return result
 
@@ -248,7 +250,7 @@ class PackFetcher:
             if parsed.kind != "remote":
                 raise InstallError(
                     f"{without_secrets(source)} is not a source of packs: name a directory (./tags), git::URL, the URL "
-                    "of an archive, or that of a list of archives (.json)"
+                    "of an archive, or the URL of a list of archives (.json)"
                 )
             address, more = split_subdirectory(parsed.text)
             sub = sub or more

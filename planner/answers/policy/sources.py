@@ -71,7 +71,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
                 problems += failure.diagnostics
                 continue
         elif not os.path.isfile(os.path.join(folder, MANIFEST)):
-            detail = f"{use.name} should be in {folder}, where no {MANIFEST} is."
+            detail = f"{use.name} should be in {folder}, which has no {MANIFEST}."
             problems.append(error("policy.no_pack", "No such pack", detail, use.span))
             continue
         for path in files_below(folder, problems):

@@ -210,7 +210,7 @@ def _evaluated(
         detail = "It is only known after apply, so the import cannot be planned."
         raise Failure(error("plan.unknown_import", f"Invalid import {what} argument", detail, expr.span))
     elif SENSITIVE in marks or EPHEMERAL in marks:
-        reason = "It is sensitive or ephemeral, but what an object is imported by is shown and stored."
+        reason = "It is sensitive or ephemeral, but the id or identity of an import is shown and stored."
     if reason:
         raise Failure(error("plan.import_id", f"Invalid import {what} argument", reason, expr.span))
     return plain

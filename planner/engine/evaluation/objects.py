@@ -85,7 +85,7 @@ def read_object(
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
-            f"The state has {address} in version {record.schema_version} of its type, but this provider only knows "
+            f"The state has {address} in version {record.schema_version} of its type, but this provider only supports "
             f"version {schema.version}. Use a newer version of the provider."
         )
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
@@ -150,7 +150,7 @@ def _read_identity(
         return None, []
     if record.identity_schema_version > schema.identity_version:
         detail = (
-            f"The state has the identity in version {record.identity_schema_version}, but this provider only knows "
+            f"The state has the identity in version {record.identity_schema_version}, but this provider only supports "
             f"version {schema.identity_version}. Use a newer version of the provider."
         )
         summary = "Resource identity managed by newer provider version"

@@ -61,7 +61,7 @@ class OpenResource:
         thread.start()
         thread.join(CLOSE_SECONDS)
         if not done:
-            detail = f"{it.address} was not closed within {CLOSE_SECONDS:g} seconds. What it gave may stay valid."
+            detail = f"{it.address} was not closed within {CLOSE_SECONDS:g} seconds. Its values may remain valid."
             summary = "Closing ephemeral resource timed out"
             return [error("provider.close_timeout", summary, detail, address=it.address)]
         self.hooks.ephemeral_complete(it.address, "close")

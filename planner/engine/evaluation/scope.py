@@ -303,7 +303,7 @@ def _count(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name != "index":
         detail = f'"count" has no attribute {ref.name}; count.index is the number of the instance.'
         return _wrong("invalid_count_attribute", 'Invalid "count" attribute', detail, span)
-    detail = "count.index means something only in blocks with the argument count."
+    detail = "count.index is available only in blocks with the argument count."
     failure = Failure(error("plan.count_not_set", 'Reference to "count" in non-counted context', detail, span))
 
     def resolve(scope: ModuleScope) -> tuple[Value, int]:
@@ -319,7 +319,7 @@ def _each(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
         detail = f'"each" has no attribute {ref.name}; it has each.key and each.value.'
         return _wrong("invalid_each_attribute", 'Invalid "each" attribute', detail, span)
     is_key = ref.name == "key"
-    detail = f"each.{ref.name} means something only in blocks with the argument for_each."
+    detail = f"each.{ref.name} is available only in blocks with the argument for_each."
     failure = Failure(error("plan.for_each_not_set", 'Reference to "each" in context without for_each', detail, span))
 
     def resolve(scope: ModuleScope) -> tuple[Value, int]:

@@ -207,7 +207,7 @@ def _prevents_destroy(
     except ConversionError as bad:
         reason = str(bad)
     if SENSITIVE in marks:
-        reason = "it is sensitive, but whether something is destroyed shows it"
+        reason = "it is sensitive, but the plan would reveal it by destroying or keeping the object"
     elif EPHEMERAL in marks:
         reason = "it is ephemeral, but plan and apply must agree about it"
     elif not reason and destroys and value.__class__ is Unknown:

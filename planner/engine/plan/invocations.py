@@ -208,7 +208,7 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
         if reason:
             raise _put_off(planned, action.address, reason, action.address, problems)
         if unknown := unknown_arguments(unmark_deep(planned.config)[0]):
-            detail = f"Nothing but actions is planned, so these arguments of {action.address} stay unknown: {unknown}."
+            detail = f"Only actions are planned, so these arguments of {action.address} stay unknown: {unknown}."
             problem = error(
                 "plan.invoke_unknown", "Action configuration contains unknown value", detail, action.decl.span
             )

@@ -394,7 +394,7 @@ def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, 
         old, new = _at(before, path), _at(after, path)
         if old is None and new is None:
             where = path_name(path)
-            detail = f"The provider {it.configuration} wants to replace {it.address} because of {where}: it has none."
+            detail = f"The provider {it.configuration} wants to replace {it.address} because of {where}, which does not exist."
             raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         old = Null(type_of(new)) if old is None else old
         new = Null(type_of(old)) if new is None else new
@@ -440,7 +440,7 @@ def watched_facts(
         detail = f"No resource {ref.name} is declared in {place}."
         raise Failure(error("plan.undeclared_resource", "Reference to undeclared resource", detail, expr.span))
     if not changes:
-        detail = f"replace_triggered_by names {ref.name}, of which there is no instance in {place}."
+        detail = f"replace_triggered_by names {ref.name}, which has no instance in {place}."
         raise Failure(error("plan.trigger_without_change", "Nothing triggers a replacement", detail))
     if not ref.rest:
         return {(text, change.action, "whole") for change in changes}

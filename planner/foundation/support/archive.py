@@ -409,7 +409,7 @@ def _octal(field: bytes) -> int:
         return int.from_bytes(field[1:], "big")
     text = field.partition(b"\0")[0].strip()
     if text.strip(b"01234567"):
-        raise ValueError("a header has a number that is none")
+        raise ValueError("a header has an invalid number")
     return int(text or b"0", 8)
 
 

@@ -60,7 +60,7 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_type", f"for_each must be a map or a set of strings, not {friendly_name(kind)}.")
     if not known:
         detail = (
-            "The keys depend on something that is known only after apply. Let the keys be constants, and only the "
+            "The keys depend on values that are known only after apply. Let the keys be constants, and only the "
             "values depend on other objects."
         )
         report("for_each_unknown", detail)

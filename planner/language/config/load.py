@@ -147,7 +147,7 @@ class InstalledModules:
             detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run {self.init} again."
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
         if not is_directory(located(self.root_dir, record.directory, self.absolute)):
-            detail = f"The directory {record.directory} of module {call.name} is gone. Run {self.init} again."
+            detail = f"The directory {record.directory} of module {call.name} no longer exists. Run {self.init} again."
             problems.error("module_not_installed", "Module not installed", detail, call.span)
             return None
         return record.directory

@@ -68,7 +68,7 @@ class _Loop:
         if value.__class__ is Marked:
             value, marks = value.value, value.marks
         if value.__class__ is Null:
-            detail = "The collection is null; there is nothing to go over."
+            detail = "The collection is null; there are no elements to iterate over."
             env.report("iteration_null", "Iteration over null value", detail, node.start, node.end)
             return UNKNOWN, NO_MARKS
         if value.__class__ is Unknown and value.type is DYNAMIC:
@@ -335,8 +335,8 @@ def _of_known(env: Environment, value: Value, each: Run, slot: int, node: nodes.
             element_type = t
         elif t is not DYNAMIC and t != element_type:
             detail = (
-                "The inner splat gives elements of different types, which no list can hold. "
-                "A for expression gives a tuple instead."
+                "The inner splat returns elements of different types, which a list cannot hold. "
+                "A for expression returns a tuple instead."
             )
             env.report("nested_splat", "Invalid nested splat expressions", detail, node.each.start, node.each.end)
             return UNKNOWN

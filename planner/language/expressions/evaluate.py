@@ -360,7 +360,7 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
         return constant(_key_value(item))
     if isinstance(item.key, nodes.Traversal):
         start, end = item.key.start, item.key.end
-        detail = "Write it in parentheses if it refers to something, in quotes if it is a name with dots."
+        detail = "Write it in parentheses if it is a reference, in quotes if it is a name with dots."
 
         def ambiguous(env: Environment) -> Value:
             env.report("ambiguous_key", "Ambiguous attribute key", detail, start, end)

@@ -344,7 +344,7 @@ class Builder:
             start, until = at, end
             if s[0].__class__ is Splat and s[0].kind == "attr":  # OpenTofu points at the star then
                 start, until = s[0].marker_end - 1, s[0].marker_end
-            detail = f"Two numbers behind dots read as a fraction. Use brackets: [{first}][{second}]."
+            detail = f"Two numbers after dots would be read as a fraction. Use brackets: [{first}][{second}]."
             self.report("syntax.legacy_index", "Two legacy indexes in a row", detail, start, until)
             key: Any = UNKNOWN
         else:
@@ -368,7 +368,7 @@ class Builder:
         dot, star = s[1][2], s[2][2]
         holder, target = _target(s[0], False)
         if target.__class__ is Splat:
-            detail = "A splat with a dot reads only attributes behind it. Use [*] for a splat inside a splat."
+            detail = "Only attributes may follow a splat with a dot. Use [*] for a splat inside a splat."
             self.report("syntax.nested_splat", "Splat inside a splat", detail, star, star + 1)
         splat = Splat(target, Element(dot, star + 1), "attr", dot, star + 1, target.start, star + 1)
         return _replace(s[0], holder, splat, star + 1)

@@ -265,7 +265,7 @@ def _number(text: str, atom: JsonAtom, source: Source) -> Value:
     try:
         return number_from_text(text)
     except ValueError:
-        detail = f"{text if len(text) < 50 else text[:47] + '...'} is beyond all numbers."
+        detail = f"{text if len(text) < 50 else text[:47] + '...'} is too large for a number."
         raise Failure(error("json.number", "Invalid JSON number", detail, Span(source, atom.start, atom.end))) from None
 
 

@@ -127,7 +127,7 @@ class _RuleReader:
             detail = "A string ends with a double quote on the line it begins on. Write a line break as \\n."
             self.report("rules.syntax", "Unfinished string", detail, start, end)
         else:
-            detail = f"The rule language has no use for {text.split()[0] if text.split() else text!r} here."
+            detail = f"The rule language does not allow {text.split()[0] if text.split() else text!r} here."
             detail += _OTHERWISE.get(text[:1], "")
             self.report("rules.syntax", "Unknown character", detail, start, end)
 

@@ -267,8 +267,8 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
     problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
-            f"{node} is managed through {configuration}, which the configuration no longer has. Put the provider block "
-            "back, apply, and remove it afterwards; or forget the object with a removed block."
+            f"{node} is managed through {configuration}, which the configuration no longer has. Restore the provider "
+            "block, apply, and remove it afterwards; or forget the object with a removed block."
         )
         problems.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
     for object, provider, alias in sorted(graph.database["provider_unresolved"]):

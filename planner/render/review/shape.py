@@ -103,7 +103,7 @@ def require_shape(value: Any, shape: Any, what: str) -> Any:
             return value
     elif value.__class__ is shape:
         return value
-    raise ValueError(f"{what} is not what it should be")
+    raise ValueError(f"{what} has an unexpected value")
 
 
 def _rebuild(value: dict[str, Any], shape: dict[Any, Any], what: str) -> dict[str, Any]:

@@ -217,7 +217,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
     for unit, other, outcome in database.sorted("left_behind"):
         detail = (
             f"{unit} waits for {other}, which is left out here and ended as {outcome} when it was last run. {unit} "
-            f"goes by what {other} is now."
+            f"is planned with the present state of {other}."
         )
         yield warning("batch.left_behind", "A dependency is excluded", detail)
     for unit, other in database.sorted("loses_ground"):

@@ -86,7 +86,7 @@ class _Cluster(Workplace):
             else:
                 here.set_exception(ConnectionError("the cluster has lost the work"))
         except Exception as problem:
-            here.set_exception(ConnectionError(f"the cluster does not give the result: {problem}"))
+            here.set_exception(ConnectionError(f"the cluster does not return the result: {problem}"))
 
     def _watch(self) -> None:
         """Treat work as lost if its scheduler no longer exists."""
@@ -103,7 +103,7 @@ class _Cluster(Workplace):
         with self._lock:
             if self._pending.pop(here, None) is None:
                 return
-        here.set_exception(ConnectionError("the scheduler that knew of the work is gone"))
+        here.set_exception(ConnectionError("the scheduler of the work no longer exists"))
 
     def stop(self) -> None:
         self.client.run(_stop, self.batch, on_error="ignore")  # beside the tasks, on every worker

@@ -161,7 +161,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
         if file.if_exists == "skip":
             return
         if file.if_exists == "error":
-            detail = f"{shown} exists already, and planner did not write it. Set if_exists to choose what to do."
+            detail = f"{shown} exists already, and planner did not write it. Set if_exists to determine whether it is overwritten."
             problems.error("exists", "A file would be overwritten", detail, file.span)
             return
     try:
@@ -211,7 +211,9 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
     """Report that a group sets values for units that do not accept any."""
-    detail = f"{name} is a deployment of a stack, which takes no variables of groups: these are for the others."
+    detail = (
+        f"{name} is a deployment of a stack, which cannot have variables of groups: they are only for root modules."
+    )
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
 

@@ -104,7 +104,7 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
         values = None
     known = dict(result.digests)
     if values.__class__ is not dict or {name: _digest(value) for name, value in values.items()} != known:
-        detail = f"What was planned for the outputs of {unit} is not in {result.planned_file} any more: use -no-cache."
+        detail = f"The planned outputs of {unit} are no longer in {result.planned_file}: use -no-cache."
         raise Failure(error("batch.planned_outputs", "Damaged record", detail))
     return dict(values)
 
@@ -232,7 +232,7 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
     try:
         return {name: _awaited(unit, name, decode(raw, {})) for name, raw in values.items()}
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as bad:
-        detail = f"What is planned for the outputs of {unit} cannot be read: {bad}. Plan again with -no-cache."
+        detail = f"The planned outputs of {unit} cannot be read: {bad}. Plan again with -no-cache."
         raise Failure(error("batch.planned_outputs", "Damaged record", detail)) from None
 
 

@@ -80,7 +80,7 @@ def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[
     if recipe.refusals:
         return UnitResult(request.unit, "error", diagnostics=recipe.refusals)
     if recipe.keeps and decided(request, "keeps_objects")["refused"]:
-        detail = f"{request.unit} has prevent_destroy: take that away before it is destroyed."
+        detail = f"{request.unit} has prevent_destroy: remove it before destroying the unit."
         raise Failure(error("batch.keeps", "The unit must not be destroyed", detail))
     try:
         request = _ready(request, recipe, outputs)
@@ -159,7 +159,7 @@ def _in_time(request: Request, recipe: Recipe, run: Run) -> UnitResult:
             STOP.withdraw()
     if not is_over.is_set() or result.result not in ("stopped", "error"):
         return result
-    detail = f"{request.unit} may take {recipe.seconds:g} s and took more: it was stopped in order."
+    detail = f"{request.unit} exceeded its time limit of {recipe.seconds:g} s and was stopped."
     problem = error("batch.time", "A unit took too long", detail)
     return evolve(result, result="error", diagnostics=(*diagnostics_json([problem]), *result.diagnostics))
 
@@ -212,7 +212,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
     text = without(ran.output.decode("utf-8", "replace"), secrets)
     log.append(text)
     if ran.is_late:
-        return [error("batch.hook", "A hook took too long", f"{name} may take {recipe.seconds:g} s.")]
+        return [error("batch.hook", "A hook took too long", f"{name} has a time limit of {recipe.seconds:g} s.")]
     if ran.code:
         detail = f"{name} ran {hook.words[0]}, which ended with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
         return [error("batch.hook", "A hook failed", detail)]
@@ -330,5 +330,5 @@ def taken_on(unit: str, role: Role, environment: Mapping[str, str]) -> dict[str,
 
 
 def _refusal(unit: str, role: Role, why: str) -> Failure:
-    detail = f"{unit} cannot take on the role {role.arn}: {why}"
+    detail = f"{unit} cannot assume the role {role.arn}: {why}"
     return Failure(error("batch.role", "The role cannot be assumed", detail))

@@ -54,7 +54,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
             diagnostics.append(error("batch.removed", "A unit cannot be removed", detail))
             continue
         if removal.action == "forget":
-            detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} stays as it is."
+            detail = f"{removal.unit} is forgotten with the next apply; its state {entry.state} is unchanged."
             diagnostics.append(warning("batch.forgets", "A unit will be forgotten", detail))
             continue
         try:

@@ -51,7 +51,7 @@ def resume(
     if not final:
         raise Failure(error("batch.resume", "Nothing to resume", f"A run of {command} cannot be resumed."))
     if request.get("is_given_variables"):
-        detail = "The run was given values with -var or -var-file, which are on no record. Begin it anew with these."
+        detail = "The run had values of -var or -var-file, which are not recorded. Start it again with these options."
         raise Failure(error("batch.resume_variables", "Nothing to resume", detail))
     options = _options(record, request)
     operation = evolve(options.operation, lock_timeout=max(options.operation.lock_timeout, PATIENCE))
@@ -109,7 +109,7 @@ def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
     try:
         options: BatchOptions = from_json(BatchOptions, asked["options"])
     except Exception as bad:  # the exceptions of cattrs for invalid data have no type in common
-        detail = f"The options in the run.json of {record.path} make no sense ({type(bad).__name__})."
+        detail = f"The options in the run.json of {record.path} are not valid ({type(bad).__name__})."
         raise Failure(error("batch.no_run", "No such run", detail)) from None
     return options
 

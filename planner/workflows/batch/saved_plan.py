@@ -318,7 +318,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
 def _shard(raw: Any) -> Shard:
     number, count, fleet, beside = (raw[name] for name in ("number", "count", "fleet", "beside"))
     if number.__class__ is not int or count.__class__ is not int or not 1 <= number <= count <= MOST_SHARDS:
-        raise ValueError("its shard is none")
+        raise ValueError("its shard is not valid")
     if any(text.__class__ is not str or not _DIGEST.match(text) for text in (fleet, *beside.values())):
         raise ValueError("its shard has no digests")
     return Shard(number, count, fleet, dict(beside))
@@ -334,7 +334,7 @@ def _parse_saved(name: str, raw: Any) -> Saved:
         raise ValueError(f"the plan of {name} is missing")
     before = raw["before"]
     if before.__class__ is not list or any(other.__class__ is not str for other in before):
-        raise ValueError(f"what comes before {name} makes no sense")
+        raise ValueError(f"the units before {name} are not valid")
     for path, content in raw["files"].items():
         is_digest = content.__class__ is str and (_DIGEST.match(content) or content == "unreadable")
         if not is_digest or not is_inside(path):

@@ -270,7 +270,7 @@ class Batch:
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
         if options.limits != UNLIMITED or is_named:
-            detail = f"{name} is a deployment of a stack: it takes neither -target and -replace nor -var and -var-file."
+            detail = f"{name} is a deployment of a stack: -target, -replace, -var and -var-file cannot be used for it."
             raise Failure(error("batch.asked", "Option not supported for deployments", detail))
         return evolve(options, variables=())
 

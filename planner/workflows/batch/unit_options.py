@@ -138,7 +138,7 @@ def _add_file(
     if unit and unit not in variables:
         problems.append(_not_selected(f"-var-file={text}", unit))
     elif not os.path.isfile(file):
-        detail = f"There is no file {file}, as seen from the working directory."
+        detail = f"There is no file {file}, relative to the working directory."
         problems.append(error("batch.var_file", f"-var-file={text} names no file", detail))
     else:
         for one in [unit] if unit else variables:
@@ -175,5 +175,5 @@ def _unknown(shown: str, unit: str, units: Iterable[str]) -> Diagnostic:
 
 
 def _not_selected(shown: str, unit: str) -> Diagnostic:
-    detail = f"The unit {unit} is not among those that the command is about."
+    detail = f"The unit {unit} is not one of the units of the command."
     return error("batch.not_selected", f"{shown} names a unit that is left out", detail)

@@ -179,7 +179,7 @@ class _Extraction:
             if use.key in self.pieces or use.key not in self.symbols:
                 continue
             if use.role in ("replace_triggered_by", "actions"):
-                detail = f"{piece.key} names {use.key} in {use.role}, which only takes objects of its own module."
+                detail = f"{piece.key} names {use.key} in {use.role}, which allows only objects of its own module."
                 raise refusal(f"{detail} Name {use.key}, too.")
             steps = use.base + (1 if use.attribute and use.role == "value" and use.key not in wholes else 0)
             source = self.workspace.document(piece.path).text[use.node.start : use.end(steps)]
@@ -290,7 +290,7 @@ class _Extraction:
                 continue
             if use.role in ("replace_triggered_by", "actions"):
                 detail = (
-                    f"{use.key} is named in {use.role} of a block that stays, which only takes objects of its module."
+                    f"{use.key} is named in {use.role} of a remaining block, which allows only objects of its module."
                 )
                 raise refusal(f"{detail} Name that block, too.")
             steps = use.base + (1 if use.attribute and use.role == "value" and use.key not in wholes else 0)

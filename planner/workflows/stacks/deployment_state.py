@@ -91,6 +91,6 @@ def stack_addresses(names: Iterable[str], addresses: Iterable[str], diagnostics:
     parts = tuple(split(recorded, address, deployment) for address in addresses)
     whole = [str(name) for name, rest in parts if not rest]
     if whole:
-        detail = f"{whole[0]} is a component: write the address of something in it after that, {whole[0]}.TYPE.NAME."
+        detail = f"{whole[0]} is a component: write the address of an object in it after it, {whole[0]}.TYPE.NAME."
         raise Failure(error("stack.whole_component", "Not a resource", detail))
     return StackAddresses(session, states, parts)

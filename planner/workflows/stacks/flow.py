@@ -351,7 +351,7 @@ def repeated(value: Value, expr: Expr) -> dict[str, Value] | Unknown:
         elif any(isinstance(i, Unknown) for i in items) and all(isinstance(i, str | Unknown) for i in items):
             plain, marks = UNKNOWN, marks | within
         else:
-            detail = "A list serves as a set here if it has distinct strings and nothing else; this one has not."
+            detail = "A list serves as a set here only if its elements are distinct strings."
             raise Failure(error("stack.for_each", "Invalid for_each argument", detail, expr.span))
     if marks and not is_wholly_known(plain):  # a value that may not be shown must stay hidden once it is known
         problems = Problems()

@@ -67,7 +67,7 @@ class OpenedStack:
             warning(
                 "stack.left_behind",
                 "Deployment not declared",
-                f'The deployment "{name}" has states but is no longer declared: its objects stay. To '
+                f'The deployment "{name}" has states but is no longer declared: its objects are kept. To '
                 "destroy them, declare it again with destroy = true, and apply that.",
             )
             for name in items
@@ -176,7 +176,7 @@ def published_by(
     real = os.path.realpath(folder)
     if real in readers:
         way = "".join(f"\n  - {reader}" for reader in (*readers[readers.index(real) :], real))
-        detail = f"What these stacks publish is made from what the next one publishes:{way}"
+        detail = f"The published outputs of each of these stacks depend on those of the next one:{way}"
         raise Failure(error("stack.upstream_circle", "Upstream waits for itself", detail))
     if not os.path.isdir(folder):
         detail = (

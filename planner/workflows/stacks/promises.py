@@ -141,7 +141,7 @@ class Promises(Generic[K]):
         for by, awaited in zip(way, [*way[1:], way[0]], strict=True):
             places = sorted(a.place for a in self._awaited if (a.by, a.awaited) == (by, awaited) and a.place)
             lines.append(f"\n  - {by} reads {awaited}{f' ({places[0]})' if places else ''}")
-        detail = f"What it is made from leads back to {way[0]}:{''.join(lines)}"
+        detail = f"Its value depends on itself through {way[0]}:{''.join(lines)}"
         spans = [span for a, span in self._awaited.items() if (a.by, a.awaited) == (way[-1], way[0]) and span]
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 

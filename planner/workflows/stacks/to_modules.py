@@ -85,7 +85,7 @@ class _RootModuleWriter:
             detail = (
                 "Child stacks have no equivalent in a root module."
                 if kind == "stack"
-                else "Apply it first, and take it out."
+                else "Apply it first, and remove it."
             )
             self.refuse(f"Root modules do not support {kind}", detail, block.header_span)
         elif kind == "required_providers":

@@ -169,7 +169,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
     if not os.path.lexists(path):
         return []
     detail = (
-        f"{path} has what a run of this file made another time and did not clean up (skip_cleanup). Destroy it with "
+        f"{path} has objects that an earlier run of this file made and did not clean up (skip_cleanup). Destroy it with "
         f"'planner destroy -state={path}' and remove the file, so that it is not forgotten."
     )
     return [error("test.state_kept", "State of an earlier test remains", detail, run.span)]
@@ -198,6 +198,6 @@ def save(state: State, path: str) -> list[Diagnostic]:
         replace_file(path, write_state(state), 0o600)
     except OSError as problem:
         objects = "".join(f"\n  - {address}" for address, _ in object_addresses(state))
-        detail = f"{path}: {problem.strerror or problem}. What is left has to be cleaned up by hand:{objects}"
+        detail = f"{path}: {problem.strerror or problem}. These objects have to be cleaned up by hand:{objects}"
         return [error("test.state_file", "Failed to persist state", detail)]
     return []

@@ -117,7 +117,7 @@ def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:
     problems.extend(item)
     if not has_errors(item) and not is_wholly_known(value):
         detail = (
-            "This is not known: a run that was only planned knows what is planned, and not what comes of applying it."
+            "This is not known: a run that was only planned has the planned values, but not the values after apply."
         )
         problems.error("unknown_test_value", "Unknown value for variable", detail, expr.span)
     return value

@@ -96,7 +96,7 @@ class Repository:
             raise InstallError(f"{self} has {len(archives) or 'no'} layers of the type {_ZIP} there, not exactly one")
         digest = _member(archives[0], "digest")
         if not isinstance(digest, str) or not re.fullmatch(_DIGEST, digest):
-            raise InstallError(f"{self} gives {digest!r} for the digest of its archive")
+            raise InstallError(f"{self} reports {digest!r} as the digest of its archive")
         return digest
 
     def blob(self, digest: str) -> tuple[str, dict[str, str]]:

@@ -107,10 +107,10 @@ def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str,
 def _by_mirror(package: InstallablePackage, local: Path) -> PackageProof:
     wanted = computable_hashes(package.hashes)
     if not wanted:
-        raise InstallError("the mirror gives checksums only of kinds that this program does not know")
+        raise InstallError("the mirror reports only checksums of unsupported kinds")
     verified = frozenset(matching(local, wanted))
     if not verified:
-        raise InstallError(f"the package has none of the checksums that the mirror gives for it ({', '.join(wanted)})")
+        raise InstallError(f"the package has none of the checksums that the mirror reports ({', '.join(wanted)})")
     return PackageProof(
         verified=verified, by_mirror=frozenset(wanted) - verified if package.trusted else frozenset(), own=verified
     )

@@ -110,7 +110,7 @@ class Installer:
             return []
         if address == BUILTIN:
             return versions_of_builtin({address: wanted.texts})
-        detail = f"{provider_display(address)} cannot be selected like this: there is no such provider."
+        detail = f"{provider_display(address)} cannot be selected: the provider does not exist."
         return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
     # ------------------------------------------------------------ which version

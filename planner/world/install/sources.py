@@ -171,7 +171,7 @@ class Registry:
             raise InstallError(f"the registry answered with a package for {body.get('os')}_{body.get('arch')}")
         sha256 = str(body.get("shasum") or "").lower()
         if len(sha256) != 64 or any(c not in "0123456789abcdef" for c in sha256):
-            raise InstallError(f"the registry gives {sha256 or 'nothing'} for the SHA-256 of the package")
+            raise InstallError(f"the registry reports {sha256 or 'nothing'} as the SHA-256 of the package")
         url, sums, signature = (
             _url(answer.url, body.get(name), name) for name in ("download_url", "shasums_url", "shasums_signature_url")
         )
@@ -192,7 +192,7 @@ class Registry:
         if not spoken or _speaks(spoken):
             return
         usable = [v for v in self.versions(address)[0] if _speaks(self._known[address].get(str(v), ()))]
-        detail = f"{address} {version} speaks the plugin protocols {', '.join(spoken)}; this program knows 5 and 6"
+        detail = f"{address} {version} speaks the plugin protocols {', '.join(spoken)}; this program supports 5 and 6"
         if usable:
             detail += f". Its newest version that can be used is {usable[-1]}: select it by a version constraint"
         raise InstallError(detail, "protocol")

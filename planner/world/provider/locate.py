@@ -89,7 +89,7 @@ class Locator:
             detail = f"Version {lock.version} of {lock.address}, which the lock file selects, is not installed. {cure}"
             raise Failure(error(NOT_INSTALLED, "Provider not installed", detail))
         if lock.hashes and content_hash_of(folder) not in lock.hashes:
-            detail = f"{folder} has none of the checksums in the lock file: it is not what was selected. {cure}"
+            detail = f"{folder} has none of the checksums in the lock file: it is not the selected package. {cure}"
             raise Failure(error("provider.wrong_checksum", "Provider package has changed", detail))
         return Located(self._program(lock.address, folder), lock.version)
 

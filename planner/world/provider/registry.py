@@ -71,7 +71,7 @@ def unavailable(address: str) -> Diagnostic:
     if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
-    detail = f"{address} runs as a plugin, which is found through a working directory; there is none here."
+    detail = f"{address} runs as a plugin, which cannot be found without a working directory."
     return error("provider.not_found", "Provider not found", detail)
 
 
@@ -79,7 +79,7 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
     """Warnings of version constraints on builtin providers, which have no versions; by provider address."""
     if not constraints.get(BUILTIN):
         return []
-    detail = f"{BUILTIN} cannot be selected like this: it comes with this program and has no versions."
+    detail = f"{BUILTIN} cannot be selected: it comes with this program and has no versions."
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 

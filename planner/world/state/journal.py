@@ -438,8 +438,8 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
         return recorded, []
     what = ", ".join(recorded.damage)
     detail = (
-        f"{what[0].upper()}{what[1:]} in {path}, so what was done then may be missing in the state: compare with the "
-        f"real objects, and import what is missing. Everything else in the journal counts. It is kept as "
+        f"{what[0].upper()}{what[1:]} in {path}, so changes made then may be missing in the state: compare it with "
+        f"the real objects, and import missing ones. Everything else in the journal counts. It is kept as "
         f"{path}{DAMAGED} when the state is saved."
     )
     return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]

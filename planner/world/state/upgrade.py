@@ -61,7 +61,7 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
         return []
     if not path or path[0] != "root" or not all(name.__class__ is str and valid_identifier(name) for name in path[1:]):
         raise MalformedError(
-            f"{place}.path is not a valid path of a module, which begins with root and goes on with names"
+            f"{place}.path is not a valid path of a module, which begins with root and continues with names"
         )
     return path[1:]
 

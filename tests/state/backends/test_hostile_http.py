@@ -122,7 +122,7 @@ def test_who_asks_is_told_to_the_server_that_was_named_alone(server: Any) -> Non
 def test_a_redirected_write_is_none_unless_its_body_is_sent_on(server: Any) -> None:
     client(server, "307/here").put(STATE, None)
     assert [name for command, name, _ in server.seen if command == "POST"] == ["307/here", "here"]
-    with pytest.raises(ServiceError, match="which would lose what is sent"):
+    with pytest.raises(ServiceError, match="which would lose the sent data"):
         client(server, "302/here").put(STATE, None)
     assert [name for _, name, _ in server.seen] == ["302/here"]
 

@@ -114,7 +114,7 @@ def test_secrets_of_others_are_not_deleted() -> None:
     name = f"tfstate-default-{settings['secret_suffix']}"
     other, _ = opened(secret_suffix=f"{settings['secret_suffix']}.planner.journal")
     other.client(DEFAULT_WORKSPACE).put(b"{}\n", "")
-    with pytest.raises(ServiceError, match=rf"the secret {name}.planner.journal is in the way"):
+    with pytest.raises(ServiceError, match=rf"the secret {name}.planner.journal has the name"):
         one.get_beside("planner.journal")
 
 

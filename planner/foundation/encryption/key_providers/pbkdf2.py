@@ -86,8 +86,8 @@ class Pbkdf2:
         most = max(MOST_ROUNDS, _rounds(self.iterations, self.key_length, self.hash_function))
         if _rounds(iterations, length, name) > most:
             raise MetadataError(
-                f"{iterations} iterations for a key of {length} bytes would take too long; where they are meant, the "
-                "key provider has to be configured with as many"
+                f"{iterations} iterations for a key of {length} bytes would take too long; if they are intended, "
+                "configure the key provider with as many"
             )
         above = Key.of(self.passphrase) if self.chain is None else self.chain.decryption
         if above is None:  # a key derived from nothing would be known to everybody

@@ -189,7 +189,7 @@ class _StackChecks:
         name = first.name if isinstance(first, nodes.GetAttr) else ""
         if root == "each":
             if not place.has_each:
-                detail = f"{place.what} is there once: each.key and each.value are for what has for_each."
+                detail = f"{place.what} has no for_each, so each.key and each.value are not available."
                 self.error("each_without_for_each", "Reference to each", detail, span)
         elif root in ("var", "local"):
             among: Mapping[str, object] = self.module.variables if root == "var" else self.module.locals
@@ -201,8 +201,8 @@ class _StackChecks:
             self.output_of(root, name, steps[1:], span, whole)
         else:
             detail = (
-                f"{root} means nothing in a stack. There are var, local, component, stack, and each where there is "
-                "for_each."
+                f"{root} is not available in a stack. The available names are var, local, component, stack and, with "
+                "for_each, each."
             )
             self.error("unknown_reference", "Invalid reference", detail, span)
 

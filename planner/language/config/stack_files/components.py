@@ -256,6 +256,6 @@ def _removed_from(expr: ExpressionPiece, problems: Problems) -> tuple[Kind, str,
     names, key = _keyed(written)
     if len(names) == 2 and names[0] in ("component", "stack"):
         return "component" if names[0] == "component" else "stack", names[1], key, written.span
-    detail = "from names what was there: component.NAME or stack.NAME, with a key in brackets for one instance."
+    detail = "from names the removed component.NAME or stack.NAME, with a key in brackets for one instance."
     problems.error("invalid_removed", 'Invalid "removed" block', detail, written.span)
     return None

@@ -284,7 +284,7 @@ class _StackLoader:
     ) -> StackModule | None:
         real = real_path(located(self.root_dir, where))
         if real in above or len(above) > DEEPEST:
-            detail = f"The directory {where} is already being loaded: the stack would contain itself without end."
+            detail = f"The directory {where} is already being loaded: the stack would contain itself."
             problems.error("cyclic_stack", "Stack calls itself", detail, component.span)
             return None
         return self.stack((*path, "stack", component.name), where, (*above, real), problems)

@@ -106,7 +106,9 @@ def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]
     for declared, name, place in _declarations(tuple(beside)):
         predicate = predicates.get(declared)
         if predicate is not None and predicate.is_core and predicate.span.filename != name:
-            detail = f"{declared} is declared at {place}, too. What several programs use is declared once, for all."
+            detail = (
+                f"{declared} is declared at {place}, too. A predicate that several programs use is declared only once."
+            )
             yield error("rules.duplicate", "Predicate declared twice", detail, predicate.span)
 
 
@@ -189,7 +191,7 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
             return "Variable without a value", f"Nothing gives {name} a value: {needs}, and {waiting[0]} has none."
     detail = (
         f"Nothing gives {name} a value. Bind it in a positive literal of the body: "
-        "negations, tests and aggregates only look at values."
+        "negations, tests and aggregates only read values."
     )
     return "Variable without a value", detail
 

@@ -78,7 +78,7 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
         limit = f"within {SECONDS:g} seconds" if what == "time" else "into memory"
         verb = "are not evaluated" if what == "time" else "do not fit"
         detail = (
-            f"The rules in {files} {verb} {limit}. Look for a rule that joins everything with everything, or one that "
+            f"The rules in {files} {verb} {limit}. Look for a rule that joins all rows with all rows, or one that "
             "derives very many tuples: planner rules stats shows where the time goes."
         )
         return error(f"rules.{what}", f"Rules need too much {what}", detail)
@@ -104,8 +104,8 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
         if what == "time":
             detail = f"Evaluating the rules did not end within {seconds:g} seconds. "
         else:
-            detail = "What the rules derive does not fit into memory. "
-        detail += "Look for a rule that joins everything with everything, or one that derives very many tuples."
+            detail = "The tuples that the rules derive do not fit into memory. "
+        detail += "Look for a rule that joins all rows with all rows, or one that derives very many tuples."
         return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
 
     try:

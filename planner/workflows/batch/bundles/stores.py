@@ -54,7 +54,7 @@ def fetched(store: ArchiveStore, digest: str) -> bytes:
         raise OSError(0, "the bundle has no digest")
     data = store.get(digest)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise OSError(0, f"what is kept as the bundle {digest[:12]} is something else")
+        raise OSError(0, f"the stored bundle {digest[:12]} has other content")
     return data
 
 

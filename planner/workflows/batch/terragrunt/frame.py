@@ -227,7 +227,7 @@ class Frame(Scope):
     def _include(self, part: DocumentBlock) -> Include:
         expr = part.attributes["path"]
         if self.child is not None:
-            detail = f"{self.path} is included itself, and Terragrunt knows one level of includes."
+            detail = f"{self.path} is included itself, and Terragrunt supports only one level of includes."
             raise Failure(error("terragrunt.nested_include", "Nested include", detail, part.header))
         path = self.text(expr)
         path = os.path.normpath(os.path.join(self.folder, path))
@@ -315,7 +315,7 @@ class Frame(Scope):
     def _known_value(self, expr: Expr, kind: type) -> Any:
         value = unmark_deep(self.evaluate(expr))[0]
         if value.__class__ is Unknown:
-            detail = "This has to be known before anything is planned, and rests on what is not."
+            detail = "This has to be known before planning, but depends on values that are not known yet."
             raise Failure(error("terragrunt.unknown", "Value is not known", detail, expr.span))
         try:
             value = convert(value, STRING if kind is str else BOOL)

@@ -158,7 +158,7 @@ class Functions:
                 raise FunctionError(f"No include is named {words[0]}.{did_you_mean(words[0], known)}", 0)
             return known[words[0]]
         if len(known) > 1:
-            raise FunctionError(f"Which include is meant? Name one of {', '.join(sorted(known))}.")
+            raise FunctionError(f"The include is ambiguous: name one of {', '.join(sorted(known))}.")
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
@@ -238,7 +238,7 @@ class Functions:
             document = self.session.read(file, None)
             return {name: self.frame.evaluate(expr) for name, expr in sorted(document.root.attributes.items())}
         if file in self.session.reading:
-            raise FunctionError(f"{file} is read by itself, over other files.", 0)
+            raise FunctionError(f"{file} reads itself through other files.", 0)
         if self.frame.depth > DEEPEST:
             raise FunctionError(f"{file} is read over more than {DEEPEST} other files.", 0)
         return self.frame.config_of(file)

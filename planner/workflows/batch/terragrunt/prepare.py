@@ -65,8 +65,8 @@ def made_ready(
 def _too_late(recipe: Recipe) -> Problems:
     problems = Problems()
     detail = (
-        "A generated file, a hook or extra arguments rest on outputs of units that have changes to be applied first. "
-        "Apply those; batch apply does it in the right order."
+        "A generated file, a hook or extra arguments depend on outputs of units whose changes must be applied first. "
+        "Apply these units; batch apply does it in the right order."
     )
     problems.append(error("terragrunt.late", "The unit cannot be planned yet", detail))
     return problems

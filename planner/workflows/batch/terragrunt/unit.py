@@ -157,7 +157,7 @@ def _hook(reading: UnitReading, name: str, when: str, hook: Mapping[str, Value],
     commands = _known_texts(hook["commands"], span)
     for command in commands:
         if command in _NOT_RUN:
-            detail = f"The hook {name} is not run for {command}: planner reads and fetches in its own way."
+            detail = f"The hook {name} is not run for {command}: planner reads and fetches by itself."
             reading.remarks.append(warning("terragrunt.hook", "Hook skipped", detail, span))
     words = _known_texts(hook["execute"], span)
     if not words:
@@ -200,7 +200,7 @@ def _extra(reading: UnitReading, name: str, extra: Mapping[str, Value], span: Sp
             text = value if equals else words.pop(0) if words else ""
             reading.arguments.append((flag[1:], text.strip("'"), commands))
         elif flag not in _FLAGS_WITHOUT_MEANING and word.strip():
-            detail = f"The extra argument {word} of {name} is not passed on: give planner its own options."
+            detail = f"The extra argument {word} of {name} is not passed on: use the options of planner."
             reading.remarks.append(warning("terragrunt.argument", "Unknown extra argument", detail, span))
 
 
@@ -344,7 +344,7 @@ def _scalar(frame: Frame, name: str) -> Any:
 def _text(value: Value, name: str, span: Span) -> str:
     value = unmark_deep(value)[0]
     if value.__class__ is Unknown:
-        detail = f"{name} has to be known before anything is planned, and rests on what is not."
+        detail = f"{name} has to be known before planning, but depends on values that are not known yet."
         raise Failure(error("terragrunt.unknown", "Value is not known", detail, span))
     try:
         result = convert(value, STRING)

@@ -215,7 +215,7 @@ class Connection:
             if kind == _GOAWAY:
                 self._is_leaving = True
                 if _word(payload) & _MOST < self._stream:
-                    raise ConnectionError("the plugin takes no calls any more")
+                    raise ConnectionError("the plugin accepts no more calls")
             elif stream != self._stream:
                 self._control(kind, flags, stream, payload)
             elif kind == _DATA:

@@ -204,7 +204,7 @@ def _redirected(method: str, url: str, answer: HttpResponse) -> str:
             f'{method} {display_url(url)}: it is redirected to "{display_url(to)}", which is not encrypted'
         )
     if method not in ("GET", "HEAD") and answer.status < 307:
-        text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose what is sent"
+        text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose the sent data"
         raise ServiceError(f"{method} {display_url(url)}: {text}. Name that address in the configuration")
     if _host(before.geturl()) == _host(to) and "@" not in after.netloc:  # still the same user
         to = after._replace(netloc=before.netloc).geturl()

@@ -282,7 +282,7 @@ class KubernetesClient(StateClient):
         whole = f"{self._secret}.{name.lower()}"
         result = self._at.read("secrets", whole)
         if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:
-            raise ServiceError(f"the secret {whole} is in the way: it is not a document beside {self.place}")
+            raise ServiceError(f"the secret {whole} has the name of a document of {self.place}, but is not one")
         return whole, result
 
     def get_beside(self, name: str) -> bytes | None:

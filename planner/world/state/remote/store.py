@@ -111,7 +111,7 @@ class RemoteStore:
         except ServiceError as problem:
             detail = (
                 f"Error message: {problem.text}\n\nThe lock keeps others from changing the state at the same time, and "
-                "it may or may not be released now. Where it is not, `force-unlock` with its id removes it: only do "
+                "it may or may not be released now. If it is not, `force-unlock` with its id removes it: only do "
                 f"that when nothing else uses the state.\n\n{info.describe()}"
             )
             return [error("state.unlock", "Error releasing the state lock", detail)]
@@ -319,7 +319,7 @@ class RemoteStore:
             return list(unreadable.diagnostics)
         except Newer as newer:
             detail = (
-                f"{newer.text}. The state in {self.place} has changed since it was read: something else has written "
+                f"{newer.text}. The state in {self.place} has changed since it was read: another process has written "
                 "it. It was not replaced."
             )
             return [error(NEWER, "Failed to save state", detail)]

@@ -335,7 +335,7 @@ class TfeClient(NothingBeside):
             return self.force_unlock(lock_id)
         if self._upload_failed:
             raise ServiceError(
-                "The state could not be uploaded, so the workspace stays locked until it is. "
+                "The state could not be uploaded, so the workspace remains locked until it is. "
                 f"`force-unlock {self._lock_id}` unlocks it"
             )
         workspace = self.ensure()
