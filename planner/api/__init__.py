@@ -1,1 +1,1 @@
-"""The library: what Python programs use of planner, and the base of the command line."""
+"""The library: the interface of planner for Python programs, and the base of the command line."""

@@ -30,10 +30,10 @@ class Change:
     `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as plan JSON has them.
     `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
     object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
-    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None where
-    it does not exist; a part that is sensitive in one of them is sensitive in both, and a string that equals a
+    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None if it
+    does not exist then; a part that is sensitive in one of them is sensitive in both, and a string that equals a
     sensitive one of the plan is sensitive, too (a provider may copy it, as terraform_data does). `unknown` and
-    `sensitive` are the paths of such parts of `after`; `forces_replacement` those of the arguments that cannot be
+    `sensitive` are the paths of such parts of `after`; `forces_replacement` the paths of the arguments that cannot be
     changed in place. A pickled change includes its explanation."""
 
     address: str

@@ -149,7 +149,7 @@ class FleetPlan:
 
 
 class Fleet:
-    """The root modules below a directory, or those that its planner.batch.hcl or Terragrunt files define."""
+    """The root modules below a directory, or the units that its planner.batch.hcl or Terragrunt files define."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory

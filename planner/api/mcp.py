@@ -1,7 +1,7 @@
 """planner for assistants: a server of the Model Context Protocol, over stdio or HTTP (extra `mcp`).
 
-Its tools answer questions about the configurations below one directory. They change nothing; `apply` exists only where
-it was allowed. Answers are bounded, and sensitive values are never in them.
+Its tools answer questions about the configurations below one directory. They change nothing; `apply` exists only if it
+was allowed. Answers are bounded, and sensitive values are never in them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def with_token(app: Any, token: str) -> Any:
 
 
 class _Tools:
-    """The tools. Their names, parameters and docstrings are what an assistant sees."""
+    """The tools. An assistant sees their names, parameters and docstrings."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -22,7 +22,7 @@ class Cause:
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
     `kind` is the sort of input that a root is ("" for a step between). `before` and `value` are the former and the
-    present value as text, "" where they are not on record or must not be shown. `origin` is the origin of a variable's
+    present value as text, "" if they are not recorded or must not be shown. `origin` is the origin of a variable's
     value, if that is not a file. `file` and `line` (from 1; 0: none) are its place.
     """
 
@@ -166,8 +166,8 @@ class Rows(Sequence[tuple[Any, ...]]):
 
 @frozen
 class Vertex:
-    """A vertex of a graph. `kind` is what it does (resource, variable, provider, ...), `module` the module that it
-    belongs to ("" for the root), `object` the address of its object within the module."""
+    """A vertex of a graph. `kind` is the kind of its work (resource, variable, provider, ...), `module` the module that
+    it belongs to ("" for the root), `object` the address of its object within the module."""
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Policies and facts in Python, beside rule files.
+"""Policies and facts in Python, in addition to rule files.
 
 from planner import policy
 
@@ -14,8 +14,8 @@ def no_owner(plan):
             yield change.address, f"{change.address} has no owner"
 
 The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
-and rules may read the relations. A file is run where `-policy=FILE.py`, the organisation's settings or a program name
-it, never because it lies in a directory or a pack.
+and rules may read the relations. A file is run if `-policy=FILE.py`, the organisation's settings or a program name it,
+never because it lies in a directory or a pack.
 
 A function that uses a value which is known only after apply cannot decide: a policy denies then, with that reason. A
 relation ends there, and the policies that read it deny (or warn of nothing until then: undecided). `is` and `match` are

@@ -1,5 +1,5 @@
 """Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options have the plan that they
-are about (`made`); without one a plan is made, or read from `plan_file`, where the answer needs one. Errors are in the
+are about (`made`); without one, a plan is made, or read from `plan_file`, if the answer needs a plan. Errors are in the
 diagnostics that come with each answer."""
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
 class UsageError(Exception):
-    """A command line is invalid; `summary` and `detail` are those of a diagnostic."""
+    """A command line is invalid; `summary` and `detail` are the same as in a diagnostic."""
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)

@@ -23,8 +23,8 @@ Stack = tuple[CodeType | str, ...]
 
 
 class Sampler:
-    """Samples the stacks of all threads except its own. `about`: returns what a frame works on, "" if irrelevant.
-    `samples[thread]` has each stack with its seconds, in the order of time."""
+    """Samples the stacks of all threads except its own. `about`: returns the object that a frame works on, "" if
+    irrelevant. `samples[thread]` has each stack with its seconds, in the order of time."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about
@@ -89,7 +89,7 @@ STAGES = {
     "order": "operations/graphs.py apply_graph",
     "apply": "engine/apply/walk.py apply_walk",
 }
-"""the stages of the pipeline, with the functions where each begins"""
+"""the stages of the pipeline, each with the function that begins it"""
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:

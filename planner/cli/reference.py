@@ -226,7 +226,7 @@ _STEM = 4
 @dataclass(frozen=True)
 class DiagnosticPage:
     """One code. `titles` are the headings of its messages, with … for varying parts; `is_specific`: the code has its
-    own cause and cure, not those of its group."""
+    own cause and cure instead of the cause and cure of its group."""
 
     code: str
     titles: tuple[str, ...]

@@ -34,8 +34,8 @@ REVIEW = (
 
 
 class Review:
-    """The files that the flags of a command name, and what the review is about. Raises UsageError and Failure for wrong
-    flags. `prints`: the command also prints the review; `directory`: the directory for relative file names."""
+    """The files that the flags of a command name, and the subject of the review. Raises UsageError and Failure for
+    wrong flags. `prints`: the command also prints the review; `directory`: the directory for relative file names."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}

@@ -53,8 +53,8 @@ class Remark:
 
 @frozen(eq=False)
 class AdviceResult:
-    """The remarks about a plan, sorted: those of the rules, and of the user's own. `written`: files with new moved
-    blocks."""
+    """The remarks about a plan, sorted: from the product's rules and from the user's own. `written`: files with new
+    moved blocks."""
 
     remarks: tuple[Remark, ...] = ()
     written: tuple[str, ...] = ()

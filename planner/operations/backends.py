@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block with its options; `written` are its own settings, without those of -backend-config."""
+    """The backend block with its options; `written` are its own settings, without the settings of -backend-config."""
 
     type: str
     settings: dict[str, Any]

@@ -297,8 +297,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files of an apply: the recorded texts of the configuration; of files that functions read, those that are
-    unchanged on disk, and the recorded contents of others."""
+    """The files of an apply: the recorded texts of the configuration; of the files that functions read, the unchanged
+    ones on disk and the recorded contents of the others."""
 
     root = "/"
 

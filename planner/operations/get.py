@@ -1,4 +1,5 @@
-"""`get`: install the modules that the configuration calls. `init` also installs those of the runs in test files."""
+"""`get`: install the modules that the configuration calls. `init` also installs the modules of the runs in test
+files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The options of commands, by purpose: read a configuration, work on a state, plan and apply.
 
-An option with `eq=False` does not influence the plan: a cached plan may be reused whatever the option is
+An option with `eq=False` does not influence the plan: a cached plan may be reused regardless of the option
 (planner/workflows/batch/cache.py). All other options are compared."""
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Options:
     inputs: Mapping[str, Any] = field(factory=dict)
     """values of root variables from elsewhere, which may be unknown and take precedence over all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """values with a lower precedence than those of TF_VAR_ variables; they may be unknown"""
+    """values with a lower precedence than TF_VAR_ variables; they may be unknown"""
     offline: bool = False
     """whether providers are not called"""
     mocked: bool = False
-    """whether providers are replaced by mocks, except for those that are part of this program; the state is then the
-    file `state_path`, whatever backend is configured"""
+    """whether providers are replaced by mocks, except for providers that are part of this program; the state is then
+    the file `state_path`, whatever backend is configured"""
     queries: bool = False
     """whether the searches of query files belong to the root module"""
     workspace: str = ""
@@ -90,13 +90,13 @@ class OperationOptions(StateOptions):
     standing_policies: tuple[str, ...] = ()
     """the standing policies of the organisation: no other policies may extend their declarations"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """returns further rule files of policies for a plan (MadePlan): those that Python functions compute"""
+    """returns further rule files of policies for a plan (MadePlan): the rules that Python functions compute"""
     policy_overrides: tuple[str, ...] = ()
     """codes of denials that may pass"""
     policy_reason: str = ""
     """the reason for overriding these denials"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """signatures that a plan needs for its apply, in addition to those that the organisation requires"""
+    """signatures that a plan needs for its apply, in addition to signatures that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
     """the approval of the plan, if it was checked together with other plans"""
     adopts_journal: bool = False

@@ -1,4 +1,5 @@
-"""Relations that policies read and derive, for queries and for `why`: one space of relations with those of graphs.
+"""Relations that policies read and derive, for queries and for `why`: one space of relations with the relations of
+graphs.
 
 A relation of policies is named as in policies, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A, M)`,
 which always means this one, even if users' rules for graphs have one of the same name. Its rows hold for all possible

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Needed:
-    """Providers derived by rules/graph/needed_providers.dl: those to install and lock, those to start, those with
-    objects in the state, and for each module (by address) those named in it."""
+    """Providers derived by rules/graph/needed_providers.dl: the providers to install and lock, the providers to start,
+    the providers with objects in the state, and for each module (by address) the providers named in it."""
 
     all: frozenset[str]
     started: frozenset[str]

@@ -27,7 +27,7 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`coverage` rule by rule, and the tested mutants (without those that are not valid rules)."""
+    """`coverage` rule by rule, and the tested mutants (without mutants that are not valid rules)."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()

@@ -56,8 +56,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """Objects of a journal, by the addresses of their instances: those added to the state, and those that no longer
-    exist. `saved`: whether the state was written."""
+    """Objects of a journal, by the addresses of their instances: the objects added to the state, and the objects that
+    no longer exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

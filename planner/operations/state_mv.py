@@ -162,7 +162,7 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
 
 @frozen(eq=False)
 class StateMove:
-    """Objects that move from the state of one directory to that of another, and outputs of the root module."""
+    """Objects that move from the state of one directory to the state of another, and outputs of the root module."""
 
     source: str
     target: str

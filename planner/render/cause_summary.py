@@ -98,7 +98,8 @@ class Causes:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[bool], str] = lambda is_listed: ""
-        """the line about objects that look renamed, "" for none; `is_listed`: without those listed as causes"""
+        """the line about objects that look renamed, "" for none; `is_listed`: without objects that are listed as
+        causes"""
         self.twins: Callable[[], Mapping[str, str]] = dict
         """remarks on objects that look like others, by name"""
         self.separate = grouped(chains, planned, risks())

@@ -103,7 +103,7 @@ class Diff:
 
 
 class PrimitiveDiff(Diff):
-    """A string, number, bool or null; MISSING on the side where there is none."""
+    """A string, number, bool or null; MISSING on the side that has no value."""
 
     __slots__ = ("after", "before")
 

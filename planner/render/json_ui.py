@@ -34,7 +34,7 @@ REASONS = {
     "replace_by_triggers": "replace_triggered_by",
     "replace_because_cannot_update": "cannot_update",
 }
-"""plan reason -> reason of UI messages, where they differ"""
+"""plan reason -> reason in UI messages, if they differ"""
 
 
 def ui_action(action: str) -> str:

@@ -54,7 +54,7 @@ class PlanText:
     ) -> None:
         self.plan = plan
         self.only = only
-        """the actions to show, as verbs; empty: all. The counts are always those of the whole plan"""
+        """the actions to show, as verbs; empty: all. The counts always cover the whole plan"""
         self.schema_of = schema_of
         self.terminal = terminal
         self.paint = terminal.paint

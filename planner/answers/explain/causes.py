@@ -51,7 +51,7 @@ class CauseStep:
     """the present value, as it may be shown"""
     note: str = ""
     """the origin of a variable's value that its place does not show (default, environment, input, plan), or the origin
-    of a taint, or the real name of an object that is gone"""
+    of a taint, or the real name of an object that no longer exists"""
     has_elements: bool = False
     """whether `before` and `value` are elements that a list or set lost or gained"""
     also: tuple[str, ...] = ()
@@ -90,8 +90,8 @@ class Way:
 
 @frozen
 class Because:
-    """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with that of the
-    chain. `is_guess`: the former values are not on record, so the roots are only candidates. `is_checked`:
+    """`steps`: from the root cause to the step before the change. `roots`: all root causes, beginning with the root of
+    the chain. `is_guess`: the former values are not on record, so the roots are only candidates. `is_checked`:
     interventions confirmed that the roots are complete and that each of them matters."""
 
     steps: tuple[CauseStep, ...]

@@ -16,7 +16,7 @@ class Steps(Protocol):
     """Relations of rules/plan/because.dl. `further`: the next steps from each name; `leaves`: the final steps, with
     their kinds; `forces`: the steps that alone would replace an instance; `besides`: the values by which a created
     instance would change if it existed; `renewed`: the values that are unknown because their instance is replaced,
-    `perhaps_renewed`: those for which this is uncertain; `doubtful`: the values whose known causes may be
+    `perhaps_renewed`: the values for which this is uncertain; `doubtful`: the values whose known causes may be
     incomplete."""
 
     further: dict[str, list[str]]

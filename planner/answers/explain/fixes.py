@@ -150,8 +150,8 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
 
 
 class _Denial:
-    """Derivations of one finding's code and address, whatever its message. Removed values are absent; missing values
-    have an arbitrary value."""
+    """Derivations of one finding's code and address, regardless of its message. Removed values are absent; missing
+    values have an arbitrary value."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits

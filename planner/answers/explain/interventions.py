@@ -60,7 +60,7 @@ class UncheckedError(Exception):
 
 class Interventions:
     """The inputs that matter to values of a plan. `places`: the places of the plan; `given`: its root variables;
-    `changes`: the changes of its objects, and those made outside planner."""
+    `changes`: the changes of its objects, including changes made outside planner."""
 
     def __init__(
         self,

@@ -63,10 +63,10 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 
 class GivenExpression(NamedTuple):
-    """The expression of the value at a place. `rest` is the path into its value, `scope` has the values of names and
-    `bound` those of enclosing `for` expressions. `fresh`: before or after the plan there is no value at `rest`.
-    `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the expression is
-    certainly unchanged."""
+    """The expression of the value at a place. `rest` is the path into its value, `scope` has the values of names,
+    `bound` the values of names in enclosing `for` expressions. `fresh`: before or after the plan there is no value at
+    `rest`. `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the expression
+    is certainly unchanged."""
 
     node: Expression
     source: Source
@@ -125,7 +125,7 @@ class Bound(NamedTuple):
 
 
 class _LoopScope(Scope):
-    """A scope in which names of `for` expressions precede those of the module."""
+    """A scope in which names of `for` expressions take precedence over names of the module."""
 
     def __init__(self, outer: ModuleScope, bound: Mapping[str, Bound]) -> None:
         self.outer, self.bound = outer, bound

@@ -437,7 +437,7 @@ class LocationLookup:
 
 
 def repeatable(place: ValueLocation) -> Repeatable:
-    """The block that the repetition at a place is of."""
+    """The block to which the repetition at a place belongs."""
     config = place.module.config
     return config.calls[place.name] if place.kind == "each_call" else config.resources[place.name]
 

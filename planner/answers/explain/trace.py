@@ -40,7 +40,7 @@ class Trace(ValueTrace):
     need."""
 
     taints: Mapping[str, TaintOrigin] = MappingProxyType({})
-    """what tainted objects, by address"""
+    """the origins of taints, by the address of the object"""
     locked: Mapping[str, tuple[str, Span]] = MappingProxyType({})
     """the present versions of providers by source address, with their places"""
 
@@ -355,7 +355,7 @@ class Trace(ValueTrace):
 
 
 MOST_NAMED = 4
-"""the maximum number of objects that a sentence names of those for which a data source waits"""
+"""the maximum number of awaited objects of a data source that a sentence names"""
 
 
 def _waited_modules(module: ModuleInstance, decl: ResourceDecl, others: Iterable[ResourceChange]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Policies about several plans together: those of a fleet's units, or of the components of a deployment. They are
+"""Policies about several plans together: the plans of a fleet's units, or of the components of a deployment. They are
 three-valued as for one plan (planner/answers/policy/three_valued.py): verdicts that depend on unknown values are
 undecided."""
 

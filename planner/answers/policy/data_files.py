@@ -29,7 +29,7 @@ Columns = tuple[tuple[str, str], ...]
 """name and base type of each column"""
 Steps = tuple[str | int, ...]
 Leaf = tuple[Steps, Any, int]
-"""the keys that lead to a value, the value, and where it starts"""
+"""the keys that lead to a value, the value, and its offset"""
 EMPTY = object()
 """placeholder for an empty object or array"""
 

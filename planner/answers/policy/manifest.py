@@ -44,7 +44,7 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 @frozen
 class ParameterType:
     """The type of a parameter: `kind` is scalar, list (or set), map or object; `inner` is the type of elements,
-    `fields` are those of an object."""
+    `fields` are the fields of an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
     text: str

@@ -33,8 +33,8 @@ class Finding:
     `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it depends on values
     known only after apply; then `waits_for` has their (address, path), and `would` its possible kind: deny or warn),
     overridden (a deny that -policy-override lets pass, for `reason`), waived (by waivers.toml, `reason` names the
-    waiver) or info (a level that is only reported). `rule` names the rule of the policy, `rule_span` is its place,
-    `span` that of the subject, and `proof` is in the documented format.
+    waiver) or info (a level that is only reported). `rule` names the rule of the policy, `rule_span` is the place of
+    the rule, `span` the place of the subject, and `proof` is in the documented format.
     """
 
     kind: Kind

@@ -54,7 +54,7 @@ def relation_name(name: str, keys: int) -> str:
 
 class ValueRows:
     """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
-    part; `unknown` has the unknown parts by their paths, `exact` and `open` what they may turn out to be (see
+    part; `unknown` has the unknown parts by their paths, `exact` and `open` their possible forms (see
     rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark,
     because keys below it are as secret as values. `structure` False: sizes and parts are not collected."""
 

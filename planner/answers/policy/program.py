@@ -30,8 +30,8 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program` has the rules as written, by name, with their locations. `modal_program` has the same
-    predicates for what certainly holds, and `modal.could` for what could. `given` are the facts of packs, `settings`
-    those of policy.toml and waivers.toml; `closed` are the names of the organisation's files."""
+    predicates for certain results, and `modal.could` those for possible results. `given` are the facts of packs,
+    `settings` the settings of policy.toml and waivers.toml; `closed` are the names of the organisation's files."""
 
     def __init__(
         self,

@@ -325,7 +325,8 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 problems.append(error(CODE, "Unknown pack", detail, use.span))
                 continue
             if use.version and not _is_wanted(use, manifest.version):
-                detail = f'{use.name} has the version {manifest.version or "none"} here, but the constraint is "{use.version}".'
+                version = manifest.version or "none"
+                detail = f'{use.name} has the version {version} here, but the constraint is "{use.version}".'
                 problems.append(error(CODE, "Wrong pack version", detail, use.span))
             for key in use.parameters.data:
                 table = use.parameters.of(key) if isinstance(use.parameters, _Layered) else use.parameters

@@ -1,4 +1,5 @@
-"""Sources of policies: the user's directories, packs and files, those that a policy.toml names, and the library."""
+"""Sources of policies: the user's directories, packs and files, the policies that a policy.toml names, and the
+library."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Standing policies: those of the organisation, and those in a configuration's own directory.
+"""Standing policies: the policies of the organisation, and the policies in a configuration's own directory.
 
 The organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the
-settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); those of fleets in
-`PLANNER_BATCH_POLICIES` or `fleets` of that block, those of deployments in `PLANNER_STACK_POLICIES` or `stacks`. The
-author of a configuration can neither omit them nor add to their declarations. A missing path is an error."""
+settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); policies for fleets in
+`PLANNER_BATCH_POLICIES` or `fleets` of that block, policies for deployments in `PLANNER_STACK_POLICIES` or `stacks`.
+The author of a configuration can neither omit them nor add to their declarations. A missing path is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conclusions from the beginning of a string: whether tests hold and what functions return, whatever follows."""
+"""Conclusions from the beginning of a string: whether tests hold, and the results of functions, regardless of the
+rest."""
 
 from __future__ import annotations
 

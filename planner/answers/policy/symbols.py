@@ -77,8 +77,8 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions, and their consequences. `unknown` has the plan's knowledge of unknown values, `documents` of those
-    that are JSON."""
+    """Decisions, and their consequences. `unknown` has the plan's knowledge of unknown values, `documents` its
+    knowledge of unknown JSON strings."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Three-valued policies: conclusions that certainly hold, and those that could hold when unknown values become known. A
-plan has values that are known only after apply. In the rules as written these are absent: `not planned(A, "tags.Owner",
-_)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose port may
-become 22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs and
-explains:
+"""Three-valued policies: conclusions that certainly hold, and conclusions that could hold when unknown values become
+known. A plan has values that are known only after apply. In the rules as written these are absent: `not planned(A,
+"tags.Owner", _)` would deny a plan whose tag is merely not known yet, and `planned(A, "port", 22)` would pass one whose
+port may become 22. So the users' rules are rewritten, once, into rules of the same language, which the same engine runs
+and explains:
 
 - A predicate p that reads values (directly or through others) keeps its name for what holds **however the unknown
   values turn out**. Its rules are unchanged, except that `not q` becomes `not could_q`, and an absent value must
@@ -23,7 +23,7 @@ undecided here; case_analysis.py decides them. One simplification: elements of a
 that the plan gives them, although unknown elements may later precede them; only rules that name a number are affected.
 
 A rule with n literals about values has 2^n ways to hold. A rule with many is split first: each part reads a few of them
-and passes on what the others need.
+and passes on the values that the others need.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ arithmetic and number functions with other values; a division by zero; `to_numbe
 likewise invalid address ranges, versions, times and other kinds of strings (planner.logic.datalog.language.builtins);
 an order between a string and a number; an aggregate over such values; and, in a verdict itself, `min` and `max` of an
 empty set. Functions that search for a part of a string (`before`, `after`, ...) and do not find it simply do not hold.
-Neither does an order in a relation over all paths of an object, where it selects paths."""
+Neither does an order in a relation over all paths of an object, which selects paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Providers: those that a configuration needs, their checksums, packages and schemas."""
+"""Providers: the ones that a configuration needs, their checksums, packages and schemas."""
 
 from __future__ import annotations
 

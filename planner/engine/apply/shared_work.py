@@ -104,8 +104,8 @@ class ApplyWork(ConfigurationWalk):
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without those that will be destroyed, because no value may depend on
-    these. The walk sets the objects that it changes."""
+    """The objects of the state before the apply, without objects that will be destroyed, because values must not depend
+    on them. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -143,7 +143,7 @@ class ApplyRecord:
         self._lock = Lock()
         self.counts = {"create": 0, "update": 0, "delete": 0, "invoke": 0, "failed": 0}
         self.taints: dict[str, TaintOrigin] = {}
-        """what tainted objects, by address"""
+        """the origins of taints, by the address of the object"""
         self.ends: dict[str, Sequence[Diagnostic]] = {}
         """the diagnostics of each vertex that did, or tried, a step of a planned change"""
         self.operated: set[str] = set()

@@ -62,7 +62,7 @@ class ApplyResult:
     has_begun: bool = True
     """whether any operation was begun, or any instance changed"""
     taints: Mapping[str, TaintOrigin] = field(factory=dict)
-    """what tainted objects, by address"""
+    """the origins of taints, by the address of the object"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
     """the outcome of each change, by its name; empty if all were done"""
 

@@ -394,7 +394,9 @@ def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, 
         old, new = _at(before, path), _at(after, path)
         if old is None and new is None:
             where = path_name(path)
-            detail = f"The provider {it.configuration} wants to replace {it.address} because of {where}, which does not exist."
+            detail = (
+                f"The provider {it.configuration} wants to replace {it.address} because of {where}, which is missing."
+            )
             raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         old = Null(type_of(new)) if old is None else old
         new = Null(type_of(old)) if new is None else new

@@ -310,7 +310,7 @@ class Machine:
 @frozen(eq=False)
 class SlotLimits:
     """`bounds` by group, each at least 1; `group_of` returns the group of a node, and groups without a bound have only
-    that of the walk."""
+    the bound of the walk."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""

@@ -1,5 +1,5 @@
 """Sources of keys for AWS: settings, variables, profiles, programs, roles, tokens, containers and machines. The order
-is that of the SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
+is the same as in the SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
 
 from __future__ import annotations
 

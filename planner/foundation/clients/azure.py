@@ -24,7 +24,7 @@ _AUDIENCES = {
 
 class AzureTokens(Tokens):
     """Tokens for a scope such as `https://vault.azure.net/.default`, renewed before they expire. `login`: the address
-    of the login service, by default that of the setting `environment`. Raises ServiceError."""
+    of the login service, by default the address for the setting `environment`. Raises ServiceError."""
 
     def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
         self._account, self._scope, self._http = account, scope, http

@@ -63,7 +63,7 @@ class CliConfig:
     checksum; `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for
     other credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages;
     `policies` and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and
-    `stack_policies` those for deployments of stacks; `oci`: credentials for OCI registries."""
+    `stack_policies` the policies for deployments of stacks; `oci`: credentials for OCI registries."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[InstallMethod, ...] | None = None

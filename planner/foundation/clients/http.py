@@ -118,7 +118,7 @@ class HttpResponse:
 class Tls:
     """The identification of the server and of the client: `authorities` (PEM, or a file) in addition to or instead of
     the system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the server is
-    checked; `server_name`: its expected name, by default that of its address."""
+    checked; `server_name`: its expected name, by default the name in its address."""
 
     authorities: str = ""
     certificate: str = ""

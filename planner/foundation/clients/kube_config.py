@@ -1,4 +1,4 @@
-"""The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or those of a pod of the
+"""The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or from a pod of the
 cluster.
 
 Files are merged, and their problems reported, as by Kubernetes' own programs: of entries with the same name the first

@@ -1,4 +1,4 @@
-"""Envelopes: the content of encrypted files. They are byte for byte those of OpenTofu:
+"""Envelopes: the content of encrypted files. They are byte for byte the same as in OpenTofu:
 
     {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 

@@ -5,7 +5,7 @@ name:
     build(settings)          a KeyProvider. Raises ProviderError
 
 The metadata of a provider contain everything that it needs to produce the same key again. They are stored with the
-encrypted data as a JSON object, whose names and order are those of OpenTofu."""
+encrypted data as a JSON object, whose names and order are the same as in OpenTofu."""
 
 from __future__ import annotations
 

@@ -323,7 +323,7 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads sequentially, at most `left` bytes plus those of headers."""
+    """Reads sequentially, at most `left` bytes plus the bytes of headers."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE

@@ -1,5 +1,5 @@
-"""Digests like those of hashlib, computed by the interpreter's own code if available: starting OpenSSL takes longer
-than all the digests of a small configuration."""
+"""Digests with the interface of hashlib, computed by the interpreter's own code if available: starting OpenSSL takes
+longer than all the digests of a small configuration."""
 
 from __future__ import annotations
 

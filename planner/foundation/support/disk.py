@@ -420,7 +420,7 @@ def own_reads() -> Iterator[None]:
 
 
 class FilesUsed:
-    """The files that functions read, and those that match their patterns."""
+    """The files that functions read, and the files that match their patterns."""
 
     __slots__ = ("matched", "read")
 

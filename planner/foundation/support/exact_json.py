@@ -1,4 +1,4 @@
-"""Reads and writes JSON exactly, and fast where possible.
+"""Reads and writes JSON exactly, and fast if possible.
 
 Numbers: a whole number within 64 bits is an int; any other number that a float represents exactly (at most 15
 significant digits, no exponent) is a float whose shortest text is the original number; everything else is a Decimal, or

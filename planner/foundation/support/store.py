@@ -1,10 +1,10 @@
 """The store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules, schemas
 of plugins, checksums. It is trusted only if this user wrote it. Some of the data is executed (compiled rules), and all
-of it determines what a command does (parsed files, schemas), so it must be as trustworthy as the program. Two things
-ensure that. The directory is used only if it belongs to the user and is not writable by others. And each entry begins
-with a checksum that only this user can make: its key is not in the cache but with the user's state (`$XDG_STATE_HOME`,
-else `~/.local/state`), so entries of a cache from elsewhere, such as one that a CI server restored, are ignored.
-Nothing is unpickled or unmarshalled before its checksum is verified.
+of it determines the behaviour of commands (parsed files, schemas), so it must be as trustworthy as the program. Two
+things ensure that. The directory is used only if it belongs to the user and is not writable by others. And each entry
+begins with a checksum that only this user can make: its key is not in the cache but with the user's state
+(`$XDG_STATE_HOME`, else `~/.local/state`), so entries of a cache from elsewhere, such as one that a CI server restored,
+are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
 The entries are on shelves, a directory for each kind. All shelves make the names of their entries in one way: a digest
 of the program's version, the interpreter's, the files of code that make such entries, and the data that the entry is

@@ -2,8 +2,8 @@
 
     convert(value, type)  ->  value           raises ConversionError with the path and plain words
 
-After go-cty (package convert): unknown and null values convert by their types; marks stay where they are; the open
-parts of a type constraint (`any` inside a collection) are determined from the values."""
+After go-cty (package convert): unknown and null values convert by their types; marks keep their places; the open parts
+of a type constraint (`any` inside a collection) are determined from the values."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ class Deprecation:
 @frozen
 class Diagnostic:
     """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
-    `detail` explains what, why and what to do; `subject` is the span the caret points at; `context` the wider block
-    shown; `address` the object concerned; `values` are lines like `var.x is 5` about expression operands; `called` is
-    the function whose call failed; `is_check`: it comes from a check block, and never represents others; `checked` is
-    the object whose condition failed; `difference`: two values that should be equal; `because`: the origin of the
-    values, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which is
-    reported once; `group`: only diagnostics with the same summary and group are combined."""
+    `detail` explains the problem, its cause and its remedy; `subject` is the span the caret points at; `context` the
+    wider block shown; `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
+    `called` is the function whose call failed; `is_check`: it comes from a check block, and never represents others;
+    `checked` is the object whose condition failed; `difference`: two values that should be equal; `because`: the origin
+    of the values, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which
+    is reported once; `group`: only diagnostics with the same summary and group are combined."""
 
     severity: Severity
     code: str

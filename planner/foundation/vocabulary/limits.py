@@ -11,8 +11,9 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Limits:
-    """The addresses that limit a plan, the addresses of the objects to replace, and those of the only actions to
-    invoke. They are parsed at their source: options, `plan_options` of a test run, a plan file or another process."""
+    """The addresses that limit a plan, the addresses of the objects to replace, and the addresses of the only actions
+    to invoke. They are parsed at their source: options, `plan_options` of a test run, a plan file or another
+    process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()

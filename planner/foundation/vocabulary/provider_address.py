@@ -22,7 +22,7 @@ def is_builtin(source: str) -> bool:
 @frozen
 class ProviderConfiguration:
     """A provider configuration: the names of the module calls down to its module, the provider's full source address,
-    and the alias ("" for the default configuration). `key` is that of one instance of it."""
+    and the alias ("" for the default configuration). `key` is the key of one of its instances."""
 
     module: tuple[str, ...]
     source: str

@@ -1,7 +1,7 @@
 """Versions and version constraints (`>= 1.2, < 2.0`, `~> 1.4`, `!= 1.5.0`) as the ecosystem compares them.
 
-The syntax and order are those of hashicorp/go-version, which follows Semantic Versioning 2.0.0 and also accepts fewer
-or more than three numbers.
+The syntax and order are the same as in hashicorp/go-version, which follows Semantic Versioning 2.0.0 and also accepts
+fewer or more than three numbers.
 """
 
 from __future__ import annotations

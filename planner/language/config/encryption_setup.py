@@ -1,7 +1,7 @@
 """An encryption block evaluated: its targets with their methods, the methods with their keys.
 
-Settings are evaluated when a method is set up, because those of a key provider may need the keys of another one. At
-first only the first method of a target is set up."""
+Settings are evaluated when a method is set up, because the settings of a key provider may need the keys of another one.
+At first only the first method of a target is set up."""
 
 from __future__ import annotations
 

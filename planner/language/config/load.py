@@ -41,7 +41,7 @@ end"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
 """The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
-where to report. None if there is none."""
+the list for problems. None if there is none."""
 
 
 def load_config(

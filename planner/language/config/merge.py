@@ -1,4 +1,4 @@
-"""Override files: arguments set in them replace those of the normal files, one by one."""
+"""Override files: arguments set in them replace the arguments of the normal files, one by one."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.language.config.variables import RawVariables
 
 Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
-"""Installs a module that is not local: given the path and call, and where to report. None if that fails."""
+"""Installs a module that is not local: given the path, the call, and the list for problems. None if that fails."""
 
 
 def install_modules(

@@ -1,4 +1,5 @@
-"""Checks that the provider configurations passed by calls match those expected by modules, over the whole module tree.
+"""Checks that the provider configurations passed by calls match the configurations expected by modules, over the whole
+module tree.
 
 They run only on a tree that has no other errors.
 """

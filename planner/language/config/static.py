@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 Repetition = Mapping[str, Mapping[str, Value]]
 """each and count in one instance: their attributes by name"""
 Given = Callable[[VariableDecl, Problems], "Value | None"]
-"""The raw value of a module's variable: what the caller passes, or the default; None if there is none (reported)."""
+"""The raw value of a module's variable: the value that the caller passes, or the default; None if there is none
+(reported)."""
 
 
 _NOTHING: Mapping[str, Value] = {}

@@ -1,4 +1,4 @@
-"""Function calls: arity, expansion of the last argument, lazy arguments, and where errors point.
+"""Function calls: arity, expansion of the last argument, lazy arguments, and the places of errors.
 
 After HCL (hclsyntax/expression.go, FunctionCallExpr).
 """

@@ -68,7 +68,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 class _Now(Scope):
-    """A scope where impure functions are called at once, not left to the apply."""
+    """A scope in which impure functions are called at once instead of being left to the apply."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope

@@ -40,8 +40,8 @@ PRIMITIVES = {"bool": BOOL, "string": STRING, "number": NUMBER}
 
 @frozen
 class Defaults:
-    """Default values of optional attributes inside a type. `values` are those of an object's own attributes; `children`
-    the defaults deeper inside, by attribute name, tuple index, or "" for the elements of a collection."""
+    """Default values of optional attributes inside a type. `values` are the defaults of an object's own attributes;
+    `children` the defaults deeper inside, by attribute name, tuple index, or "" for the elements of a collection."""
 
     type: Type
     values: dict[str, Value] = field(factory=dict)

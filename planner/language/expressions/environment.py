@@ -74,8 +74,9 @@ Reference = nodes.Traversal | nodes.Variable
 
 
 class Program:
-    """A compiled expression. `references`: those that it reads from its scope; `lazy`: those that a run may not reach;
-    `local_names`: the slots of local names and the range (start, end) of each, outer before inner."""
+    """A compiled expression. `references`: the references that it reads from its scope; `lazy`: the references that a
+    run may not reach; `local_names`: the slots of local names and the range (start, end) of each, outer before
+    inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")
 

@@ -67,7 +67,7 @@ class ConstantScope(Scope):
 
 
 class MappingScope(Scope):
-    """Root names from a mapping, functions from a lookup (by default those of the language)."""
+    """Root names from a mapping, functions from a lookup (by default the functions of the language)."""
 
     def __init__(
         self,

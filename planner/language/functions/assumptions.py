@@ -1,4 +1,4 @@
-"""Assumptions about values that are not known yet, checked where they are known: functions of OpenTofu 1.13."""
+"""Assumptions about values that are not known yet, checked when they are known: functions of OpenTofu 1.13."""
 
 from __future__ import annotations
 

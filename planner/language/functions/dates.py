@@ -1,4 +1,4 @@
-"""Dates and times: RFC 3339 timestamps and durations, with years beyond those of Python's datetime."""
+"""Dates and times: RFC 3339 timestamps and durations, with years beyond the range of Python's datetime."""
 
 from __future__ import annotations
 

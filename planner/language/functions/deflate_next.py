@@ -1,5 +1,5 @@
 """Compresses text to exactly the bytes of OpenTofu 1.13: DEFLATE (RFC 1951) as the compressor of Go 1.27 writes it at
-its default level. The frame, the codes and their headers are those of planner.language.functions.deflate.
+its default level. The frame, the codes and their headers come from planner.language.functions.deflate.
 
 Matches are found by two hashes, of four and of seven bytes, of which the longer remembers two positions; data are cut
 into blocks of 65,535 bytes, and a block may reuse the codes of the one before."""

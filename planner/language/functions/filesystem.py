@@ -1,4 +1,4 @@
-"""Files and their names. Relative names start from the module's directory, those of `abspath` from the current one."""
+"""Files and their names. Relative names start from the module's directory, for `abspath` from the current directory."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ Spans = list[tuple[int, int]]  # of the whole match and of each group, in bytes;
 
 
 class Pattern:
-    """A compiled regular expression over UTF-8. `names` are those of its groups, in order, "" for none."""
+    """A compiled regular expression over UTF-8. `names` are the names of its groups, in order, "" for none."""
 
     __slots__ = ("_expression", "groups", "names")
 

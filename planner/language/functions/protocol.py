@@ -1,8 +1,8 @@
 """Declarations and calls of functions.
 
-The rules are those of the language's type system (go-cty, package function): arguments are converted to the types of
-their parameters, null is refused, the result for unknown arguments is an unknown value of the declared type, and the
-result has all marks of the arguments. With an `allow_...` flag of a parameter, the implementation handles that case.
+The rules follow the language's type system (go-cty, package function): arguments are converted to the types of their
+parameters, null is refused, the result for unknown arguments is an unknown value of the declared type, and the result
+has all marks of the arguments. With an `allow_...` flag of a parameter, the implementation handles that case.
 """
 
 from __future__ import annotations

@@ -155,8 +155,8 @@ class Body(Protocol):
 
 
 class NativeBody:
-    """Attributes by name and blocks in source order. `start` is the opening brace (or where the file's first token
-    begins), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
+    """Attributes by name and blocks in source order. `start` is the opening brace (or the beginning of the file's first
+    token), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
     block types that a partial reading already took."""
 
     __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")

@@ -18,7 +18,8 @@ Suffix: TypeAlias = tuple[Any, ...]
 
 @frozen(eq=False)
 class Chain:
-    """A name with constant steps, and what follows: steps (`GetAttr`, `GetIndex`), expressions in brackets, EVERY."""
+    """A name with constant steps, and the parts after it: steps (`GetAttr`, `GetIndex`), expressions in brackets,
+    EVERY."""
 
     base: nodes.Traversal | nodes.Variable
     suffix: Suffix

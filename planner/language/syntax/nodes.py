@@ -150,7 +150,7 @@ class Template(SyntaxNode):
 
 @node_class
 class Wrap(SyntaxNode):
-    """`"${expr}"` alone: the value of expr, whatever its type."""
+    """`"${expr}"` alone: the value of expr, regardless of its type."""
 
     __slots__ = ("expr",)
     expr: Expression

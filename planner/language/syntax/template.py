@@ -1,8 +1,8 @@
 """Converts the flat parts of a quoted template, heredoc or template file to one expression: strip markers, the
 indentation of `<<-` heredocs, and the nesting of directives.
 
-The order is that of OpenTofu, and affects results: strip markers first, on the text token next to them (in a heredoc a
-token is at most one line), then the indentation of lines, then consecutive texts become one."""
+The order is the same as in OpenTofu, and affects results: strip markers first, on the text token next to them (in a
+heredoc a token is at most one line), then the indentation of lines, then consecutive texts become one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of rules/discover/managed.dl: what searches found, and what states and import blocks have."""
+"""The facts of rules/discover/managed.dl: the results of searches, and the objects of states and import blocks."""
 
 from __future__ import annotations
 

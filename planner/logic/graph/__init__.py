@@ -1,1 +1,2 @@
-"""Derivations of the graph rules: building, reading and querying graphs, and explaining those that cannot be walked."""
+"""Derivations of the graph rules: building, reading and querying graphs, and explaining graphs that cannot be
+walked."""

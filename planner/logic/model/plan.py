@@ -84,7 +84,7 @@ class DeferredChange:
 class Invocation:
     """A planned invocation of an action. `config` carries marks and may have unknown parts; it contains nothing
     ephemeral. `caller` is the resource instance whose change invokes it ("" for the command line), `block` and `index`
-    the places of the trigger among those of the resource, and of the action in it."""
+    the places of the trigger among the triggers of the resource, and of the action in it."""
 
     address: str
     module: str
@@ -117,7 +117,7 @@ class OutputChange:
     after: Value
     sensitive: bool
     facts: tuple[tuple[str, ...], ...] = ()
-    """the decision's facts, as those of a ResourceChange"""
+    """the decision's facts, as in ResourceChange"""
 
 
 @frozen(eq=False)
@@ -184,7 +184,7 @@ class Plan:
     deferred_changes: tuple[DeferredChange, ...] = ()
     """the objects that a provider deferred after it had planned them"""
     deferred_dependents: tuple[str, ...] = ()
-    """the resources that are left for later because they depend on what `deferred` names"""
+    """the resources that are left for later because they depend on blocks that `deferred` names"""
     deferred_settings: tuple[tuple[str, str], ...] = ()
     """(provider configuration, argument) of arguments without a value, if something is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()

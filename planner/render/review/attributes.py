@@ -169,7 +169,7 @@ def _around(text: str, start: int, most: int) -> str:
 # The words about drift that all forms of the review share.
 
 RESTORED, KEPT, CHANGED, OPEN = "restored", "kept", "changed", "unknown"
-"""the value of a drifted attribute after an apply: that of the last apply, the drifted value, another one, or an
+"""the value of a drifted attribute after an apply: the value of the last apply, the drifted value, another value, or an
 unknown one"""
 FATES = {
     RESTORED: "an apply restores it",

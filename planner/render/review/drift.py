@@ -1,4 +1,4 @@
-"""The review of drift: the changes made outside, each attribute with what an apply would make of it."""
+"""The review of drift: the changes made outside, each attribute with the effect of an apply on it."""
 
 from __future__ import annotations
 

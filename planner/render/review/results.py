@@ -29,7 +29,7 @@ _MOST = 300
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""the words for actions in titles, if they differ from those in the list of changes"""
+"""the words for actions in titles, if they differ from the words in the list of changes"""
 
 
 def with_results(

@@ -161,7 +161,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
         if file.if_exists == "skip":
             return
         if file.if_exists == "error":
-            detail = f"{shown} exists already, and planner did not write it. Set if_exists to determine whether it is overwritten."
+            detail = f"{shown} exists already, and planner did not write it. Set if_exists to overwrite or keep it."
             problems.error("exists", "A file would be overwritten", detail, file.span)
             return
     try:

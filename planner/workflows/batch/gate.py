@@ -20,7 +20,7 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: the finished units of the run; only those in `order` are reported. `end`: a
+    """Checks the plans of a run. `done`: the finished units of the run; only units in `order` are reported. `end`: a
     function that records the end of a unit. `arguments`: the denials that the command line accepts. `diagnostics`:
     findings about other units, and remarks on the policies; `is_closed`: a plan is denied."""
 

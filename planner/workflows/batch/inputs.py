@@ -84,7 +84,9 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
         return own_outputs(outputs_of(upstream.unit, upstream.planned))
     unit = upstream.unit
     if not upstream.state:
-        detail = f"The location of the state of the unit {unit} is not known. Set the variable in another way, such as in a file."
+        detail = (
+            f"The location of the state of {unit} is not known. Set the variable in another way, such as in a file."
+        )
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     state, problems = _state_of(upstream)
     if has_errors(problems):

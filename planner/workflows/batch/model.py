@@ -134,8 +134,8 @@ class RemovedUnit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root directory, sorted by name. `file` is the fleet's file, if there is one, and `text` its
-    text. `looked` are the directories that were searched for units; `left` (directory, state file) are those with a
-    state that are not units."""
+    text. `looked` are the directories that were searched for units; `left` (directory, state file) are the directories
+    with a state that are not units."""
 
     root: str
     units: dict[str, Unit]
@@ -161,8 +161,8 @@ class RemoteRead:
 
 @frozen
 class PublishedRead:
-    """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or (then `published`) in what its stack publishes.
-    `stack` is the real path of the directory that is read; `output` is "" if all outputs are used."""
+    """`upstream_input.INPUT.OUTPUT` in the inputs of a deployment, or in an output that its stack publishes
+    (`published`). `stack` is the real path of the directory that is read; `output` is "" if all outputs are used."""
 
     input: str
     stack: str
@@ -195,7 +195,8 @@ class Linked:
 
 @frozen
 class Survey:
-    """The survey of a unit's configuration without planning it: the state that it writes, those it reads, its files."""
+    """The survey of a unit's configuration without planning it: the state that it writes, the states that it reads, and
+    its files."""
 
     unit: str
     state: str
@@ -234,7 +235,7 @@ class Upstream:
 
 @frozen
 class Request:
-    """One unit's work. `upstream` are the units whose outputs it uses as inputs, and those whose planned outputs it
+    """One unit's work. `upstream` are the units whose outputs it uses as inputs, and the units whose planned outputs it
     reads instead of their states; `facts` are the requested relations of its plan.
 
     The fields that are compared, here, in `options`, `upstream` and `recipe`, are the key of a result in the cache: a
@@ -390,7 +391,7 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: the shard `number` (from 1) of `count`, its units, and those that it only plans for their
+    """The work of a job: the shard `number` (from 1) of `count`, its units, and the units that it plans only for their
     values."""
 
     number: int

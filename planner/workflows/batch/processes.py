@@ -2,7 +2,7 @@
 
 They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this process
 is copied, and each begins with everything imported. The server lives as long as this process and may have been started
-with another environment: each process uses that of its pool. The processes end with this process. Each has a thread
+with another environment: each process uses the one of its pool. The processes end with this process. Each has a thread
 here, which passes the work to it, waits for the result, and starts another process when one has ended."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
-"""seconds for a running unit to finish after this process is gone"""
+"""seconds for a running unit to finish after this process has ended"""
 FAREWELL = 0.5
 """seconds in which a process that ends may send its result"""
 GOODBYE = 2.0
@@ -41,7 +41,7 @@ _EARS = 1024
 
 
 class Died(BrokenExecutor):
-    """The process that did the work is gone without an answer."""
+    """The process that did the work ended without a response."""
 
 
 class Processes(Workplace):

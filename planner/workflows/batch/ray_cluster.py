@@ -26,7 +26,7 @@ LONGEST_SAID = 1000
 
 
 class Lost(BrokenExecutor):
-    """The actor, its machine or the cluster is gone."""
+    """The actor, its machine or the cluster was lost."""
 
 
 class Worker:

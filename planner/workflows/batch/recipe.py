@@ -46,7 +46,7 @@ class Role:
 @frozen
 class RecipeSource:
     """The source of a unit's configuration, when that is a Terragrunt file: `answers` are results of external lookups
-    while it was read, `units` (directory, unit) those whose outputs it may use."""
+    while it was read, `units` (directory, unit) the units whose outputs it may use."""
 
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)

@@ -21,7 +21,7 @@ POLL = 0.2
 """seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands that change nothing: their units may be queued behind those in progress, so that no process is idle"""
+"""commands that change nothing: their units may be queued behind units in progress, so that no process is idle"""
 
 
 class BatchListener:

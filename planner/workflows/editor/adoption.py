@@ -1,6 +1,6 @@
 """`adopt`: write configuration for objects of the state and of import blocks that have none. The blocks begin with the
-required arguments and those that are set; arguments are added if a plan shows that they are needed. A value that comes
-from another object becomes a reference, and a repeated value becomes a variable."""
+required arguments and the arguments with values; arguments are added if a plan shows that they are needed. A value that
+comes from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A place in a configuration file during editing: the blocks around it, and what may follow there. Only the tokens
+"""A place in a configuration file during editing: the blocks around it, and the possible continuations. Only the tokens
 before the place matter, so the rest of the file may be invalid."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Converts files in JSON syntax to bodies of the native syntax, so that the editor treats both alike. The names of
-block types determine what is a block."""
+block types determine which properties are blocks."""
 
 from __future__ import annotations
 

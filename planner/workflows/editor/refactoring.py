@@ -65,7 +65,7 @@ class Refactoring:
     moved: tuple[tuple[str, str], ...] = ()
     """(former, present) address of each object whose address changes"""
     unread: tuple[str, ...] = ()
-    """the files that the plan does not read, such as tests and those of other root modules"""
+    """the files that the plan does not read, such as tests and the files of other root modules"""
     states: ObjectMove | None = None
     notes: tuple[str, ...] = ()
     """sentences about remaining work for the user"""

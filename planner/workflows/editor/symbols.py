@@ -96,8 +96,8 @@ class NameUse:
 
 @frozen(eq=False)
 class FileSymbols:
-    """The declarations and references of a file in source order; `sources` are those of its module calls, `repeated`
-    the calls with count or for_each, `problems` the mistakes of its syntax."""
+    """The declarations and references of a file in source order; `sources` are the sources of its module calls,
+    `repeated` the calls with count or for_each, `problems` the mistakes of its syntax."""
 
     symbols: tuple[DeclaredName, ...] = ()
     mentions: tuple[NameUse, ...] = ()

@@ -60,7 +60,8 @@ def kind_of(path: str) -> str:
 
 @frozen(eq=False)
 class ModuleSymbols:
-    """The symbols of a module by key, each with its file, including those of its tests and files with values."""
+    """The symbols of a module by key, each with its file, including the symbols of its tests and of files with
+    values."""
 
     files: dict[str, FileSymbols]
     symbols: dict[str, list[tuple[str, DeclaredName]]]

@@ -54,7 +54,7 @@ class Printed:
 @frozen(eq=False)
 class KeepingFacts:
     """Facts about a plan, before it is printed, that decide whether it may be kept (words of rules/renew/whole.dl);
-    and, where edits can be followed, its planned objects as data, the positions of those of a resource, and the
+    and, if edits can be followed, its planned objects as data, the positions of the objects of each resource, and the
     references between blocks."""
 
     found: frozenset[str]

@@ -50,7 +50,8 @@ class KeptPlan:
     pieces: Sequence[str]
     """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """the position in `data` of the planned objects of a resource, stored together with those of others"""
+    """the position in `data` of the planned objects of a resource, which are stored together with the objects of
+    others"""
     data: bytes = b""
 
     @property

@@ -247,8 +247,8 @@ class EditedBlock:
 
 @frozen(eq=False)
 class Edit:
-    """`edited`: the blocks that are new or were edited; `gone`: those that were removed; `spans`: the present positions
-    of the file's resource blocks."""
+    """`edited`: the blocks that are new or were edited; `gone`: the blocks that were removed; `spans`: the present
+    positions of the file's resource blocks."""
 
     edited: frozenset[str]
     gone: frozenset[str]

@@ -20,7 +20,7 @@ _DECIDED = (
     *("waits_until", "put_off", "put_off_in_part", "made_from"),
 )
 PutOff = tuple[tuple[str, str], ...]
-"""(because, what): the reason to wait"""
+"""the reasons to wait, as (because, what)"""
 
 
 def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:

@@ -1,7 +1,7 @@
 """The data flow of one deployment: its values, providers and instances of components, evaluated on demand.
 
-There is no predetermined order. An instance of a component is evaluated on first use, which evaluates the sources of
-its inputs, its providers and its dependencies."""
+The order is not predetermined. An instance of a component is evaluated on first use, which evaluates the sources of its
+inputs, its providers and its dependencies."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ class Flow:
 
 
 class StackScope(Scope):
-    """The scope of a stack: `key` and `each` are those of the instance, in repeated blocks."""
+    """The scope of a stack: `key` and `each` belong to the instance, in repeated blocks."""
 
     def __init__(self, flow: Flow, path: Path, key: Key, each: Value) -> None:
         self.flow, self.path, self.key, self.value = flow, path, key, each

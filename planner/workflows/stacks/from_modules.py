@@ -1,5 +1,6 @@
-"""A first stack for a root module: each called module becomes a component, the providers become those of the stack, and
-the state is divided among the components. If a part has no place in a stack, it is reported and nothing is written."""
+"""A first stack for a root module: each called module becomes a component, the providers become providers of the stack,
+and the state is divided among the components. If a part has no place in a stack, it is reported and nothing is
+written."""
 
 from __future__ import annotations
 

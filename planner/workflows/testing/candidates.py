@@ -1,4 +1,4 @@
-"""Values of a root module's variables to try in tests: those with which its validations and conditions compare
+"""Values of a root module's variables to try in tests: the values with which its validations and conditions compare
 variables, and some that many validations accept."""
 
 from __future__ import annotations

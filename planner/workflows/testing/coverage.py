@@ -148,8 +148,8 @@ MOST = 1000
 
 @frozen(eq=False)
 class Iteration:
-    """A loop over a collection. `names` are those of the key and of the element, if they have any; a `dynamic` block
-    has a single name with both as attributes."""
+    """A loop over a collection. `names` are the names of the key and of the element, if they have any; a `dynamic`
+    block has a single name with both as attributes."""
 
     collection: Expr
     names: tuple[str | None, str]
@@ -296,7 +296,7 @@ def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
 
 
 class _Bound(Scope):
-    """Some names, in addition to those of the surrounding scope."""
+    """Some names, in addition to the names of the surrounding scope."""
 
     def __init__(self, around: Scope, names: Mapping[str, Value]) -> None:
         self.around, self.names = around, names

@@ -23,8 +23,8 @@ _ALLOWED = (
 
 @frozen
 class Expectation:
-    """An object that is expected to fail: its address, and that of its resource when it is an instance without a key,
-    which means all instances. `text` is its name, `span` its place."""
+    """An object that is expected to fail: its address, and the address of its resource if it is an instance without a
+    key, which means all instances. `text` is its name, `span` its place."""
 
     address: str
     text: str

@@ -33,7 +33,7 @@ from planner.workflows.testing.suite import Suite, TestOptions, load_suite
 
 NAME = "generated.tftest.hcl"
 TRIALS = 150
-"""the maximum number of plans made to find what values reach"""
+"""the maximum number of plans made to find the parts that values reach"""
 COMBINATIONS = 16
 """the maximum number of combinations of values for one condition"""
 _IMPURE = ("bcrypt", "plantimestamp", "timestamp", "uuid")

@@ -169,8 +169,8 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
     if not os.path.lexists(path):
         return []
     detail = (
-        f"{path} has objects that an earlier run of this file made and did not clean up (skip_cleanup). Destroy it with "
-        f"'planner destroy -state={path}' and remove the file, so that it is not forgotten."
+        f"{path} has objects that an earlier run of this file made and did not clean up (skip_cleanup). Destroy them "
+        f"with 'planner destroy -state={path}' and remove the file, so that it is not forgotten."
     )
     return [error("test.state_kept", "State of an earlier test remains", detail, run.span)]
 

@@ -44,7 +44,7 @@ def global_values(directory: str, test_directory: str, given: RawVariables) -> t
 @frozen(eq=False)
 class RunValues:
     """The values of a run. `root`: the values of the module's variables; `known`: the values of `var` in assertions,
-    including those set only in the test file; `scope`: the scope of expressions in the test file."""
+    including values set only in the test file; `scope`: the scope of expressions in the test file."""
 
     root: Mapping[str, RootVariable]
     known: Mapping[str, Value]

@@ -32,7 +32,7 @@ def git_tree(directory: str, ref: str) -> GitTree:
 
 @frozen
 class _Object:
-    """A file, link or directory of a commit; that of a submodule is in another repository."""
+    """A file, link or directory of a commit; objects of a submodule are in another repository."""
 
     mode: str
     name: str
@@ -54,8 +54,8 @@ class GitTree:
     """The files of a work tree as they were in a commit (see planner.foundation.support.disk.Tree).
 
     Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. Names that the commit does not have are missing, except those that git ignores, those of a
-    data directory, and untracked ones that are older than the commit: these are taken from the disk."""
+    their own repositories. Names that the commit does not have are missing, except names that git ignores, names of a
+    data directory, and untracked names that are older than the commit: these are taken from the disk."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit

@@ -1,1 +1,1 @@
-"""Providers: their interface, the builtin one, and those that run as plugins."""
+"""Providers: their interface, the built-in provider, and providers that run as plugins."""

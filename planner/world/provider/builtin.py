@@ -80,7 +80,7 @@ SCHEMA = interface.ProviderSchema(
     is_configurable=False,
 )
 STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING})
-"""the schema where a configuration or a state uses the block `store` of terraform_data"""
+"""the schema if a configuration or a state uses the block `store` of terraform_data"""
 
 
 class BuiltinProvider(interface.InlineProvider):

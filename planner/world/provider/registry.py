@@ -1,4 +1,4 @@
-"""From provider addresses to providers: the builtin one, and those that run as plugins."""
+"""From provider addresses to providers: the built-in provider, and providers that run as plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The record of what the objects of a state were last applied with: a document of its own, where the state is.
+"""The record of the inputs with which the objects of a state were last applied: a document of its own, next to the
+state.
 
     {"format_version": "3.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},
@@ -10,14 +11,14 @@
      "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
-A run has the inputs of one apply. Objects were last applied in the latest run, except for those in `objects`, which
-later applies did not reach, or which an incomplete apply destroyed. `altered` has the attributes that applies changed
-since the latest complete one. A file has the key of its text, without secrets, in `sources`, which are compressed. A
-file that functions read also has a digest, if a recorded expression reads it (secrets have no digests, because the salt
-may be known). `entries` has digests of the objects without sensitive attributes that the runs left in the state; an
-object without a digest here was written by something else. Ephemeral values are never recorded, nor values that only
-configurations of providers, provisioners and connections read (planner.answers.documents.recorded_sources). Sensitive
-values are recorded only if the record is encrypted."""
+A run has the inputs of one apply. Objects were last applied in the latest run, except for the objects in `objects`,
+which later applies did not reach, or which an incomplete apply destroyed. `altered` has the attributes that applies
+changed since the latest complete one. A file has the key of its text, without secrets, in `sources`, which are
+compressed. A file that functions read also has a digest, if a recorded expression reads it (secrets have no digests,
+because the salt may be known). `entries` has digests of the objects without sensitive attributes that the runs left in
+the state; an object without a digest here was written by something else. Ephemeral values are never recorded, nor
+values that only configurations of providers, provisioners and connections read
+(planner.answers.documents.recorded_sources). Sensitive values are recorded only if the record is encrypted."""
 
 from __future__ import annotations
 
@@ -54,11 +55,11 @@ class ApplyInputs:
     """The inputs of an apply. `serial`: the serial of the state that the apply wrote, or a higher one than in the
     previous run; `is_whole`: it did everything that the configuration declares; `files`: the keys of the recorded texts
     of the configuration's files, by name; `modules`: the directories of called modules by path; `variables`: root
-    variables that had a value of their own, as {"type": ..., "value": ...}, or {} where it is not recorded; `read`:
-    files that functions read, each with its digest and the key of its content ("": none); `listed`: the names in
-    directories that functions list; `providers`: versions by source address; `names`: the former addresses of objects
-    that were moved later, by present address; `approval`: where signatures were demanded, the digest of the plan
-    (`plan`), and when each key signed it."""
+    variables that had a value of their own, as {"type": ..., "value": ...}, or {} if it is not recorded; `read`: files
+    that functions read, each with its digest and the key of its content ("": none); `listed`: the names in directories
+    that functions list; `providers`: versions by source address; `names`: the former addresses of objects that were
+    moved later, by present address; `approval`: if signatures were required, the digest of the plan (`plan`), and the
+    time at which each key signed it."""
 
     serial: int
     is_whole: bool

@@ -47,7 +47,8 @@ Save: TypeAlias = "Callable[[State, Mark], list[Diagnostic]]"
 
 @frozen
 class OperationStart:
-    """An operation that was begun: on the object of an address ("" or a deposed key), what, and when (RFC 3339)."""
+    """An operation that was begun: the address and the deposed key ("" for the current object), the operation, and its
+    time (RFC 3339)."""
 
     address: str
     deposed: str

@@ -1,9 +1,9 @@
 """The lines of a journal: each with a checksum of its own and one over all lines before, which distinguishes changed
 lines, missing lines and an incomplete last line.
 
-A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN is that of the JSON text, CHAIN
-continues the one of the previous line (0 before the first). Lines formerly had only OWN; such journals can still be
-read."""
+A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN is the checksum of the JSON text,
+CHAIN continues the CHAIN of the previous line (0 before the first). Lines formerly had only OWN; such journals can
+still be read."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 
 @frozen
 class JournalLines:
-    """The readable lines. `chain`: that of the last line; `size`: bytes of all whole lines. `is_torn`: the last line is
-    incomplete, as when a process is killed while it writes. `damage`: other problems, in words."""
+    """The readable lines. `chain`: the checksum CHAIN of the last line; `size`: bytes of all whole lines. `is_torn`:
+    the last line is incomplete, as when a process is killed while it writes. `damage`: other problems, in words."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0

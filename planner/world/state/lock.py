@@ -48,7 +48,7 @@ def wait(seconds: float, stop: Stop | None) -> None:
 
 @frozen
 class LockInfo:
-    """The holder of a lock, since when (RFC 3339, UTC) and what for."""
+    """The holder of a lock, the time since which it is held (RFC 3339, UTC) and its purpose."""
 
     id: str
     operation: str

@@ -32,10 +32,10 @@ _Slot: TypeAlias = "tuple[str, InstanceKey, str]"
 class Strays:
     """The objects that a journal recorded and a later state does not have.
 
-    `missing`: those whose place in the state is free, so that they can be added (resource address, key, instance with
-    only these objects). `others`: those for which the state has another, newly created object (address, id in the
-    journal, id in the state). `elsewhere`: those that were moved or imported to another address (address, id, that
-    address)."""
+    `missing`: the objects whose place in the state is free, so that they can be added (resource address, key, instance
+    with only these objects). `others`: the objects for which the state has another, newly created object (address, id
+    in the journal, id in the state). `elsewhere`: the objects that were moved or imported to another address (address,
+    id, that address)."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)

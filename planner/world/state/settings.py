@@ -173,8 +173,8 @@ class Unopened(Exception):
 
 
 class SettingsReading:
-    """Settings with replacements for those that are not set: variables of the environment, then defaults. Collects
-    errors and warnings (`remarks`). `only_check`: only the settings themselves are checked."""
+    """Settings with replacements for unset ones: variables of the environment, then defaults. Collects errors and
+    warnings (`remarks`). `only_check`: only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check

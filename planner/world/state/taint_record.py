@@ -1,4 +1,4 @@
-"""The record of what tainted the objects of a state: a document next to it.
+"""The record of the origins of taints in a state: a document next to it.
 
     {"format_version": "1.0", "lineage": "...",
      "objects": {"terraform_data.web": {"what": "provisioner \"file\"", "place": "main.tf:12", "how": "exit status 3"}}}

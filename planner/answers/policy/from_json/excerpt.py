@@ -32,7 +32,7 @@ _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The parts of a plan that are read; `members` are those that are read immediately: all except the changes of
+    """The parts of a plan that are read; `members` are the members that are read immediately: all except the changes of
     resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")

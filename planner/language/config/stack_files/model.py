@@ -89,7 +89,7 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: that of a single
+    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: the key of a single
     instance, None for all; `destroy`: False if its objects are only forgotten."""
 
     key: Expr | None

@@ -89,7 +89,7 @@ class TestRun:
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
     state_key: str = ""
-    """the state that it shares with other runs; "" for that of its module"""
+    """the state that it shares with other runs; "" for the state of its module"""
     policies: tuple[PolicyExpectation, ...] = ()
     queries: tuple[QueryExpectation, ...] = ()
     config: Config | None = None

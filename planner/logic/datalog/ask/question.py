@@ -48,7 +48,7 @@ _HEAD = "?"  # no predicate of a rule file can have this name
 @frozen
 class Query:
     """A checked query, with a rule for each of its alternatives. `columns` are the variables that all alternatives
-    have; `predicates` are those that the query reads, which must have been evaluated."""
+    have; `predicates` are the predicates that the query reads, which must have been evaluated."""
 
     text: str
     columns: tuple[str, ...]

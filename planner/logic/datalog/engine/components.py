@@ -16,7 +16,8 @@ Shared = dict[int, "Condensed"]
 
 class Condensed:
     """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
-    numbers; `groups` are the numbers of the nodes in each, `successors` those of each component, the highest first."""
+    numbers; `groups` are the numbers of the nodes in each component, `successors` the numbers of its successors, the
+    highest first."""
 
     __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
 
@@ -99,7 +100,7 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
 
 
 class Behind(Mapping[Row, None]):
-    """The rows, as a mapping like those of other relations. The source relation must not change."""
+    """The rows, as a mapping like the rows of other relations. The source relation must not change."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 

@@ -246,8 +246,8 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """The values of the variables `sought` by those of the variables `known`, each with its column in the rows. `ways`:
-    the average number of rows for a key."""
+    """The values of the variables `sought` by the values of the variables `known`, each with its column in the rows.
+    `ways`: the average number of rows for a key."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]

@@ -1,4 +1,4 @@
-"""Values of columns: `str` (symbol), `int` or, where it is not whole, `Fraction` (number); in columns of type any also
+"""Values of columns: `str` (symbol), `int` or, if it is not whole, `Fraction` (number); in columns of type any also
 bools. For Python 1, True and 1.0 are equal, so a set of tuples would merge them. Inside the engine, bools and fractions
 are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay."""
 

@@ -49,7 +49,7 @@ class Case:
 
 @frozen
 class Mismatch:
-    """A predicate of a case with unexpected rows: those missing, and those that should not hold."""
+    """A predicate of a case with unexpected rows: missing rows, and rows that should not hold."""
 
     case: Case
     predicate: str

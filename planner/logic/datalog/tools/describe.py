@@ -104,7 +104,7 @@ class PredicateStatistics:
 
 @frozen
 class RuleStatistics:
-    """`produced` is the number of rows that the rule returned, including those already known."""
+    """`produced` is the number of rows that the rule returned, including rows that were already known."""
 
     rule: Rule
     produced: int

@@ -2,7 +2,7 @@
 
 Any program that runs programs elsewhere and connects these two works, as long as the other end is `planner batch work`:
 ssh, kubectl, docker, a scheduler's own client. `{unit}` in a word is replaced by the unit, `{slot}` by a number from 1
-to the number of concurrent units, for example that of a machine.
+to the number of concurrent units, for example the number of a machine.
 """
 
 from __future__ import annotations

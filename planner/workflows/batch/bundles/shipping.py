@@ -264,6 +264,6 @@ def _of_recipe(root: str, request: Request) -> set[str]:
 def _inside(root: str, path: str) -> str:
     path = os.path.normpath(path)
     if path != root and not path.startswith(f"{root}/"):
-        detail = f"{path} is not below {root}, and bundles contain only files below it. Start the batch in a directory above."
+        detail = f"Bundles contain only files below {root}, not {path}. Start the batch in a directory above."
         raise Failure(error("batch.bundle", "A unit cannot be packed", detail))
     return os.path.relpath(path, root).replace(os.sep, "/")

@@ -2,7 +2,7 @@
 instance of a component corresponds to a unit, and a deployment to its directory.
 
 Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
-deferred or forgotten; `because` is what a deferred instance waits for.
+deferred or forgotten; `because` is the instance or value for which a deferred instance waits.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
 
-Units are in the order of waves; if there are many, failed units come first, then those that change by themselves, then
-those that change because of others. Below the table the changes of each unit are folded. Units that do not fit are left
+Units are in the order of waves; if there are many, failed units come first, then units that change by themselves, then
+units that change because of others. Below the table the changes of each unit are folded. Units that do not fit are left
 out from the end, and counted."""
 
 from __future__ import annotations

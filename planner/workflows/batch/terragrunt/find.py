@@ -1,4 +1,5 @@
-"""The units of a Terragrunt repository: the directories with a terragrunt.hcl, and those that stacks generate."""
+"""The units of a Terragrunt repository: the directories with a terragrunt.hcl, and the directories that stacks
+generate."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A Terragrunt file during its evaluation: the names and functions for one unit.
 
-An included file is evaluated for the unit that includes it: its directory is that of the unit. A file that
+An included file is evaluated for the unit that includes it: its directory is the directory of the unit. A file that
 `read_terragrunt_config` reads is evaluated on its own. Names are evaluated on first use, so that the order of blocks
 does not matter, and unused names need not have a value."""
 

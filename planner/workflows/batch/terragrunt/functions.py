@@ -1,7 +1,7 @@
 """The functions that Terragrunt adds to those of the language: paths, files, the environment, programs.
 
 Each has the frame of its call. Results of external lookups (the environment, a program, AWS) are stored in the session,
-so that the run of a unit uses those from its reading."""
+so that the run of a unit uses the results of its reading."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class Included(Protocol):
 
 
 class CallScope(Protocol):
-    """The scope of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except those
-    that only return a name."""
+    """The scope of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except
+    methods that only return a name."""
 
     session: UnitSession
     path: str

@@ -1,6 +1,6 @@
-"""The combination of a file with those that it includes, part by part: shallow (the child's value takes precedence, but
-named items are combined), or deep (objects are merged, lists appended). Files that are included later take precedence
-over earlier ones, and the file itself over all."""
+"""The combination of a file with the files that it includes, part by part: shallow (the child's value takes precedence,
+but named items are combined), or deep (objects are merged, lists appended). Files that are included later take
+precedence over earlier ones, and the file itself over all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session of reading one unit: services for it, and what it finds: files, other units, results of external
+"""The session of reading one unit: services for it, and its findings: files, other units, results of external
 lookups."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _digest(salt: str, key: str, found: Any) -> str:
 @frozen(eq=False)
 class DependencyBlock:
     """A `dependency` block of a unit: the directory of the other unit, whether any of its outputs are used, and the
-    replacement for its outputs where these are not read."""
+    replacement for its outputs if they are not read."""
 
     label: str
     target: str
@@ -69,7 +69,7 @@ class Library:
         self.documents: dict[tuple[str, int], tuple[UnitDocument | None, Problems]] = {}
         self.answers: dict[str, Any] = {}
         self.stacks: dict[str, dict[str, str]] = {}
-        """the folders of stacks, and those of their units by name"""
+        """the directories of stacks, with the directories of their units by name"""
         self.failed: dict[str, list[Diagnostic]] = {}
         """packages that could not be fetched"""
 
@@ -122,7 +122,7 @@ class UnitSession:
             result = self.given[question] if question in self.given else answer()
             if question in self.expected and self.expected[question] != _digest(self.expected[""], question, result):
                 name = question.partition(_BETWEEN)[2]
-                detail = f"The variable {name} of the environment has another value than on the machine where the batch was started."
+                detail = f"The environment variable {name} has another value than where the batch was started."
                 raise Failure(error("terragrunt.elsewhere", "Another environment", detail))
             self.answers[question] = result
         return self.answers[question]

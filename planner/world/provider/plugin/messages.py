@@ -2,7 +2,7 @@
 the published protocol definitions. On the wire the protocols differ only in a few field numbers and names of calls, so
 both are built from this table, each into its own descriptor pool, separate from other users of protobuf in the process.
 
-A field is `name=number:type`. Two numbers are those of protocol 5 and 6; `-` means that a field is missing. Before the
+A field is `name=number:type`. Two numbers are for protocols 5 and 6; `-` means that a field is missing. Before the
 type, `*` means repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as
 numbers."""
 

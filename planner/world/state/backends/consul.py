@@ -1,8 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
 
-Keys, flags and lock infos are those of OpenTofu. A lock and its info are set and removed in one transaction, so a lock
-always has its holder. A session that expires while its process runs is replaced, unless the state was written or the
-lock forced meanwhile."""
+Keys, flags and lock infos are the same as in OpenTofu. A lock and its info are set and removed in one transaction, so a
+lock always has its holder. A session that expires while its process runs is replaced, unless the state was written or
+the lock forced meanwhile."""
 
 from __future__ import annotations
 

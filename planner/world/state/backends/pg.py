@@ -1,7 +1,7 @@
 """`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
 
-A lock exists as long as its connection, so that of a killed process is released. If a connection breaks and the state
-was not written meanwhile, the lock is taken again."""
+A lock exists as long as its connection, so the lock of a killed process is released. If a connection breaks and the
+state was not written meanwhile, the lock is taken again."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ class Fence:
 
     def _lost_lock(self, why: str) -> Diagnostic:
         detail = (
-            f"{why}\n\nWithout the lock, another process may change the same objects. Nothing new was begun, and the state was "
-            "not written: what was done until then is in the journal."
+            f"{why}\n\nWithout the lock, another process may change the same objects. Nothing new was begun, and the "
+            "state was not written: the changes made until then are in the journal."
         )
         return error("state.lock_lost", "The state lock was lost", detail)
 

@@ -1,4 +1,4 @@
-"""Journals of states in services: one that is being written, and those left by interrupted operations."""
+"""Journals of states in services: the journal that is being written, and journals left by interrupted operations."""
 
 from __future__ import annotations
 

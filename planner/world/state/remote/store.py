@@ -1,7 +1,7 @@
 """The state of a workspace that a service keeps: locked, read, written, with a journal in the working directory.
 
-Locks, serials and the written form are those of OpenTofu (states/remote): compact JSON, a serial that grows if the
-content differs, waiting for locks with growing pauses."""
+Locks, serials and the written form are the same as in OpenTofu (states/remote): compact JSON, a serial that grows if
+the content differs, waiting for locks with growing pauses."""
 
 from __future__ import annotations
 
