@@ -27,7 +27,7 @@ FLAGS = (
 )
 STDIN = "<stdin>"
 KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "datalog.lark"))
-"""for a folder and a kind of files: the digests of texts that have the standard layout"""
+"""the digests of texts that have the standard layout, by directory and kind of files"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
 """the maximum number of digests; above it, the digests of removed files are dropped"""

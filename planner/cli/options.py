@@ -68,7 +68,7 @@ OPERATION = (
     Flag("refresh-only", "bool", "Detect only changes made outside planner, and plan to record them."),
     Flag("target", "list", "Plan only this object and its dependencies. May be repeated.", value="ADDRESS"),
     Flag("target-file", "list", "Like -target, with the addresses in a file, one per line.", value="FILE"),
-    Flag("exclude", "list", "Everything except this object and its dependents. May be repeated.", value="ADDRESS"),
+    Flag("exclude", "list", "Do not plan this object and its dependents. May be repeated.", value="ADDRESS"),
     Flag("exclude-file", "list", "Like -exclude, with the addresses in a file, one per line.", value="FILE"),
     Flag("replace", "list", "Replace this resource instance. May be repeated.", value="ADDRESS"),
     Flag("invoke", "list", "Invoke this action, and change nothing else. May be repeated.", value="ADDRESS"),

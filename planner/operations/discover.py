@@ -111,7 +111,7 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 
-# Managed objects: those in a state, and those that import blocks will import.
+# Managed objects: the objects in a state, and the objects that import blocks will import.
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:

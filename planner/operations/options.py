@@ -54,7 +54,7 @@ class StateOptions(Options):
 
     lock: bool = field(default=True, eq=False)
     lock_timeout: float = field(default=0.0, eq=False)
-    """in seconds"""
+    """the maximum time to wait for a lock, in seconds"""
     state_path: str | None = None
     state_out: str | None = None
     backup: str | None = None

@@ -131,7 +131,7 @@ def parse(text: str) -> Address:
 
 def unknown(address: str, state: State) -> Diagnostic:
     known = {str(held) for held, _, _ in entries(state)}
-    hint = instead(address, known) or " To list what it contains: planner state list."
+    hint = instead(address, known) or " To list its content: planner state list."
     return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
 
 

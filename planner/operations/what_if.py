@@ -22,7 +22,7 @@ from planner.operations.plan_files import open_or_make_plan
 @frozen(eq=False)
 class Difference:
     """One object or output: its action without and with the options, "no-op" if nothing is planned. `because`: the
-    cause of the action with the options or, if only the other one is not no-op, of that one. If the actions are equal,
+    cause of the action with the options; if that is no-op, of the action without them. If the actions are equal,
     `values` are the differing parts, and `because` is their cause."""
 
     name: str

@@ -79,7 +79,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
-    # Write-only attributes have no values to compare: their action is that of the block, so they come last.
+    # Write-only attributes have no values to compare: they have the action of the block, so they come last.
     only: Mapping[str, Value] | None = None
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None

@@ -136,7 +136,7 @@ def test_of_a_manifest_that_is_damaged_nobody_says_that_nothing_is_left(fleet: P
     file(fleet, removed("old-db", "destroy"))
     (fleet / ".planner/batch/manifest.json").write_text('{"units": ')
     ran = batch(fleet, "plan")
-    assert ran.code == 1 and "what is left of old-db is not known" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "the remaining objects of old-db are not known" in " ".join(ran.errors.split())
 
 
 def test_what_stands_on_something_that_is_destroyed_alone_is_named(tmp_path: Path) -> None:

@@ -321,7 +321,7 @@ class Flaws:
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
 
     def _stands(self, literal: Literal, body: tuple[Literal, ...], flawed: Literal) -> bool:
-        """Whether a literal within braces can be evaluated without the flawed one."""
+        """Whether a literal within braces can be evaluated without the flawed literal."""
         rest = tuple(x for x in body if x is not flawed)
         given = names(*(x for x in rest if isinstance(x, Atom)))
         return names(literal) <= bound_names(rest, given | self.outer, self.outer)

@@ -41,7 +41,7 @@ ANSWER = (
 
 FORMATS = ("json", "csv", "dot")
 
-GENERATE = Flag("generate-config-out", "string", "Write import and resource blocks for what is found.", value="FILE")
+GENERATE = Flag("generate-config-out", "string", "Write import and resource blocks for the results.", value="FILE")
 
 
 @command(
@@ -197,9 +197,9 @@ def _document(arguments: Arguments, answers: Any) -> str:
 # `discover`: search for existing objects, as the list blocks of query files describe.
 
 
-FLEET = Flag("fleet", "string", "Count what the units of the fleet in this directory manage.", value="DIR")
-COVERAGE = Flag("coverage", "bool", "Report how much of what was found is managed, by type.")
-POLICIES = Flag("policy", "list", "Judge what is managed by this directory or file of policies.", value="PATH")
+FLEET = Flag("fleet", "string", "Count the objects that the units of this directory's fleet manage.", value="DIR")
+COVERAGE = Flag("coverage", "bool", "Report the share of managed objects among the results, by type.")
+POLICIES = Flag("policy", "list", "Judge the share of managed objects by these policies.", value="PATH")
 
 
 @command(

@@ -73,7 +73,7 @@ def no_state() -> Diagnostic:
 
 
 def _unknown(address: str, known: list[str]) -> Diagnostic:
-    hint = instead(address, known) or " To list what it contains: planner state list."
+    hint = instead(address, known) or " To list its content: planner state list."
     return error("state.unknown_address", "Not in the state", f"The state does not contain {address}.{hint}")
 
 

@@ -84,7 +84,7 @@ class ApplyWork(ConfigurationWalk):
         self.stopping = Event()
         self.configurations = provider_configurations(graph)
         self.invocations: dict[tuple[str, str, str], list[Invocation]] = {}
-        """by the object that invokes, the step of its change, and the position: before or after"""
+        """the invocations by the invoking object, the step of its change, and the position (before or after)"""
         self.requested: dict[str, list[Invocation]] = {}
         """the invocations that the command line requests, by the address of the action without keys"""
         for one in plan.invocations:

@@ -49,7 +49,7 @@ class MetadataError(Exception):
 
 
 class Key:
-    """A key: its length is known at once, the bytes on first use. Raises ProviderError then."""
+    """A key: its length is known at once, the bytes on first use. Raises ProviderError if they cannot be provided."""
 
     __slots__ = ("_bytes", "_make", "length")
 

@@ -134,7 +134,7 @@ def load_verifiers(paths: tuple[str, ...]) -> tuple[Verifier, ...]:
             for verifier in _verifiers(file):
                 keys.setdefault(verifier.key_id, verifier)
     if not keys:
-        detail = f"There are no public keys in {', '.join(paths) or 'what was named'}."
+        detail = f"There are no public keys in {', '.join(paths) or 'the named files'}."
         raise Failure(error("signature.no_keys", "No keys to verify signatures", detail))
     return tuple(keys.values())
 

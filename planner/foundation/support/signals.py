@@ -183,7 +183,7 @@ def install() -> None:
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     os.register_at_fork(
         after_in_child=lambda: signal.set_wakeup_fd(-1)
-    )  # signals of the fork are not those of this process
+    )  # signals of the fork do not concern this process
     sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 

@@ -160,7 +160,8 @@ def _clusters(text: str) -> list[str]:
 
     clusters = regex.findall(r"\X", text)
     if _may_have_conjuncts(text):
-        # Before Unicode 15.1, whose rules the ecosystem does not follow yet, conjuncts of Indic scripts were no unit.
+        # Before Unicode 15.1, whose rules the ecosystem does not follow yet, conjuncts of Indic scripts were several
+        # clusters.
         breaks = regex.compile(r"(?V1)(?<=[\p{GCB=Extend}\p{GCB=ZWJ}])(?=\p{InCB=Consonant})")
         return [part for cluster in clusters for part in breaks.split(cluster)]
     return clusters

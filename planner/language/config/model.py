@@ -407,7 +407,7 @@ class ModuleConfig:
     checks: dict[str, CheckDecl] = field(factory=dict)
     backend: BackendDecl | None = None
     provider_metas: dict[str, Body] = field(factory=dict)
-    """by local provider name"""
+    """the provider_meta blocks by local provider name"""
     encryption: EncryptionDecl | None = None
     """used only in the root module"""
     children: dict[str, ModuleConfig] = field(factory=dict)

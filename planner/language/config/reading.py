@@ -341,7 +341,7 @@ def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
 def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
-    # The string's text at its place in the file, so that positions are those of the file.
+    # The string's text at its place in the file, so that positions refer to the file.
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)

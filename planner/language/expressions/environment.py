@@ -175,4 +175,4 @@ class Compiler:
 
 Compile: TypeAlias = Callable[[Compiler, Any], Run]
 COMPILERS: dict[type, Compile] = {}
-"""by the class of a node; planner.language.expressions.evaluate fills it"""
+"""the compile functions by the class of a node; planner.language.expressions.evaluate adds them"""

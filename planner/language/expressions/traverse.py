@@ -202,7 +202,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 def can_iterate(value: Value) -> bool:
     """Whether a value without marks has, or will have, a type with elements."""
     cls = value.__class__
-    if cls is dict or cls is tuple:  # computing their types would need those of all elements
+    if cls is dict or cls is tuple:  # computing their types would need the types of all elements
         return True
     return not isinstance(type_of(value), Primitive)
 

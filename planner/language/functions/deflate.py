@@ -97,7 +97,7 @@ def _blocks(data: bytes) -> list[_Block]:
     tokens: list[int] = []
     heads: dict[int, int] = {}
     before = [-1] * _WINDOW  # position modulo the window -> the last position before it with the same hash
-    base = began = 0  # the beginning of the compressor's window, and that of the block
+    base = began = 0  # the beginnings of the compressor's window and of the block
     known = min(2 * _WINDOW, size)
     last_insert = size - _LEAST
     length, offset = _LEAST - 1, 0

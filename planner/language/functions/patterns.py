@@ -181,7 +181,7 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # the group that has matched, of those with the same name
+Choice = Callable[[Spans], int]  # of the groups with the same name, the one that has matched
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:

@@ -29,7 +29,7 @@ _PLAIN = {
     )
 }
 """kinds of tokens that are laid out as single tokens"""
-_PLAIN["PATH"] = NAME  # the gaps around `a.b` are those around a name; STEPS begin like a dot and end like a name
+_PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
 """kinds that are split into simple tokens if a character may not have a column of its own"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}

@@ -199,7 +199,7 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether nothing changes, as reported by exit code 0 of -detailed-exitcode."""
-        # decided in Python: whether a plan has changes -- a sum of what rules decided
+        # decided in Python: whether a plan has changes -- a sum of the rules' decisions
         return (
             not any(
                 c.action != "no-op" or c.importing is not None or c.address != c.previous_address for c in self.changes

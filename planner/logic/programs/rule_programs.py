@@ -107,7 +107,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "postponed": ("plan/postponed",),
     # Results of searches that are already managed.
     "discover": ("shared/verdicts", "discover/managed"),
-    # The parts of a plan that are kept after edits, and those that are planned again.
+    # The parts of a plan that are kept after edits, and the parts that are planned again.
     "renewal": ("renew/*",),
     # The rules of deployments, with everything that a plan of a deployment contains: for queries.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),

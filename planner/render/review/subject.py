@@ -41,4 +41,5 @@ class ReviewSubject:
     hide: Callable[[str], str] = field(default=lambda text: text)
     """replaces sensitive strings"""
     result: Mapping[str, Any] | None = None
-    """of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions were"""
+    """the result of an apply: `succeeded`, the numbers `added`, `changed` and `destroyed`, and `invoked` if actions
+    were invoked"""

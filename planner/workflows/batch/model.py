@@ -277,7 +277,7 @@ class Request:
     approved_file: str = field(default="", eq=False)
     """the approved, incomplete plan with which the new one is compared"""
     deployment: str | None = None
-    """as in Unit"""
+    """the deployment, as in Unit"""
     review: bool = field(default=False, eq=False)
     """whether the review of the plan is requested"""
     around: tuple[tuple[str, str, str], ...] = ()

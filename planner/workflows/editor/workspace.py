@@ -281,7 +281,7 @@ class Workspace:
         return list(hit)
 
     def look_again(self) -> None:
-        """Make the next use list the files of the folders again."""
+        """Discard the list of the folders' files, so that it is made again on the next use."""
         self._listed_at = 0.0
         self._looked.clear()
 

@@ -165,7 +165,7 @@ def workspace_of(deployment: str, name: PromiseName | None = None) -> str:
     """The workspace of a deployment, or of an instance in it."""
     if name is not None:
         return f"{deployment}.{encoded(name)}"
-    # the default workspace is that of a root module in the same folder, and cannot be deleted
+    # the default workspace belongs to a root module in the same directory, and cannot be deleted
     return f"{deployment}~" if deployment == DEFAULT_WORKSPACE else deployment
 
 

@@ -158,7 +158,7 @@ class Iteration:
 
 
 Loops: TypeAlias = tuple[Iteration, ...]
-"""from outside to inside"""
+"""loops from the outermost to the innermost"""
 
 
 @frozen(eq=False)

@@ -286,7 +286,7 @@ def check_inputs(
         names.add(item.key.value)
         if item.key.value not in declared and inputs is not None:
             hint = did_you_mean(item.key.value, declared)
-            detail = f"{who} has no variable {item.key.value}, so this value is given to nothing.{hint}"
+            detail = f"{who} has no variable {item.key.value}, so this value is not used.{hint}"
             if is_strict:
                 detail = f"The stack has no variable {item.key.value}.{hint}"
             where = Span(inputs.source, item.key.start, item.key.end)

@@ -108,7 +108,7 @@ class StackModule:
     outputs: Mapping[str, OutputDecl] = field(factory=dict)
     required_providers: Mapping[str, RequiredProvider] = field(factory=dict)
     providers: Mapping[str, StackProvider] = field(factory=dict)
-    """by `provider.TYPE.ALIAS`"""
+    """the provider configurations by `provider.TYPE.ALIAS`"""
     components: Mapping[str, ComponentDecl] = field(factory=dict)
     """components and child stacks by `component.NAME` and `stack.NAME`"""
     removed: tuple[RemovedComponent, ...] = ()
@@ -216,7 +216,7 @@ class Deployments:
     orchestrations: tuple[ApprovalRule, ...] = ()
     tokens: Mapping[str, IdentityToken] = field(factory=dict)
     stores: Mapping[str, ValueStore] = field(factory=dict)
-    """by `TYPE.NAME`"""
+    """the stores by `TYPE.NAME`"""
     published: Mapping[str, PublishedOutput] = field(factory=dict)
     upstream: Mapping[str, UpstreamInput] = field(factory=dict)
     locals: Mapping[str, LocalDecl] = field(factory=dict)

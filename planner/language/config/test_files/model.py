@@ -115,7 +115,7 @@ class TestFile:
     runs: tuple[TestRun, ...] = ()
     variables: Mapping[str, Expr] = field(factory=dict)
     providers: Mapping[str, ProviderDecl] = field(factory=dict)
-    """by `name` or `name.alias`"""
+    """the provider configurations by `name` or `name.alias`"""
     mocks: Mapping[str, ProviderDecl] = field(factory=dict)
     """`mock_provider` blocks, by `name` or `name.alias`"""
     overrides: tuple[Override, ...] = ()

@@ -133,6 +133,6 @@ def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set
     detail = (
         f"{p} {_WORDS[graph[p][q].how]} {q}, so {q} has to be complete first, but {q} depends on {p}:\n"
         + "\n".join(steps)
-        + "\nNegation, aggregates and native operators may only read what is derived before."
+        + "\nNegation, aggregates and native operators may only read predicates that are derived before."
     )
     return error("rules.unstratified", "Rules depend on each other", detail, graph[p][q].span)

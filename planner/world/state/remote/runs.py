@@ -199,7 +199,7 @@ def _data(answer: Any) -> dict[str, Any]:
     return data
 
 
-# The archive of a configuration for runs on a server: all files of a directory except those that `.terraformignore`
+# The archive of a configuration for runs on a server: all files of a directory except the files that `.terraformignore`
 # excludes.
 
 IGNORE_FILE = ".terraformignore"
