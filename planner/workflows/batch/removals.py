@@ -30,7 +30,9 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
     diagnostics: list[Diagnostic] = []
     if known is None:
         names = ", ".join(removal.unit for removal in fleet.removals)
-        detail = f"{NAME}, the record of the states of units, is damaged: the remaining objects of {names} are not known."
+        detail = (
+            f"{NAME}, the record of the states of units, is damaged: the remaining objects of {names} are not known."
+        )
         return units, [error("batch.removed", "A unit cannot be removed", detail)]
     stacks = {unit.called[0] for unit in fleet.units.values() if unit.deployment and unit.called}
     for removal in fleet.removals:
