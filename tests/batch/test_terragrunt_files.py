@@ -231,7 +231,7 @@ def test_an_included_file_includes_nothing(tmp_path: Path) -> None:
     write(tmp_path, {"a/terragrunt.hcl": include.format("root"), "a/main.tf": MAIN})
     write(tmp_path, {"root.hcl": include.format("other"), "other.hcl": 'inputs = { name = "other" }\n'})
     ran = batch(tmp_path, "plan")
-    assert ran.code == 1 and "Terragrunt knows one level of includes" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "Terragrunt supports only one level of includes" in " ".join(ran.errors.split())
 
 
 def reads(*names: str) -> str:

@@ -151,8 +151,8 @@ def test_extracted_modules_leave_the_plan_as_it_is_and_are_taken_back(shop: Path
 
 
 NOT_EXTRACTED = {
-    "a trigger": (["terraform_data.base"], "named in replace_triggered_by of a block that stays"),
-    "a trigger of its own": (["terraform_data.triggered"], "which only takes objects of its own module"),
+    "a trigger": (["terraform_data.base"], "named in replace_triggered_by of a remaining block"),
+    "a trigger of its own": (["terraform_data.triggered"], "which allows only objects of its own module"),
     "a variable": (["var.names"], "cannot be in the new module"),
     "an output": (["output.o"], "cannot be in the new module"),
     "locals alone": (["local.shared"], "make no module"),

@@ -74,7 +74,7 @@ def expired_certificate(world: World) -> None:
             (lambda w: replaced(w, package({"README": b"x"})), "has no program terraform-provider-box"),
             (file(ARCHIVE, Reply(b"something else")), "has the checksum zh:"),
             (said(shasum="0" * 64), "contradicts itself"),
-            (said(shasum="short"), "for the SHA-256"),
+            (said(shasum="short"), "as the SHA-256"),
             (said(os="beos"), "a package for beos"),
             (said(download_url="ftp://localhost/x.zip"), "not a URL with http or https"),
             (said(filename="other.zip"), "has none for other.zip"),

@@ -568,8 +568,8 @@ def test_a_removed_block_with_keys_that_are_not_known_yet(stack: Stack) -> None:
         ('[sensitive("hidden")]', "Keys are shown"),
         ("toset([sensitive(component.first.id)])", "Keys are shown"),
         ("null", "for_each must not be null"),
-        ('["a", "a"]', "if it has distinct strings and nothing else"),
-        ("[1]", "if it has distinct strings and nothing else"),
+        ('["a", "a"]', "only if its elements are distinct strings"),
+        ("[1]", "only if its elements are distinct strings"),
     ],
 )
 def test_keys_that_may_not_be_shown(keys: str, said: str, stack: Stack) -> None:

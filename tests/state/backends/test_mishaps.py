@@ -74,7 +74,7 @@ def test_a_newer_state_is_not_replaced(kind: str, tmp_path: Path) -> None:
     place.good(OURS, "state", "push", "-lock=false", "-force", str(other))
     assert process.wait(60) == 1
     log = (place.folder / "log").read_text()
-    assert "Failed to save state" in log and "something else has written" in log.replace("\n", " ")
+    assert "Failed to save state" in log and "another process has written" in log.replace("\n", " ")
     assert json.loads((place.folder / "errored.tfstate").read_text())["resources"]
     code, text = place.run(OURS, "plan")
     assert code == 1 and "A journal of another state" in text

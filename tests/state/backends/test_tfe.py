@@ -121,7 +121,7 @@ def test_a_state_that_could_not_be_uploaded_keeps_the_lock() -> None:
     assert kept is not None
     with pytest.raises(ServiceError, match="error uploading state: conflict"):
         client.put(STATE % 4, kept.version)
-    with pytest.raises(ServiceError, match="the workspace stays locked"):
+    with pytest.raises(ServiceError, match="the workspace remains locked"):
         client.unlock(lock.id)
     assert workspace(client)["locked"]
 
