@@ -244,7 +244,7 @@ class _StackWriter:
             if root == "module":
                 edits.append(mention.start)
             elif root not in _HERE and not _is_word(mention):
-                detail = f"{root} means nothing in a stack: only variables, local values and components do."
+                detail = f"{root} is not available in a stack: only variables, local values and components are."
                 where = Span(source, mention.start, mention.end)
                 self.problems.error("from_modules", "Reference not allowed in a stack", detail, where)
         text = source.text
