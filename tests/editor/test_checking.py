@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from editor.client import Editor, applied, edited, text_at
+from planner.workflows.editor.checking import Checking
+from planner.workflows.editor.texts import TextDocument, uri_of
+from planner.workflows.editor.workspace import Workspace
 
 MAIN = """\
 variable "size" {
@@ -319,3 +324,25 @@ def test_large_files_are_checked_in_another_process(editor: Editor, folder: Path
     document.edit("  other = 1", "  input = [")
     assert any(problem["severity"] == 1 for problem in document.problems())
     document.close()
+
+
+def test_edits_leave_nothing_behind(tmp_path: Path) -> None:
+    def edited_to(number: int) -> None:
+        text = f'{given}\nresource "azurerm_x" "a" {{\n  size  = {number}\n  inner {{\n    a = local.b\n  }}\n}}\n'
+        path = workspace.opened.put(uri_of(str(tmp_path / "main.tf")), TextDocument(text, number))
+        checking.forget(path)
+        assert [len(of) for of in checking.check(("module", str(tmp_path))).values()] == [1]  # no schema is known
+
+    def kept() -> Counter[str]:
+        gc.collect()
+        return Counter(type(one).__name__ for one in gc.get_objects() if type(one).__module__.startswith("planner."))
+
+    given = "locals {\n  b = 1\n}\n"
+    workspace = Workspace()
+    checking = Checking(workspace)
+    for number in range(3):
+        edited_to(number)
+    before = kept()
+    for number in range(3, 9):
+        edited_to(number)
+    assert kept() - before == Counter()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import is_directory, read_whole, real_path
+from planner.foundation.support.disk import absolute_path, is_directory, read_whole, real_path
 from planner.foundation.values.value import Value
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
@@ -161,8 +161,9 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 
 _Read = tuple["FileContent | None", Problems]
-_lately_read: dict[tuple[str, str, bool], _Read] = {}
-"""the last parsed files, by name and content, because init, surveys and plans read the same module in succession"""
+_lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
+"""the last parsed files with the checksums of their contents, by path, name in diagnostics and kind, because init,
+surveys and plans read the same module in succession; the most recently used file is the last one"""
 _most_files = 64
 
 
@@ -286,16 +287,18 @@ class _ConfigLoader:
                 problems.error("unreadable_file", "Failed to read file", f"{shown}: {bad.strerror or bad}.")
                 return None
             digest = self.files[shown] = sha256_of(data)
-            known = _lately_read.get((shown, digest, override))
-            if known is None:
+            key = absolute_path(os.path.join(located(self.root_dir, directory, self.absolute), name)), shown, override
+            kept, known = _lately_read.pop(key, ("", None))
+            if known is None or kept != digest:
                 body, _, diagnostics = load_text(data, shown, bool(self._keeps))
                 problems.extend(diagnostics)
                 found = Problems()
                 known = (read_file(body, name, override, found) if body is not None else None, found)
-                if not diagnostics:
-                    for oldest in list(_lately_read)[: 1 - _most_files]:  # other threads may do the same
-                        _lately_read.pop(oldest, None)
-                    _lately_read[(shown, digest, override)] = known
+                digest = digest if not diagnostics else ""
+            if digest:
+                for oldest in list(_lately_read)[: 1 - _most_files]:  # other threads may do the same
+                    _lately_read.pop(oldest, None)
+                _lately_read[key] = digest, known
             self.contents[shown] = known
         content, found = self.contents[shown]
         problems.extend(found)

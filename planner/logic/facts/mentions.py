@@ -68,21 +68,12 @@ def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Menti
             yield from in_body(block.body, schema.blocks[block.type].block, f"{prefix}{block.type}.")
 
 
-_BODY_SCHEMAS: dict[int, tuple[BlockSchema, BodySchema]] = {}
-_MOST_SCHEMAS = 20_000
-"""the maximum number of schemas that are kept, because a process that makes many plans has new ones for each"""
-
-
 def _body_schema(schema: BlockSchema) -> BodySchema:
-    known = _BODY_SCHEMAS.get(id(schema))
-    if known is not None and known[0] is schema:
-        return known[1]
-    if len(_BODY_SCHEMAS) >= _MOST_SCHEMAS:
-        _BODY_SCHEMAS.clear()
-    blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
-    made = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
-    _BODY_SCHEMAS[id(schema)] = (schema, made)
-    return made
+    known: BodySchema | None = schema.cache.get("body_schema")
+    if known is None:
+        blocks = (*(BlockHeader(name) for name in schema.blocks), BlockHeader("dynamic", ("type",)))
+        known = schema.cache["body_schema"] = BodySchema(dict.fromkeys(schema.attributes, False), blocks)
+    return known
 
 
 _DYNAMIC = BodySchema({"for_each": False, "iterator": False, "labels": False}, (BlockHeader("content"),))
