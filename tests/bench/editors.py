@@ -35,6 +35,7 @@ ROWS = {
     "first completion": "start to the first completion with items",
     "first diagnostics": "start to the first diagnostics",
     "completion": "completion after a keystroke",
+    "processor": "CPU time of the server until that completion",
     "diagnostics": "diagnostics after an edit",
     "symbol": "symbols of the workspace",
     "symbols": "symbols that are found",
@@ -64,11 +65,33 @@ def _time(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def measure(program: list[str], folder: Path, files: list[Path], rounds: int) -> Measured:
-    """The figures of one server."""
+def measure(name: str, program: list[str], folder: Path, files: list[Path], rounds: int) -> Measured:
+    """The figures of one server; those that it has given so far if a request is not answered."""
     result = Measured()
     began = time.perf_counter()
-    editor = Editor(folder, (), {"capabilities": CAPABILITIES}, program)
+    try:
+        editor = Editor(folder, (), {"capabilities": CAPABILITIES}, program)
+    except (EOFError, LspError, TimeoutError) as problem:
+        print(f"{name}: {_unanswered(problem, 'initialize')}", file=sys.stderr)
+        return result
+    try:
+        _measure(editor, folder, files, rounds, began, result)
+    except (BrokenPipeError, EOFError, LspError, TimeoutError) as problem:
+        print(f"{name}: {_unanswered(problem, editor.requested)}", file=sys.stderr)
+    finally:
+        editor.process.kill()
+        editor.process.wait()
+    return result
+
+
+def _unanswered(problem: Exception, request: str) -> str:
+    why = {TimeoutError: "was not answered in time", EOFError: "ended the server"}.get(
+        type(problem), f"failed: {problem}"
+    )
+    return f"{request} {why}"
+
+
+def _measure(editor: Editor, folder: Path, files: list[Path], rounds: int, began: float, result: Measured) -> None:
     result.seconds["initialize"] = [time.perf_counter() - began]
     documents = [editor.open(files[0])]
     _first_answers(editor, documents[0], began, result)
@@ -78,17 +101,11 @@ def measure(program: list[str], folder: Path, files: list[Path], rounds: int) ->
         _completions(document, result, rounds)
     for document in documents:
         _diagnostics(editor, document, result, rounds)
+    result.words["memory"] = f"{_memory(editor.process.pid) / 1e6:.0f} MB"
     start = time.perf_counter()
-    try:
-        symbols = editor.request("workspace/symbol", {"query": "var"})
-    except (LspError, TimeoutError):
-        symbols = []
+    symbols = editor.request("workspace/symbol", {"query": "var"})
     result.seconds["symbol"] = [time.perf_counter() - start]
     result.words["symbols"] = str(len(symbols or ()))
-    result.words["memory"] = f"{_memory(editor.process.pid) / 1e6:.0f} MB"
-    editor.process.kill()
-    editor.process.wait()
-    return result
 
 
 def _first_answers(editor: Editor, document: Document, began: float, result: Measured) -> None:
@@ -130,9 +147,10 @@ def _complete(document: Document, text: str, beginning: str) -> int:
 def _completions(document: Document, result: Measured, rounds: int) -> None:
     text, empty = document.text, 0
     for number in range(rounds):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), _processor(document.editor.process.pid)
         empty += not _complete(document, text, BEGINNINGS[number % len(BEGINNINGS)])
         result.seconds.setdefault("completion", []).append(time.perf_counter() - start)
+        result.seconds.setdefault("processor", []).append(_processor(document.editor.process.pid) - before)
     document.change(text)
     document.text = text
     before = result.words.get("completion", "")
@@ -184,6 +202,12 @@ def _memory(process: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
+def _processor(process: int) -> float:
+    """The CPU time of a process in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def largest(folder: Path) -> list[Path]:
     """A file of each of the modules with most files: the one with most lines."""
     files = [path for path in folder.rglob("*.tf") if not any(part.startswith(".") for part in path.parts[1:])]
@@ -204,7 +228,7 @@ def main() -> None:
     servers = {} if arguments.only_other else {"planner lsp": [sys.executable, "-m", "planner", "lsp"]}
     if other := shlex.split(os.environ.get("OTHER_SERVER", "")):
         servers[Path(other[0]).name] = other
-    figures = {name: measure(program, folder, files, arguments.rounds) for name, program in servers.items()}
+    figures = {name: measure(name, program, folder, files, arguments.rounds) for name, program in servers.items()}
     count = sum(1 for path in folder.rglob("*") if path.suffix in (".tf", ".tofu", ".tfvars"))
     print(f"{folder.name}: {count} files; opened: {', '.join(str(path.relative_to(folder)) for path in files)}\n")
     print(f"| | {' | '.join(figures)} |\n| --- |{' --- |' * len(figures)}")

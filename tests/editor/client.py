@@ -39,6 +39,8 @@ class Editor:
         self._selector.register(self.process.stdout, selectors.EVENT_READ)
         self._data = b""
         self._number = 0
+        self.requested = ""
+        """the method of the last request"""
         self.diagnostics: dict[str, list[Any]] = {}
         self.versions: dict[str, int] = {}
         self.received: list[Any] = []
@@ -63,7 +65,7 @@ class Editor:
 
     def request(self, method: str, params: Any) -> Any:
         self._number += 1
-        number = self._number
+        number, self.requested = self._number, method
         self.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
         while True:
             message = self.receive()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -346,3 +347,31 @@ def test_edits_leave_nothing_behind(tmp_path: Path) -> None:
     for number in range(3, 9):
         edited_to(number)
     assert kept() - before == Counter()
+
+
+def test_a_glance_keeps_other_problems_at_their_lines(tmp_path: Path) -> None:
+    path = str(tmp_path / "main.tf")
+    workspace = Workspace()
+    checking, subject = Checking(workspace), ("module", str(tmp_path))
+
+    def put(text: str) -> None:
+        workspace.opened.put(uri_of(path), TextDocument(text))
+        checking.forget(path)
+
+    def lines(found: dict[str, list[Any]]) -> list[tuple[int, str]]:
+        return sorted((one["range"]["start"]["line"], one["code"].rpartition(".")[2]) for one in found[path])
+
+    wrong = 'output "a" {\n  value = var.no\n}\noutput "b" {\n  value = 1\n  valeu = 2\n}\n'
+    put(wrong)
+    complete = lines(checking.check(subject))
+    assert (5, "unsupported_argument") in complete
+    put(f"# one\n\n{wrong.replace('var.no', '3')}")
+    glance = lines(checking.glance(subject))
+    assert glance == [(7, "unsupported_argument")]
+    assert checking.glance(subject) == {}  # nothing was edited since
+    put(wrong.replace("  valeu = 2\n", ""))
+    assert lines(checking.glance(subject)) == [(1, "undeclared_variable")]
+    fork = checking.start_check(subject)
+    result = fork.result()
+    fork.end()
+    assert result and lines(checking.keep(subject, result)) == [(1, "undeclared_variable")]

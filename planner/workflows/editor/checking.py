@@ -32,6 +32,9 @@ MOST_MODELS = 6
 Found = dict[str, list[Json]]
 """the problems by file"""
 _MODULES = ("configuration", "values", "test", "query")
+_NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
+_GLANCED = ("undeclared_variable", "undeclared_local")
+"""the last parts of the codes that a glance at a file decides, too"""
 
 
 class Checking:
@@ -45,6 +48,7 @@ class Checking:
         self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
         self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
         self._found: dict[tuple[str, str], Found] = {}
+        self._placed: dict[str, TextDocument] = {}  # the texts to which the problems refer
 
     def model(self, path: str) -> Model:
         """The current model of the module of a file."""
@@ -63,16 +67,20 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """The model of the module of a file, for answers between two keystrokes: perhaps without the last edits of this
-        file, if these declare nothing new."""
+        """The model of the module of a file, for answers between two keystrokes: perhaps without the last edits, if
+        these declare nothing new."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
-        if directory in self._models or former is None or self._edited[directory] != {path}:
+        if directory in self._models or former is None or path not in self._edited[directory]:
             return self.model(path)
-        return former if self._keys(path) <= self._declared[directory].get(path, frozenset()) else self.model(path)
+        declared = self._declared[directory]
+        is_same = all(self._keys(one) <= declared.get(one, frozenset()) for one in self._edited[directory])
+        return former if is_same else self.model(path)
 
     def _keys(self, path: str) -> frozenset[str]:
-        return frozenset(symbol.key for symbol in self.workspace.symbols(path).symbols)
+        """The names declared in a file that its module can refer to."""
+        symbols = self.workspace.symbols(path).symbols
+        return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 
     def forget(self, path: str = "") -> None:
         """A file has changed ("": any file), so discard the models that include it."""
@@ -138,35 +146,62 @@ class Checking:
 
     def is_large(self, subject: tuple[str, str]) -> bool:
         """Whether the open files of a module take seconds to check."""
-        opened = self.workspace.opened.documents
-        texts = (one.text for path, one in opened.items() if self.subject(path) == subject)
-        return hasattr(os, "fork") and subject[0] == "module" and sum(map(len, texts)) > LARGE
+        size = sum(len(self.workspace.opened.documents[path].text) for path in self._opened(subject))
+        return hasattr(os, "fork") and subject[0] == "module" and size > LARGE
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
-        """The syntax errors and undeclared names in the open files of a module, before it is checked. Earlier
-        diagnostics of these files are kept."""
-        for path in self.workspace.opened.documents:
-            if self.subject(path) == subject:
-                hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)
-                problems = [*self.workspace.symbols(path).problems, *(one for one in hits if one is not None)]
-                document = self._document(path)
-                self._found["glance", path] = {path: [diagnostic(one, document) for one in problems]}
-        return {path: self._diagnostics(path) for kind, path in self._found if kind == "glance"}
+        """The syntax errors and undeclared names in the open files of a module, before it is checked. The other
+        diagnostics of these files stay, moved with their lines."""
+        opened = self._opened(subject)
+        if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
+            return {}  # another module was edited
+        for path in opened:
+            document = self._document(path)
+            for key, hit in self._found.items():
+                if key[0] != "glance" and path in hit:
+                    rest = [one for one in hit[path] if not one["code"].endswith(_GLANCED)]
+                    hit[path] = list(moved(rest, self._placed.get(path, document), document))
+            self._placed[path] = document
+            hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)
+            problems = [*self.workspace.symbols(path).problems, *(one for one in hits if one is not None)]
+            self._found["glance", path] = {path: [diagnostic(one, document) for one in problems]}
+        return {path: self._diagnostics(path) for path in opened}
+
+    def _opened(self, subject: tuple[str, str]) -> list[str]:
+        return [path for path in self.workspace.opened.documents if self.subject(path) == subject]
+
+    def start_check(self, subject: tuple[str, str]) -> Fork:
+        """A process that checks a subject, for `keep`. Raises OSError."""
+        return start_fork(lambda: json.dumps(self._problems(subject)).encode())
+
+    def keep(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
+        """Record the result of a process that has checked a subject. As `check`."""
+        return self._keep(subject, json.loads(result))
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """Check a subject again. Returns the diagnostics of each file whose diagnostics may have changed."""
+        return self._keep(subject, self._problems(subject))
+
+    def _problems(self, subject: tuple[str, str]) -> Found:
+        opened = self._opened(subject)
+        hit: Found = {path: [] for path in opened}
+        for path, problem in _CHECKS[subject[0]](self, subject[1], opened) if opened else ():
+            where = path or opened[0]
+            hit.setdefault(where, []).append(diagnostic(problem, self._document(where)))
+        return hit
+
+    def _keep(self, subject: tuple[str, str], hit: Found) -> dict[str, list[Json]]:
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
         if tree is not None:  # from before the edit, but perhaps still right about other modules
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
-        opened = [path for path in self.workspace.opened.documents if self.subject(path) == subject]
-        hit: Found = {path: [] for path in opened}
+        opened = self._opened(subject)
+        for path in opened:
+            self._found.pop(("glance", path), None)
+            self._placed[path] = self._document(path)
         if opened:
-            for path, problem in _CHECKS[kind](self, name, opened):
-                where = path or opened[0]
-                hit.setdefault(where, []).append(diagnostic(problem, self._document(where)))
             self._found[subject] = hit
         else:
             self._found.pop(("tree", name), None)
@@ -293,3 +328,17 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
         "source": "planner",
         "message": "\n".join(line for line in lines if line).strip(),
     }
+
+
+def moved(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
+    """The diagnostics of a text in a later version: those before the first and after the last changed line."""
+    old, new = before.text.splitlines(), after.text.splitlines()
+    first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    rest = min(len(old), len(new)) - first
+    last = next((n for n in range(rest) if old[-1 - n] != new[-1 - n]), rest)
+    for problem in problems:
+        start, end = problem["range"]["start"]["line"], problem["range"]["end"]["line"]
+        shift = len(new) - len(old) if start >= len(old) - last else 0
+        if end < first or old == new or start >= len(old) - last:
+            ends = {name: {**at, "line": at["line"] + shift} for name, at in problem["range"].items()}
+            yield {**problem, "range": ends}

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 from collections.abc import Coroutine
 from typing import Any
 
 from lsprotocol import types as lsp
 
+from planner.foundation.support.forks import Fork
 from planner.workflows.editor.checking import Checking
 from planner.workflows.editor.texts import Json
 from planner.workflows.editor.transport import EditorServer
@@ -18,12 +20,14 @@ from planner.workflows.editor.transport import EditorServer
 DELAY = 0.05
 """seconds without a keystroke before files are checked; if the last check took longer, its duration"""
 _LONGEST_DELAY = 0.3
+SLOW = 0.1
+"""seconds that the last check took if the next one is done in another process, after a glance at the open files"""
 TREE_DELAY = 0.3
 """seconds without a keystroke before a module is checked with all that it calls"""
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""the number of checks after which garbage is collected at once"""
+"""number of checks after which new garbage is collected at once"""
 _TICK = 0.1
 """seconds between two tests of whether a check of a tree is still needed"""
 
@@ -35,9 +39,11 @@ class CheckSchedule:
         self._server, self._checking, self._workspace = server, checking, checking.workspace
         self._waiting: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._seconds: dict[tuple[str, str], float] = {}
+        self._rounds: dict[tuple[str, str], int] = {}
+        """how often a check of each subject became due"""
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
-        self._one_tree = asyncio.Lock()
+        self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
         self._checks = 0  # since the last collection of garbage
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -59,18 +65,31 @@ class CheckSchedule:
         if before is not None:
             before.cancel()
         if subject[0]:
-            wait = max(delay, min(self._seconds.get(subject, 0.0), _LONGEST_DELAY)) if delay else 0.0
+            self._rounds[subject] = self._rounds.get(subject, 0) + 1
+            last = self._seconds.get(subject, 0.0)
+            wait = max(delay, min(last, _LONGEST_DELAY)) if delay and not self._is_slow(subject) else delay
             self._waiting[subject] = asyncio.ensure_future(self._check(subject, wait))
 
     async def _check(self, subject: tuple[str, str], delay: float) -> None:
         await asyncio.sleep(delay)
         self._waiting.pop(subject, None)
         began = time.monotonic()
+        this = self._rounds[subject]
         try:
-            is_large = self._checking.is_large(subject)
-            hit = self._checking.glance(subject) if is_large else self._checking.check(subject)
-            for path, diagnostics in hit.items():
-                self.publish(path, diagnostics)
+            if self._checking.is_large(subject):
+                self._publish_all(self._checking.glance(subject))
+            elif self._is_slow(subject):
+                self._publish_all(self._checking.glance(subject), is_complete=False)
+                async with self._one_check:
+                    if self._rounds[subject] != this:
+                        return
+                    began = time.monotonic()
+                    result = await self._forked(self._checking.start_check(subject), subject)
+                if result is None:
+                    return
+                self._publish_all(self._checking.keep(subject, result))
+            else:
+                self._publish_all(self._checking.check(subject))
         except Exception as problem:  # a defect of planner: the server continues
             self._server.log(problem, "check failed")
         self._seconds[subject] = time.monotonic() - began
@@ -79,22 +98,43 @@ class CheckSchedule:
         if subject[0] == "module":
             self.in_background(self._check_tree(subject))
 
+    def _is_slow(self, subject: tuple[str, str]) -> bool:
+        return hasattr(os, "fork") and subject[0] == "module" and self._seconds.get(subject, 0.0) > SLOW
+
+    def _publish_all(self, found: dict[str, list[Json]], is_complete: bool = True) -> None:
+        for path, diagnostics in found.items():
+            self.publish(path, diagnostics, is_complete)
+
+    async def _forked(self, fork: Fork, subject: tuple[str, str]) -> bytes | None:
+        """The result of a process that checks a subject. None if another check of it became due meanwhile, or if the
+        process ended without a result."""
+        this = self._rounds[subject]
+        waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
+        try:
+            while not waiting.done() and self._rounds[subject] == this:
+                await asyncio.wait([waiting], timeout=_TICK)
+        finally:
+            fork.stop()
+        result = await waiting  # reads the pipe until the process ends
+        fork.end()
+        return result if result and self._rounds[subject] == this else None
+
     async def _tidy(self) -> None:
         """Collect garbage after a pause in typing, because discarded models contain reference cycles."""
         revision = self._workspace.opened.revision
         if self._checks < _MOST_CHECKS:
             await asyncio.sleep(TIDY_DELAY)
         if self._checks and (self._workspace.opened.revision == revision or self._checks >= _MOST_CHECKS):
+            is_pause = self._checks < _MOST_CHECKS
             self._checks = 0
-            gc.collect()
+            gc.collect(2 if is_pause else 1)  # between keystrokes only what became garbage lately, which is quick
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
         """Check a module and all modules below it in another process, after a pause in typing."""
-        opened = self._workspace.opened
-        revision = opened.revision
+        this = self._rounds[subject]
         await asyncio.sleep(TREE_DELAY)
         async with self._one_tree:
-            if opened.revision != revision:  # the check after that change does this, too
+            if self._rounds[subject] != this:  # the check after that change does this, too
                 return
             try:
                 fork = self._checking.start_tree_check(subject)
@@ -103,25 +143,18 @@ class CheckSchedule:
                 return
             if fork is None:
                 return
-            waiting = asyncio.get_running_loop().run_in_executor(None, fork.result, None)
-            try:
-                while not waiting.done() and opened.revision == revision:
-                    await asyncio.wait([waiting], timeout=_TICK)
-            finally:
-                fork.stop()
-            result = await waiting  # reads the pipe until the process ends
-            fork.end()
-            if result and opened.revision == revision:
-                for path, diagnostics in self._checking.keep_tree(subject, result).items():
-                    self.publish(path, diagnostics)
+            result = await self._forked(fork, subject)
+            if result is not None:
+                self._publish_all(self._checking.keep_tree(subject, result))
 
-    def publish(self, path: str, diagnostics: list[Json]) -> None:
-        """Send the diagnostics of a file, unless it is closed and the editor already has the same."""
+    def publish(self, path: str, diagnostics: list[Json], is_complete: bool = True) -> None:
+        """Send the diagnostics of a file, unless it is closed and the editor already has the same. They belong to the
+        version of the file if they are complete."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return
         self._published[path] = diagnostics
         params: Json = {"uri": self._workspace.opened.uri(path), "diagnostics": diagnostics}
-        if document is not None:
+        if document is not None and is_complete:
             params["version"] = document.version
         self._server.tell(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
