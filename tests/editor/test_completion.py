@@ -263,3 +263,53 @@ def test_words_of_the_language_have_hover(editor: Editor, folder: Path) -> None:
     shown = {"for|_each": "each.value", "ea|ch.key": "for_each", "each.k|ey": "for_each", "path.mo|dule": "path.root"}
     for part, word in {**shown, "life|cycle": "replaced", "ignore|_ch": "differences"}.items():
         assert word in document.ask("hover", part)["contents"]["value"], part
+
+
+JSON = """\
+{
+  "variable": {"size": {"type": "number", "default": 3}},
+  "locals": {"twice": "${var.size * 2}"},
+  "module": {"child": {"source": "./child", "name": "x"}},
+  "resource": {
+    "terraform_data": {
+      "one": {
+        "input": "HERE"
+      }
+    }
+  },
+  "output": {"id": {"value": "OUT"}}
+}
+"""
+
+
+def test_files_in_json(editor: Editor, folder: Path) -> None:
+    (folder / "child").mkdir()
+    (folder / "child" / "main.tf").write_text(CHILD)
+    main = editor.open(folder / "main.tf.json", JSON)
+    main.problems()
+
+    def names(old: str, part: str) -> dict[str, Any]:
+        """The completions at `|` of a part that takes the place of an old one."""
+        main.change(JSON.replace(old, part.replace("|", "")))
+        items = main.ask("completion", part)["items"]
+        return {one["label"]: one.get("insertText", one["label"]) for one in items}
+
+    assert {"var", "local", "module"} < set(names("HERE", "${|}")) and names("HERE", "${max(|}")["min"] == "min("
+    assert names("HERE", "a ${var.|}") == {"size": "size"} and names("HERE", "${local.|") == {"twice": "twice"}
+    assert names("HERE", "|") == {} == names("HERE", "${var.size} and |") == names("HERE", "$${|")
+    assert names('"OUT"', '"${module.child.|}"') == {"id": "id"}
+    assert names('"OUT"', '"${module.child.|') == {"id": "id"}  # the rest of the file is not valid
+    arguments = names('"input": "HERE"', '"input": "a", "|"')
+    assert {"triggers_replace", "lifecycle", "count"} < set(arguments) and "input" not in arguments
+    assert arguments["lifecycle"] == "lifecycle" and arguments["count"] == "count"
+    assert "prevent_destroy" in names('"input": "HERE"', '"lifecycle": {"|"}')
+    assert set(names('"name": "x"', '"|"')) >= {"name", "options", "for_each"}
+    assert set(names('"name": "x"', '"options": {"|"}')) == {"deep", "flat"}
+    assert set(names('"name": "x"', '"options": [{"deep": {"|"}}]')) == {"a"}
+    assert "terraform_data" in names('"terraform_data": {', '"|": {')
+    blocks = names('"output"', '"|"')
+    assert {"data", "check", "output"} <= set(blocks) and "resource" not in blocks  # one name for all of them
+    assert "string" in names('"type": "number"', '"type": "|"')
+    assert names('"input": "HERE"', '"depends_on": ["module.|"]') == {"child": "child"}
+    values = editor.open(folder / "terraform.tfvars.json", '{"": 1}')
+    assert [one["label"] for one in values.ask("completion", '{"|"')["items"]] == ["size"]

@@ -56,9 +56,10 @@ class Checking:
         known = self._models.pop(directory, None)
         if known is None:
             known = Model(self.workspace, directory)
-            self._former.pop(directory, None)
-            here = (one for one in self.workspace.opened.documents if os.path.dirname(one) == directory)
-            self._declared[directory] = {one: self._keys(one) for one in here}
+            here = [one for one in self.workspace.opened.documents if os.path.dirname(one) == directory]
+            if not any(map(self._is_unreadable, here)):
+                self._former.pop(directory, None)
+                self._declared[directory] = {one: self._keys(one) for one in here}
         self._models[directory] = known  # the most recently used model is the last one
         self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
         for models in (self._models, self._former):
@@ -68,14 +69,23 @@ class Checking:
 
     def recent_model(self, path: str) -> Model:
         """The model of the module of a file, for answers between two keystrokes: perhaps without the last edits, if
-        these declare nothing new."""
+        these change no declared names."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
+        if former is not None and self._is_unreadable(path):
+            return former
         if directory in self._models or former is None or path not in self._edited[directory]:
             return self.model(path)
         declared = self._declared[directory]
-        is_same = all(self._keys(one) <= declared.get(one, frozenset()) for one in self._edited[directory])
+        others = self._edited[directory] - {path}
+        is_same = self._keys(path) <= declared.get(path, frozenset()) and all(
+            self._keys(one) == declared.get(one) for one in others
+        )
         return former if is_same else self.model(path)
+
+    def _is_unreadable(self, path: str) -> bool:
+        """Whether nothing of a file can be read: in JSON, one mistake is enough."""
+        return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
         """The names declared in a file that its module can refer to."""

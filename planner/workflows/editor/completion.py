@@ -13,6 +13,7 @@ from planner.foundation.values.value import type_of, unmark_deep
 from planner.language import functions
 from planner.language.functions.protocol import Function
 from planner.workflows.editor.cursor import BlockHeader, Place, place_at
+from planner.workflows.editor.json_cursor import place_in_json
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.texts import Json
 from planner.workflows.editor.workspace import kind_of
@@ -127,17 +128,46 @@ def item(label: str, kind: int, detail: str = "", doc: str = "", insert: str = "
 def completions(model: Model, path: str, text: str, offset: int, has_snippets: bool) -> list[Json]:
     """The completions at an offset of a file."""
     kind = kind_of(path)
+    if path.endswith(".json"):
+        place = _json_place(model, kind, text, offset)
+        if kind == "values":
+            hit: Iterable[Json] = _values(model) if place.kind == "body" and not place.blocks else ()
+        else:
+            hit = _completions(model, place, kind)
+        names = (_named(one) if place.is_key or place.kind != "value" else one for one in hit)
+        return [one for one in names if one["label"] not in place.given]
     place = place_at(text, offset)
     if kind == "values":
         return _values(model) if place.kind == "body" and not place.blocks else []
     if place.blocks and place.blocks[0].type == "module" and place.blocks[0].labels:
         model.child(place.blocks[0].labels[0], _source(text, offset))
+    items = (one for one in _completions(model, place, kind) if one["label"] not in place.given)
+    return list(items if has_snippets else map(_plain, items))
+
+
+def _completions(model: Model, place: Place, kind: str) -> Iterable[Json]:
     if place.kind == "body":
-        hit = (one for one in _body(model, place, kind) if one["label"] not in place.given)
-        return list(hit if has_snippets else map(_plain, hit))
+        return _body(model, place, kind)
     if place.kind == "label":
-        return list(_labels(model, place, kind))
-    return list(_value(model, place)) if place.kind == "value" else []
+        return _labels(model, place, kind)
+    return _value(model, place) if place.kind == "value" else ()
+
+
+def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
+    """The place at an offset of a file in JSON syntax."""
+
+    def nested(blocks: Iterable[BlockHeader], name: str) -> int | None:
+        inner = list(blocks)[-1]
+        schema = schema_of(model, blocks)
+        is_block = f"{name}{{}}" in _BODIES.get(inner.type, "").split() or (schema and name in schema.blocks)
+        return LABELS.get(name, 0) if is_block else None
+
+    return place_in_json(text, offset, {type: LABELS.get(type, 0) for type in _TOP.get(kind, "").split()}, nested)
+
+
+def _named(one: Json) -> Json:
+    """A completion that inserts only the name."""
+    return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 
 
 def _source(text: str, offset: int) -> str:

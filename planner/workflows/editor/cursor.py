@@ -144,11 +144,12 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
     call = next(((s.name, s.commas) for s in reversed(inside) if s.token == "LPAREN" and s.name), ("", 0))
     keys = tuple(scope.name for scope in inside if scope.token == "LBRACE")
     is_key = inner.token == "LBRACE" and not inner.is_value and not any(kind == "COLON" for kind, _ in inner.head)
-    path, typed = _path(before)
+    path, typed = path_before(before)
     return Place("value", blocks, head[0], keys[1:] if keys else (), is_key, *call, head, path, typed)
 
 
-def _path(before: str) -> tuple[tuple[str, ...], str]:
+def path_before(before: str) -> tuple[tuple[str, ...], str]:
+    """The steps of the path that ends a text, and the beginning of a name after them."""
     match = _PATH.search(before[-400:])
     if match is None:
         return (), ""

@@ -242,7 +242,7 @@ def _completion(params: lsp.CompletionParams) -> Any:
     kind = kind_of(path)
     if kind == "rules":
         return rule_answers.completion(path, workspace.opened.texts, offset)
-    if not kind or path.endswith(".json"):
+    if not kind:
         return {"isIncomplete": False, "items": []}
     text = server.protocol.client_capabilities.text_document
     known = text.completion.completion_item if text is not None and text.completion is not None else None
