@@ -14,7 +14,8 @@ from planner.cli.flags import parse
 from planner.cli.options import STATE, VARIABLES, plan_calls
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.workflows.editor.navigation import DeclaredObject, rename_edits
-from planner.workflows.editor.refactoring import move, write
+from planner.workflows.editor.refactoring import move
+from planner.workflows.editor.refactoring_record import write
 from planner.workflows.editor.workspace import Workspace
 
 Run = Callable[..., Ran]
@@ -92,6 +93,10 @@ def test_each_leaves_the_plan_as_it_is_and_is_taken_back(applied: Path, planner:
         assert files(applied) != before
         plan = planner("plan").out
         assert "0 to add, 0 to change, 0 to destroy" in plan or "No changes" in plan, name
+        after = files(applied)
+        shown = planner("refactor", "undo", "-dry-run")
+        assert "Would be undone: planner refactor" in shown.out and "+++ " in shown.out, name
+        assert files(applied) == after, name
         assert planner("refactor", "undo").code == 0
         assert files(applied) == before, name
     assert "no refactoring to take back" in planner("refactor", "undo").err

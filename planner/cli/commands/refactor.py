@@ -202,15 +202,20 @@ def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
     "",
     """Undoes the last refactoring: its files get their former content, byte for byte. It is an error if one of them was
 changed since.""",
-    (),
+    (Flag("dry-run", "bool", "Show the edits, and write nothing."),),
 )
 def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if there is nothing to undo or a file was changed."""
-    from planner.workflows.editor.refactoring import undo
+    from planner.workflows.editor.refactoring import diff_of
+    from planner.workflows.editor.refactoring_record import undo
     from planner.workflows.editor.state_moves import from_record
 
-    words, files = undo(plan_calls(Making, arguments).options, from_record)
-    terminal.out(f"Undone: planner refactor {shlex.join(words)}")
+    is_dry = bool(arguments["dry-run"])
+    words, files = undo(plan_calls(Making, arguments).options, from_record, is_written=not is_dry)
+    if is_dry:
+        shown = sorted(name for name in files if not name.endswith("modules.json"))
+        terminal.out(diff_of({name: files[name] for name in shown}))
+    terminal.out(f"{'Would be undone' if is_dry else 'Undone'}: planner refactor {shlex.join(words)}")
     for name in files:
         terminal.out(f"  {name}")
     return 0
@@ -230,7 +235,7 @@ def _carry_out(
     needs_configuration: bool = True,
     outcome: str = "The plan does not change.",
 ) -> int:
-    from planner.workflows.editor.refactoring import write
+    from planner.workflows.editor.refactoring_record import write
 
     calls = plan_calls(Making, arguments, needs_configuration=needs_configuration)
     made = refactoring(calls)

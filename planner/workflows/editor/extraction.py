@@ -28,7 +28,9 @@ from planner.workflows.editor.pieces import (
     module_uses,
     piece_of,
     plain_name,
+    relative_source,
     removal,
+    source_edits,
     source_text,
     uses_in,
     whole_lines,
@@ -185,7 +187,8 @@ class _Extraction:
             source = self.workspace.document(piece.path).text[use.node.start : use.end(steps)]
             name = self._variable_for(use, source, steps == use.base)
             changes.append((use.node.start, use.end(steps), f"var.{name}"))
-        self._bring_source(piece, changes)
+        text = self.workspace.document(piece.path).text
+        changes += source_edits(self.workspace, self.directory, piece.holder, text, self.to)
         self._bring_providers(piece)
 
     def _variable_for(self, use: Use, source: str, is_whole: bool) -> str:
@@ -236,16 +239,6 @@ class _Extraction:
             if attribute is not None and attribute.nested is None and attribute.type != DYNAMIC:
                 return constraint_text(attribute.type)
         return "any"
-
-    def _bring_source(self, piece: Piece, changes: Changes) -> None:
-        """Make the source of a call of a local module relative to the new directory."""
-        if piece.holder.type != "module":
-            return
-        below = self.workspace.module_directory(self.directory, piece.key.partition(".")[2])
-        source = attributes_of(piece.holder.body).get("source")
-        text = self.workspace.document(piece.path).text
-        if source is not None and below is not None and source_text(text, source.expr).startswith(('"./', '"../')):
-            changes.append((source.expr.start, source.expr.end, quote(relative_source(self.to, below))))
 
     def _bring_providers(self, piece: Piece) -> None:
         block = piece.holder
@@ -395,9 +388,3 @@ class _Extraction:
             entries.append(f"    {name} = {{\n{''.join(entry)}    }}\n")
         if entries:
             yield f"terraform {{\n  required_providers {{\n{''.join(entries)}  }}\n}}\n"
-
-
-def relative_source(directory: str, to: str) -> str:
-    """The source of a local module, relative to a directory."""
-    path = os.path.relpath(to, directory)
-    return path if path.startswith("../") or path == ".." else f"./{path}"

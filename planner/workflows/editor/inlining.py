@@ -15,7 +15,6 @@ from planner.language.syntax.body import Attribute, Block, NativeBody
 from planner.language.syntax.format import format_text
 from planner.language.syntax.nodes import Expression, Literal, Template, Traversal
 from planner.operations.options import OperationOptions
-from planner.workflows.editor.extraction import relative_source
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, moved_text
@@ -29,6 +28,7 @@ from planner.workflows.editor.pieces import (
     native_body,
     piece_of,
     removal,
+    source_edits,
     source_text,
     uses,
     whole_lines,
@@ -273,12 +273,8 @@ class _Inlining:
 
     def _relocate(self, text: str, block: Block, changes: Changes) -> None:
         """Make the source of a call of a local module relative to the calling directory, and adapt its providers."""
-        arguments = attributes_of(block.body)
-        source, passed = arguments.get("source"), arguments.get("providers")
-        if source is not None and source_text(text, source.expr).startswith(('"./', '"../')):
-            below = self.workspace.module_directory(self.below, block.labels[0].value)
-            if below is not None:
-                changes.append((source.expr.start, source.expr.end, quote(relative_source(self.directory, below))))
+        passed = attributes_of(block.body).get("providers")
+        changes += source_edits(self.workspace, self.below, block, text, self.directory)
         decl = self.inner.root.calls.get(block.labels[0].value)
         if passed is None:
             if any(new != name and not alias for (name, alias), new in self.configurations.items()):

@@ -61,7 +61,7 @@ def _place(
     path: Sequence[str], is_key: bool, typed: str, given: frozenset[str], top: dict[str, int], nested: Nested
 ) -> Place:
     blocks: list[BlockHeader] = []
-    attribute, keys = "", ()
+    attribute, keys = "", tuple[str, ...]()
     rest = list(path)
     while rest:
         name = rest.pop(0)

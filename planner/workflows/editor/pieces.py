@@ -10,7 +10,7 @@ from planner.foundation.values.convert import convert
 from planner.foundation.values.expression_text import expression_text
 from planner.foundation.values.types import ListType, MapType, ObjectType, SetType, Type, without_optional
 from planner.foundation.values.value import Null
-from planner.foundation.vocabulary.address import valid_identifier
+from planner.foundation.vocabulary.address import quote, valid_identifier
 from planner.foundation.vocabulary.records import frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.expressions.constraints import Defaults
@@ -19,7 +19,7 @@ from planner.language.syntax.format import format_text
 from planner.language.syntax.nodes import Expression, GetAttr, Literal, Object, Parens, Traversal, Tuple
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.navigation import DeclaredObject, declarations
-from planner.workflows.editor.symbols import FILE, RESOURCES
+from planner.workflows.editor.symbols import FILE, RESOURCES, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
 Changes = list[tuple[int, int, str]]
@@ -259,6 +259,22 @@ def source_text(text: str, node: Expression) -> str:
 
 
 # ---------------------------------------------------------------- attributes that a type adds
+
+
+def relative_source(directory: str, to: str) -> str:
+    """The source of a local module, relative to a directory."""
+    path = os.path.relpath(to, directory)
+    return path if path.startswith("../") or path == ".." else f"./{path}"
+
+
+def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
+    """The edits that make the source of a call of a local module, which is relative to a directory, relative to
+    another one."""
+    source = attributes_of(block.body).get("source") if block.type == "module" else None
+    if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
+        return []
+    below = workspace.module_directory(directory, block.labels[0].value)
+    return [(source.expr.start, source.expr.end, quote(relative_source(to, below)))] if below is not None else []
 
 
 def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | None) -> Iterator[tuple[int, int, str]]:

@@ -1,21 +1,16 @@
 """Refactorings: edits of configuration files that change no object, checked by planning before they are written. The
-edits are applied in memory first. The files are written only if the plan is the same as without the edits. Their former
-contents are kept, so that the last refactoring can be undone."""
+edits are applied in memory first. The files may be written only if the plan is the same as without the edits."""
 
 from __future__ import annotations
 
-import base64
 import difflib
-import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 from planner.engine.walk.hooks import Hooks
-from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole, replace_file, view
+from planner.foundation.support.disk import read_whole, view
 from planner.foundation.vocabulary.address import MODULE_STEP, AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -35,12 +30,6 @@ from planner.workflows.editor.pieces import edited_file
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
-
-_RECORD = "refactorings.json"
-_BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files that init changes; undo leaves them if they were changed later"""
-_MOST_KEPT = 20
-"""the maximum number of refactorings that can be undone"""
 
 
 class ObjectMove(Protocol):
@@ -77,14 +66,18 @@ class Refactoring:
 
     def diff(self) -> str:
         """The edits as a unified diff, with paths relative to the working directory."""
-        lines: list[str] = []
-        for path in self.shown_paths:
-            name = os.path.relpath(path)
-            pair = (self.former[path], self.texts[path])
-            before, after = ((text or "").splitlines(keepends=True) for text in pair)
-            old, new = (name if text is not None else os.devnull for text in pair)
-            lines += difflib.unified_diff(before, after, old, new)
-        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        names = ((os.path.relpath(path), (self.former[path], self.texts[path])) for path in self.shown_paths)
+        return diff_of(dict(names))
+
+
+def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
+    """The unified diff of the former and the new texts of files by name; None means that the file does not exist."""
+    lines: list[str] = []
+    for name, pair in texts.items():
+        before, after = ((text or "").splitlines(keepends=True) for text in pair)
+        old, new = (name if text is not None else os.devnull for text in pair)
+        lines += difflib.unified_diff(before, after, old, new)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 # ---------------------------------------------------------------- the edits of each refactoring
@@ -347,94 +340,6 @@ def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]
     return changes | {f"output.{o.name}": (o.action, repr(o.after)) for o in made.outputs if o.action != "no-op"}
 
 
-# ---------------------------------------------------------------- writing, and taking back
-
-
-def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) -> None:
-    """Keep the former contents of the files, then write the files. Raises Failure."""
-    for name, text in made.former.items():
-        if _content(name) != _bytes(text):
-            raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
-    path = _record_path(options)
-    entry = {
-        "command": list(words),
-        "files": [
-            {
-                "path": os.path.relpath(name, os.path.abspath(options.directory)),
-                "before": _base64(_bytes(made.former[name])),
-                "after": _digest(_bytes(made.texts[name])),
-            }
-            for name in sorted(made.texts)
-        ],
-    }
-    if made.states is not None:
-        entry["states"] = made.states.record(os.path.abspath(options.directory))
-    kept = _record(path)
-    contents = [(name, _bytes(text), _bytes(made.former[name])) for name, text in made.texts.items()]
-    first: list[FileChange] = [(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept))]
-    first += [one for one in contents if one[2] is None]
-    rest = sorted((one for one in contents if one[2] is not None), key=lambda one: one[1] is None)
-    try:
-        _replace_all(first, lambda: _move_and_replace(options, made.states, rest))
-    except OSError as problem:
-        raise _unwritten(problem) from None
-
-
-def _move_and_replace(options: OperationOptions, states: ObjectMove | None, files: list[FileChange]) -> None:
-    """Move objects to the other state, then replace the files. If that fails, move the objects back."""
-    if states is None:
-        return _replace_all(files)
-    states.carry_out(options)
-    try:
-        _replace_all(files)
-    except BaseException:
-        states.take_back(options)
-        raise
-
-
-def _unwritten(problem: OSError) -> Failure:
-    return refusal(f"{problem.filename}: {problem.strerror or problem}. All files have their former content.")
-
-
-FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""a path, the new and the former content; None: no such file"""
-
-
-def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
-    """Replace files, then call `then`. If a step fails, the former files are restored. Raises OSError."""
-    begun = []
-    try:
-        for name, data, former in files:
-            begun.append((name, former))
-            _put(name, data, 0o600 if name.endswith(_RECORD) else 0o666)
-        then()
-    except BaseException:
-        for name, former in reversed(begun):
-            if _content(name) != former:
-                _put(name, former)
-        raise
-
-
-def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
-    """Replace or remove a file. Its directory is created if needed, and removed when empty. Raises OSError."""
-    if data is not None:
-        os.makedirs(os.path.dirname(name), exist_ok=True)
-        replace_file(name, data, mode)
-        return
-    with suppress(FileNotFoundError):
-        os.remove(name)
-    with suppress(OSError):
-        os.removedirs(os.path.dirname(name))
-
-
-def _content(path: str) -> bytes | None:
-    """The content of a file, None if it cannot be read."""
-    try:
-        return read_whole(path)
-    except (OSError, ValueError):
-        return None
-
-
 def _text(path: str) -> str | None:
     """The content of a file that will be created or removed, None if it does not exist. Raises Failure."""
     try:
@@ -443,76 +348,3 @@ def _text(path: str) -> str | None:
         return None
     except (OSError, ValueError):
         raise refusal(f"{os.path.relpath(path)} cannot be read, or is not plain UTF-8 text.") from None
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return text.encode() if text is not None else None
-
-
-def _base64(data: bytes | None) -> str | None:
-    return base64.b64encode(data).decode() if data is not None else None
-
-
-def _digest(data: bytes | None) -> str:
-    return sha256_of(data) if data is not None else ""
-
-
-def undo(
-    options: OperationOptions, move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None = None
-) -> tuple[list[str], list[str]]:
-    """Undo the last refactoring. Returns its command and the files. `move_of` reads the record of a move of objects.
-    Raises Failure if there is no refactoring to undo, or a file was changed since."""
-    path = _record_path(options)
-    record = _record(path)
-    if not record:
-        raise refusal("There is no refactoring to take back.")
-    entry = record[-1]
-    folder = os.path.abspath(options.directory)
-    files = []
-    for one in entry["files"]:
-        name = os.path.normpath(os.path.join(folder, one["path"]))
-        now, before = _content(name), base64.b64decode(one["before"]) if one["before"] is not None else None
-        if now != before and _digest(now) != one["after"]:
-            if name.endswith(_BY_INIT):
-                continue
-            raise refusal(f"{one['path']} was changed after the refactoring; nothing was undone.")
-        files.append((name, before, now))
-    last = [(path, _record_data(record[:-1]), _record_data(record))]
-    states = move_of(entry["states"], folder) if move_of is not None and "states" in entry else None
-    old, new = ([one for one in files if (one[1] is None) == is_new] for is_new in (False, True))
-
-    def take_back() -> None:
-        if states is not None:
-            states.take_back(options)
-        _replace_all([*new, *last])
-
-    try:
-        _replace_all(old, take_back)
-    except OSError as problem:
-        raise _unwritten(problem) from None
-    return list(entry["command"]), [os.path.relpath(name) for name, _, _ in files]
-
-
-def _record_path(options: OperationOptions) -> str:
-    return os.path.join(os.path.abspath(options.directory), data_directory(os.environ), _RECORD)
-
-
-def _record(path: str) -> list[dict[str, Any]]:
-    """The kept refactorings. Raises Failure if the file is not such a record."""
-    try:
-        entries = json.loads(read_whole(path))
-        texts = [text for entry in entries for text in entry["command"]]
-        for one in (one for entry in entries for one in entry["files"]):
-            texts += one["path"], one["after"]
-            base64.b64decode(one["before"] or "", validate=True)
-        if not isinstance(entries, list) or not all(isinstance(text, str) for text in texts):
-            raise ValueError(path)
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, KeyError, TypeError):
-        raise refusal(f"{os.path.relpath(path)} is not a record of refactorings: remove it.") from None
-    return list(entries)
-
-
-def _record_data(entries: list[dict[str, Any]]) -> bytes:
-    return json.dumps(entries, indent=1).encode()

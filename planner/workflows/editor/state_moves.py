@@ -33,7 +33,7 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan_stored
 from planner.operations.state_access import Stored, with_backend
 from planner.operations.state_mv import StateMove, state_of
-from planner.workflows.editor.extraction import check_directory, relative_source
+from planner.workflows.editor.extraction import check_directory
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions
@@ -49,7 +49,9 @@ from planner.workflows.editor.pieces import (
     native_body,
     piece_of,
     plain_name,
+    relative_source,
     removal,
+    source_edits,
     source_text,
     uses_in,
     whole_lines,
@@ -374,14 +376,8 @@ class _Transfer:
 
     def _sources(self, piece: Piece) -> Changes:
         """Make the source of a call of a local module relative to the other directory."""
-        source = attributes_of(piece.holder.body).get("source") if piece.holder.type == "module" else None
-        below = (
-            self.workspace.module_directory(self.source, piece.key.partition(".")[2]) if source is not None else None
-        )
         text = self.workspace.document(piece.path).text
-        if source is None or below is None or not source_text(text, source.expr).startswith(('"./', '"../')):
-            return []
-        return [(source.expr.start, source.expr.end, quote(relative_source(self.target, below)))]
+        return source_edits(self.workspace, self.source, piece.holder, text, self.target)
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
         """The requirements of providers that the other root module lacks."""
