@@ -156,13 +156,13 @@ class Checking:
 
     def is_large(self, subject: tuple[str, str]) -> bool:
         """Whether the open files of a module take seconds to check."""
-        size = sum(len(self.workspace.opened.documents[path].text) for path in self._opened(subject))
+        size = sum(len(self.workspace.opened.documents[path].text) for path in self._open_paths(subject))
         return hasattr(os, "fork") and subject[0] == "module" and size > LARGE
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """The syntax errors and undeclared names in the open files of a module, before it is checked. The other
         diagnostics of these files stay, moved with their lines."""
-        opened = self._opened(subject)
+        opened = self._open_paths(subject)
         if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
             return {}  # another module was edited
         for path in opened:
@@ -170,14 +170,14 @@ class Checking:
             for key, hit in self._found.items():
                 if key[0] != "glance" and path in hit:
                     rest = [one for one in hit[path] if not one["code"].endswith(_GLANCED)]
-                    hit[path] = list(moved(rest, self._placed.get(path, document), document))
+                    hit[path] = list(shift_lines(rest, self._placed.get(path, document), document))
             self._placed[path] = document
             hits = (self._undeclared(subject[1], path, one) for one in self.workspace.symbols(path).mentions)
             problems = [*self.workspace.symbols(path).problems, *(one for one in hits if one is not None)]
             self._found["glance", path] = {path: [diagnostic(one, document) for one in problems]}
         return {path: self._diagnostics(path) for path in opened}
 
-    def _opened(self, subject: tuple[str, str]) -> list[str]:
+    def _open_paths(self, subject: tuple[str, str]) -> list[str]:
         return [path for path in self.workspace.opened.documents if self.subject(path) == subject]
 
     def start_check(self, subject: tuple[str, str]) -> Fork:
@@ -193,7 +193,7 @@ class Checking:
         return self._keep(subject, self._problems(subject))
 
     def _problems(self, subject: tuple[str, str]) -> Found:
-        opened = self._opened(subject)
+        opened = self._open_paths(subject)
         hit: Found = {path: [] for path in opened}
         for path, problem in _CHECKS[subject[0]](self, subject[1], opened) if opened else ():
             where = path or opened[0]
@@ -207,7 +207,7 @@ class Checking:
         if tree is not None:  # from before the edit, but perhaps still right about other modules
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
-        opened = self._opened(subject)
+        opened = self._open_paths(subject)
         for path in opened:
             self._found.pop(("glance", path), None)
             self._placed[path] = self._document(path)
@@ -340,7 +340,7 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
     }
 
 
-def moved(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
+def shift_lines(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
     """The diagnostics of a text in a later version: those before the first and after the last changed line."""
     old, new = before.text.splitlines(), after.text.splitlines()
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))

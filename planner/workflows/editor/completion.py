@@ -134,7 +134,7 @@ def completions(model: Model, path: str, text: str, offset: int, has_snippets: b
             hit: Iterable[Json] = _values(model) if place.kind == "body" and not place.blocks else ()
         else:
             hit = _completions(model, place, kind)
-        names = (_named(one) if place.is_key or place.kind != "value" else one for one in hit)
+        names = (_without_insertion(one) if place.is_key or place.kind != "value" else one for one in hit)
         return [one for one in names if one["label"] not in place.given]
     place = place_at(text, offset)
     if kind == "values":
@@ -156,16 +156,16 @@ def _completions(model: Model, place: Place, kind: str) -> Iterable[Json]:
 def _json_place(model: Model, kind: str, text: str, offset: int) -> Place:
     """The place at an offset of a file in JSON syntax."""
 
-    def nested(blocks: Iterable[BlockHeader], name: str) -> int | None:
+    def label_count(blocks: Iterable[BlockHeader], name: str) -> int | None:
         inner = list(blocks)[-1]
         schema = schema_of(model, blocks)
         is_block = f"{name}{{}}" in _BODIES.get(inner.type, "").split() or (schema and name in schema.blocks)
         return LABELS.get(name, 0) if is_block else None
 
-    return place_in_json(text, offset, {type: LABELS.get(type, 0) for type in _TOP.get(kind, "").split()}, nested)
+    return place_in_json(text, offset, {type: LABELS.get(type, 0) for type in _TOP.get(kind, "").split()}, label_count)
 
 
-def _named(one: Json) -> Json:
+def _without_insertion(one: Json) -> Json:
     """A completion that inserts only the name."""
     return {key: value for key, value in one.items() if key not in ("insertText", "insertTextFormat")}
 

@@ -14,11 +14,11 @@ _EXPRESSIONS = frozenset(
 )
 """arguments whose strings are expressions without `${`"""
 
-Nested = Callable[[Iterable[BlockHeader], str], "int | None"]
+LabelCount = Callable[[Iterable[BlockHeader], str], "int | None"]
 """the number of labels of a block in other blocks; None if the name is an argument"""
 
 
-class _OpenBracket:
+class _Bracket:
     """An open bracket, the name before it, and the names in it. `name` is the last of these if its value follows."""
 
     def __init__(self, is_object: bool, before: str = "") -> None:
@@ -27,10 +27,10 @@ class _OpenBracket:
         self.names: list[str] = []
 
 
-def place_in_json(text: str, offset: int, top: dict[str, int], nested: Nested) -> Place:
+def place_in_json(text: str, offset: int, top: dict[str, int], label_count: LabelCount) -> Place:
     """The place at an offset, which is a comment if it is not in a string. `top`: the block types with the number of
     their labels."""
-    stack = [_OpenBracket(False)]
+    stack = [_Bracket(False)]
     last, inside = "", None
     for match in _TOKEN.finditer(text[:offset]):
         token, here = match[0], stack[-1]
@@ -39,9 +39,9 @@ def place_in_json(text: str, offset: int, top: dict[str, int], nested: Nested) -
                 inside = token[1:]
             last = token[1:-1]
         elif token in "{[":
-            stack.append(_OpenBracket(token == "{", here.name or ""))
+            stack.append(_Bracket(token == "{", here.name or ""))
         elif token in "}]":
-            stack = stack[:-1] or [_OpenBracket(False)]
+            stack = stack[:-1] or [_Bracket(False)]
         elif token == ":":
             here.name = last
             here.names.append(last)
@@ -54,18 +54,18 @@ def place_in_json(text: str, offset: int, top: dict[str, int], nested: Nested) -
     is_key = here.is_object and here.name is None
     if not is_key and here.name is not None:
         path.append(here.name)
-    return _place(path, is_key, inside, frozenset(here.names), top, nested)
+    return _place(path, is_key, inside, frozenset(here.names), top, label_count)
 
 
 def _place(
-    path: Sequence[str], is_key: bool, typed: str, given: frozenset[str], top: dict[str, int], nested: Nested
+    path: Sequence[str], is_key: bool, typed: str, given: frozenset[str], top: dict[str, int], label_count: LabelCount
 ) -> Place:
     blocks: list[BlockHeader] = []
     attribute, keys = "", tuple[str, ...]()
     rest = list(path)
     while rest:
         name = rest.pop(0)
-        labels = nested(blocks, name) if blocks else top.get(name)
+        labels = label_count(blocks, name) if blocks else top.get(name)
         if labels is None:
             attribute, keys = name, tuple(rest)
             break

@@ -158,11 +158,11 @@ def undo(
             _replace_all(old, take_back)
     except OSError as problem:
         raise _unwritten(problem) from None
-    texts = {os.path.relpath(name): (_shown(now), _shown(before)) for name, before, now in files}
+    texts = {os.path.relpath(name): (_as_text(now), _as_text(before)) for name, before, now in files}
     return list(entry["command"]), texts
 
 
-def _shown(data: bytes | None) -> str | None:
+def _as_text(data: bytes | None) -> str | None:
     return data.decode("utf-8", "replace") if data is not None else None
 
 

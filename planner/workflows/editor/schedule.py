@@ -84,7 +84,7 @@ class CheckSchedule:
                     if self._rounds[subject] != this:
                         return
                     began = time.monotonic()
-                    result = await self._forked(self._checking.start_check(subject), subject)
+                    result = await self._result_of(self._checking.start_check(subject), subject)
                 if result is None:
                     return
                 self._publish_all(self._checking.keep(subject, result))
@@ -101,11 +101,11 @@ class CheckSchedule:
     def _is_slow(self, subject: tuple[str, str]) -> bool:
         return hasattr(os, "fork") and subject[0] == "module" and self._seconds.get(subject, 0.0) > SLOW
 
-    def _publish_all(self, found: dict[str, list[Json]], is_complete: bool = True) -> None:
-        for path, diagnostics in found.items():
+    def _publish_all(self, by_file: dict[str, list[Json]], is_complete: bool = True) -> None:
+        for path, diagnostics in by_file.items():
             self.publish(path, diagnostics, is_complete)
 
-    async def _forked(self, fork: Fork, subject: tuple[str, str]) -> bytes | None:
+    async def _result_of(self, fork: Fork, subject: tuple[str, str]) -> bytes | None:
         """The result of a process that checks a subject. None if another check of it became due meanwhile, or if the
         process ended without a result."""
         this = self._rounds[subject]
@@ -143,7 +143,7 @@ class CheckSchedule:
                 return
             if fork is None:
                 return
-            result = await self._forked(fork, subject)
+            result = await self._result_of(fork, subject)
             if result is not None:
                 self._publish_all(self._checking.keep_tree(subject, result))
 
