@@ -12,7 +12,7 @@ import pytest
 from cli.conftest import Ran
 
 from editor.test_refactoring import files
-from planner.workflows.editor import refactoring
+from planner.workflows.editor import refactoring_record
 from planner.world.state.backends import local
 
 Run = Callable[..., Ran]
@@ -242,8 +242,8 @@ def killed(number: int, run: Callable[[], Any]) -> bool:
                 os._exit(9)
             original(*arguments, **more)
 
-        original = refactoring.replace_file
-        refactoring.replace_file = local.replace_file = replace
+        original = refactoring_record.replace_file
+        refactoring_record.replace_file = local.replace_file = replace
         try:
             run()
         finally:

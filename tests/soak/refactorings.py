@@ -37,7 +37,7 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.options import OperationOptions
 from planner.operations.plan import plan
-from planner.workflows.editor import refactoring
+from planner.workflows.editor import refactoring, refactoring_record
 from planner.workflows.editor.adoption import adopt
 from planner.workflows.editor.extraction import extract_module
 from planner.workflows.editor.inlining import inline_module
@@ -75,7 +75,7 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
             kinds[f"{kind}: {failure.diagnostics[0].summary}"] += 1
             report(verbose, seed, words, failure)
             continue
-        refactoring.write(options, result, words)
+        refactoring_record.write(options, result, words)
         kinds[kind] += 1
         done += 1
         if kind == "split":
@@ -83,7 +83,7 @@ def run_one(seed: int, kinds: Counter[str], verbose: bool = False) -> list[str]:
         if different := changes(options):
             problems.append(f"seed {seed}: {' '.join(words)}: {different}")
     for _ in range(done):
-        refactoring.undo(options, from_record)
+        refactoring_record.undo(options, from_record)
     shutil.rmtree("other", ignore_errors=True)
     if texts() != before:
         problems.append(f"seed {seed}: not taken back")
@@ -112,12 +112,12 @@ def adopted(seed: int, options: OperationOptions, kinds: Counter[str], verbose: 
         kinds[f"adopt: {failure.diagnostics[0].summary}"] += 1
         report(verbose, seed, ["adopt"], failure)
     else:
-        refactoring.write(options, made, ["adopt"])
+        refactoring_record.write(options, made, ["adopt"])
         kinds["adopt"] += 1
         planned = plan(options, Hooks()).complete
         left = [c.address for c in planned.plan.changes if c.action != "no-op"] if planned is not None else ["fails"]
         problems = [f"seed {seed}: adopted {name}" for name in left if name == "fails" or name in known]
-        refactoring.undo(options)
+        refactoring_record.undo(options)
         if Path("adopted.tf").exists():
             problems.append(f"seed {seed}: adopted, and not taken back")
     for name, data in contents.items():
