@@ -27,7 +27,7 @@ TREE_DELAY = 0.3
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""number of checks after which new garbage is collected at once"""
+"""the number of checks after which new garbage is collected at once"""
 _TICK = 0.1
 """seconds between two tests of whether a check of a tree is still needed"""
 
