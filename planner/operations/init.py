@@ -138,7 +138,7 @@ def _sources(state: State | None) -> set[str]:
 
 
 def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
-    """Whether there is no provider to install and no lock file to check."""
+    """Whether neither a provider has to be installed nor a lock file checked."""
     if not needed_providers(config).all <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
         return False
     return all(BUILTIN in source for source in _sources(state))
@@ -153,8 +153,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` leaves the configuration unchanged: there is no module to install, no provider except builtin
-    ones, and the default workspace is selected, which exists in every backend."""
+    """Whether `init` leaves the configuration unchanged: modules need not be installed, only built-in providers are
+    used, and the default workspace is selected, which exists in every backend."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False

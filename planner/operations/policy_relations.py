@@ -50,7 +50,7 @@ class Mentioned:
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning that there are no policies, so that an empty answer is not mistaken for passing."""
+        """A warning that policies are missing, so that an empty answer is not mistaken for passing."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []

@@ -64,7 +64,7 @@ def why_no_verdict(
 
 
 def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Verdict, PlainProofs]:
-    """The verdict of policies on a plan, and its proofs. Raises Failure if there are no policies, or one is wrong."""
+    """The verdict of policies on a plan, and its proofs. Raises Failure if policies are missing or wrong."""
     recorded = made.plan.policy is not None and made.plan.policy.files
     if not options.judges and not recorded:
         raise Failure(error("why.no_policies", "No policies", NAME_POLICIES))

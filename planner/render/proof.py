@@ -27,7 +27,7 @@ MOST_JOINED = 2
 
 def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth: int = 0, expand: str = "") -> str:
     """The text of a proof, or of the reasons why something does not hold. `depth`: how many levels to show (0: all);
-    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError if there is no such step."""
+    `expand`: show only this step of the proof (p1, p2, ...), in full. Raises KeyError if the step does not exist."""
     if "proofs" not in document:
         return _obstacles(document, paint, full)
     if expand and expand not in document["proofs"]:

@@ -1,7 +1,7 @@
 """Interventions: the value that would result if only some of the inputs that changed since the former world had
 changed. An input matters if, in combination with some of the others, the value differs with it and without it. For an
-unknown value, an input matters if it makes any difference; for a new value, if there is no value without it. The same
-engine evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was
+unknown value, an input matters if it makes any difference; for a new value, if the value does not exist without it. The
+same engine evaluates the value with subsets of the changes. So `length(var.names)` does not depend on a name that was
 replaced by another, `c ? a : b` depends on `b` only if c selects it, and a cause that another one hides is also found.
 """
 

@@ -159,8 +159,8 @@ class MentionTrace:
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
         """The list or set whose elements a variable or local value, or a part of it, gained or lost: its name, the lost
-        and gained elements as text without secrets ("nothing" for none), and the place of the first. None if there is
-        no such list."""
+        and gained elements as text without secrets ("nothing" for none), and the place of the first. None without such
+        a list."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None

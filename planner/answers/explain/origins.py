@@ -64,9 +64,9 @@ _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 
 class GivenExpression(NamedTuple):
     """The expression of the value at a place. `rest` is the path into its value, `scope` has the values of names,
-    `bound` the values of names in enclosing `for` expressions. `fresh`: before or after the plan there is no value at
-    `rest`. `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the expression
-    is certainly unchanged."""
+    `bound` the values of names in enclosing `for` expressions. `fresh`: the value at `rest` does not exist before or
+    after the plan. `before`: the former value at `rest`, unless the expression certainly changed; `same_text`: the
+    expression is certainly unchanged."""
 
     node: Expression
     source: Source

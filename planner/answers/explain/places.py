@@ -47,7 +47,7 @@ Kind: TypeAlias = Literal["resource", "resources", "local", "var", "output", "ca
 class ValueLocation(NamedTuple):
     """`kind` is the kind of the object `name` in the module instance: a resource instance (with `key`) or all instances
     of a resource, a local, variable or output, a module call, the repetition of a resource or a call (count, for_each
-    or enabled), a provider block. `fresh`: before or after the plan there is no value at the path."""
+    or enabled), a provider block. `fresh`: the value at the path does not exist before or after the plan."""
 
     module: ModuleInstance
     kind: Kind

@@ -105,7 +105,7 @@ class PlainProofs:
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
         """The values on which a verdict depends, missing ones first, then the planned actions. Values that only have to
-        exist count only if there are no others."""
+        exist count only without other values."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]

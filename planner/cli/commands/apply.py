@@ -123,7 +123,7 @@ def _approve_and_carry_out(
     if not failed and not must_ask:
         problems = [
             d for d in problems if not d.is_check
-        ]  # the apply evaluates checks again, and there is no prompt before it
+        ]  # the apply evaluates checks again, without a prompt before it
     if made is None or failed:
         view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1

@@ -77,7 +77,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
+    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 

@@ -274,7 +274,7 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write the report: `created` or `updated`, "" if there is no pull request."""
+    """Write the report: `created` or `updated`, "" without a pull request."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put

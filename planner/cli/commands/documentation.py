@@ -15,7 +15,7 @@ from planner.render.terminal import Terminal, wrap
     "[COMMAND]", "Shows the commands by purpose. With the name of a command, shows its help: planner help state list"
 )
 def help(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no command of that name."""
+    """Returns 0, or 1 if the command does not exist."""
     from planner.cli.help import command_help, overview
 
     name = " ".join(arguments.words)
@@ -35,7 +35,7 @@ With -man the manual pages of all commands are written into a directory: planner
     (Flag("man", "string", "Write manual pages into this directory.", value="DIR"), PAGER),
 )
 def docs(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no such topic."""
+    """Returns 0, or 1 if the topic does not exist."""
     from planner.cli.manual import MADE, PAGES, terminal_text
 
     topic = arguments.at_most_one_word("Name one topic.")
@@ -84,7 +84,7 @@ by its code:
 planner docs diagnostics lists all codes.""",
 )
 def explain(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no such diagnostic."""
+    """Returns 0, or 1 if the diagnostic does not exist."""
     from planner.cli.reference import diagnostic_pages, find
 
     words = " ".join(arguments.words)

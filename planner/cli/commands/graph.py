@@ -36,7 +36,7 @@ With -json, prints the graph before and after transitive reduction, with the kin
     ),
 )
 def graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no graph."""
+    """Returns 0, or 1 if the graph cannot be made."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.dot import dot
 

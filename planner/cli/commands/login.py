@@ -17,7 +17,7 @@ helper, or in credentials.tfrc.json in ~/.terraform.d (readable by you alone).""
     (INPUT, *VARIABLES, *JSON_LINES),
 )
 def login(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no token."""
+    """Returns 0, or 1 if no token is obtained."""
     from planner.foundation.clients.login import login
 
     host = arguments.only_word(

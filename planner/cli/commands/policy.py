@@ -47,7 +47,7 @@ has the parameters.""",
     (JSON,),
 )
 def policy_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no policy of that name."""
+    """Returns 0, or 1 if the policy does not exist."""
     from planner.answers.policy.library import library
     from planner.answers.policy.sources import policy_files
 

@@ -114,7 +114,7 @@ Without a question, in a directory with files *.tfquery.hcl, it does the same as
     ),
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
+    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
     directory = searched_directory(arguments.words)
     if directory is not None:
         return search(directory, arguments, terminal)

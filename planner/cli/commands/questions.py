@@ -204,7 +204,7 @@ compared. While the configuration is broken, the page shows the problems and the
     ),
 )
 def explore(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no plan or the page cannot be written."""
+    """Returns 0, or 1 if the plan cannot be made or the page cannot be written."""
     if arguments["serve"]:
         return _serve(arguments, terminal)
     from planner.render.page.of_plan import page_of_plan

@@ -172,8 +172,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the saved plan of a fleet like the run that made it: the table of the units, and the review. 0, or 1 if
-    there is no complete plan. Raises Failure."""
+    """Show the saved plan of a fleet like the run that made it: the table of the units, and the review. 0, or 1 if the
+    plan is not complete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 

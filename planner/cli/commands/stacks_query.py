@@ -103,7 +103,7 @@ All relations: planner rules doc.""",
     (*ANSWER, DESTROY, *ASKED),
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also if there is no answer), or 1 if the question makes no sense or takes too long."""
+    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
 
     if not arguments.words:
         raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
@@ -128,7 +128,7 @@ With -json, prints each deployment with its graph before and after transitive re
     (DESTROY, *ASKED, JSON),
 )
 def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is no graph."""
+    """Returns 0, or 1 if the graph cannot be made."""
     from planner.cli.commands.graph import graph_json
     from planner.render.dot import subgraph_dot
 

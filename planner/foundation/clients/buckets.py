@@ -115,8 +115,8 @@ def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
     """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. Tags
-    of existing objects are compared just before the request; the services themselves check that there is no object
-    (`headers` request it)."""
+    of existing objects are compared just before the request; the services themselves check that the object does not
+    exist (`headers` request it)."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

@@ -1,6 +1,6 @@
 """A small HTTP client for services: connections that are kept, retries with growing pauses, proxies, certificates.
 
-Statuses are results, not errors. ServiceError is raised only when there is no response at all.
+Statuses are results, not errors. ServiceError is raised only without any response.
 """
 
 from __future__ import annotations
@@ -480,7 +480,7 @@ def _asked_pause(answer: HttpResponse) -> float:
 
 
 def _is_refused(problem: Exception) -> bool:
-    """Whether there is no server: the connection is refused, or the name does not exist."""
+    """Whether the server does not exist: the connection is refused, or the name does not exist."""
     return is_unknown_host(problem) or isinstance(problem, ConnectionRefusedError)
 
 
@@ -517,7 +517,7 @@ def display_url(url: str) -> str:
 
 
 def reason_of(problem: BaseException, url: str) -> str:
-    """The reason why there was no answer, in the words of the ecosystem's programs."""
+    """The reason for a missing response, in the words of the ecosystem's programs."""
     parts = urlsplit(url)
     where = parts.hostname or ""
     if isinstance(problem, ServiceError):

@@ -352,7 +352,7 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """The files of the host: by SFTP, or by shell commands if there is no SFTP."""
+    """The files of the host: by SFTP, or by shell commands without SFTP."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:

@@ -35,7 +35,7 @@ class TablestoreTable:
     http: Http
 
     def check(self) -> None:
-        """Raises ServiceError if there is no such table."""
+        """Raises ServiceError if the table does not exist."""
         self._ask("DescribeTable", field(1, self.name.encode()))
 
     def put(self, row: str, columns: Mapping[str, str], expected: int = ANY) -> None:

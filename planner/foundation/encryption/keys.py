@@ -70,7 +70,7 @@ class Key:
 @frozen(eq=False, repr=False)
 class Keys:
     """The keys of a key provider: one to encrypt with, and one to decrypt data that has its metadata.
-    `without_decryption`: the reason why there is no key for decryption."""
+    `without_decryption`: the reason for a missing key for decryption."""
 
     encryption: Key | None
     decryption: Key | None = None
@@ -86,12 +86,12 @@ class KeyProvider(Protocol):
 
 
 def provider_module(type: str) -> Any:
-    """The module of a type of key provider; None if there is no such type."""
+    """The module of a type of key provider; None if the type does not exist."""
     return _module("key_providers", type)
 
 
 def method_module(type: str) -> Any:
-    """The module of a type of method; None if there is no such type."""
+    """The module of a type of method; None if the type does not exist."""
     return _module("methods", type)
 
 

@@ -145,14 +145,14 @@ class DecryptionError(Exception):
 
 
 class NoKeyError(DecryptionError):
-    """There is no key for decryption; the text has the reason ("" if unknown)."""
+    """A key for decryption is missing; the text has the reason ("" if unknown)."""
 
 
 class Method(Protocol):
     """A method with its keys."""
 
     def encrypt(self, data: bytes) -> bytes:
-        """Raises EncryptionError, and ProviderError if there is no key."""
+        """Raises EncryptionError, and ProviderError without a key."""
 
     def decrypt(self, data: bytes) -> bytes:
-        """Raises DecryptionError, and ProviderError if there is no key."""
+        """Raises DecryptionError, and ProviderError without a key."""

@@ -371,7 +371,7 @@ def _runs(process: int) -> bool:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Inside, there are no collections (reference counting continues); afterwards the former setting applies. May be
+    """Inside, the collector does not run (reference counting continues); afterwards the former setting applies. May be
     nested."""
     if not gc.isenabled():
         yield

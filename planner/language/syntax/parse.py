@@ -72,7 +72,7 @@ def _parse(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Inside, there is no garbage collection, because a parse makes many objects and no garbage."""
+    """Inside, garbage is not collected, because a parse makes many objects and no garbage."""
     paused = gc.isenabled()
     gc.disable()
     try:

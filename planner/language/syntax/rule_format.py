@@ -189,7 +189,7 @@ def _space(line: list[_Piece], number: int) -> str:
 
 
 def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) -> bool:
-    """Whether there is no blank between two tokens."""
+    """Whether two tokens are written without a space between them."""
     if before.text in _OPENING or before.text == "@" or piece.text in _CLOSING or piece.text in (",", "."):
         return True
     if before.text == "." and _is_dotted(line, number - 1):

@@ -194,7 +194,7 @@ K = TypeVar("K", bound=Hashable)
 @frozen
 class HittingSets(Generic[K]):
     """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" if these are all.
-    `is_stuck`: a proof depends on nothing removable, so there is no set."""
+    `is_stuck`: a proof depends on nothing removable, so a set does not exist."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""

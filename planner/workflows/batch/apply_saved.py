@@ -119,7 +119,7 @@ def _with_paths(options: UnitOptions, place: Callable[[str], str]) -> UnitOption
 
 
 def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply a saved plan; without `approve` there is no prompt. Raises Failure."""
+    """Apply a saved plan; without `approve`, approval is not requested. Raises Failure."""
     started = time.monotonic()
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:

@@ -58,8 +58,8 @@ class Plans:
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules that a saved file belongs to. Returns whether there is a new plan. `is_first`: only
-        plan if there is no plan yet."""
+        """Plan the root modules that a saved file belongs to. Returns whether there is a new plan. `is_first`: plan
+        only if a plan does not exist yet."""
         directory = self.workspace.directory_of(path)
         is_new = False
         for folder in (directory, *self.workspace.roots_above(directory)):

@@ -70,7 +70,7 @@ class _Guessed:
         return self._schema
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> OfflineProvider:

@@ -29,7 +29,7 @@ def read_stack(directory: str, places: StackSources | None = None) -> tuple[Stac
 
 
 def check_directory(directory: str) -> None:
-    """Raises Failure if there is no stack."""
+    """Raises Failure if the directory is not a stack."""
     if not os.path.isdir(directory):
         raise Failure(error("stack.directory", "No such directory", f"There is no directory {directory}."))
     if not is_stack(directory):

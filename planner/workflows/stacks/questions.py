@@ -34,8 +34,8 @@ DRAWN = ("flow_node", "edge")
 
 
 def facts_about(plan: DeploymentPlan, contents: Iterable[str] = ()) -> FactBase:
-    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure if
-    there is no plan."""
+    """All facts about a planned deployment; `contents`: the wanted relations of batch/contents.dl. Raises Failure
+    without a plan."""
     if plan.decided is None:
         raise Failure(plan.diagnostics)
     wanted = tuple(contents)

@@ -183,7 +183,7 @@ _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SH
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision to compare with if there are no former values: the base of the pull request in CI, otherwise HEAD if
+    """The revision with which to compare without former values: the base of the pull request in CI, otherwise HEAD if
     files that configurations read differ from it. None without either."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:

@@ -53,7 +53,7 @@ class Repository:
         return f"{self.domain}/{self.name}"
 
     def tags(self) -> list[str]:
-        """All tags. Raises InstallError; not_found: there is no such repository."""
+        """All tags. Raises InstallError; not_found: the repository does not exist."""
         tags: list[str] = []
         url = self._url("tags/list")
         for _ in range(_MOST_PAGES):

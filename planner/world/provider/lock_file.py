@@ -48,8 +48,7 @@ def lockable(address: str) -> bool:
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections recorded next to a configuration; none if there is no file. Raises Failure if it is
-    damaged."""
+    """The selections recorded next to a configuration; empty without a file. Raises Failure if it is damaged."""
     path = Path(directory) / NAME
     try:
         text = read_whole(path).decode("utf-8")

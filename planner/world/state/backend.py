@@ -184,7 +184,7 @@ def module_of(type: str) -> Any:
 
 
 def schema_of(type: str) -> BlockSchema | None:
-    """The schema of the block of a backend type; None if there is no such type."""
+    """The schema of the block of a backend type; None if the type does not exist."""
     backend = module_of(type)
     return None if backend is None else backend.SCHEMA
 

@@ -112,9 +112,9 @@ class JournalContent:
 
 class Journal:
     """A journal that is being written, starting with a new file. All methods may be called from several threads. If the
-    directory does not allow new files, there is no journal, and `unkept` is set. It adds to the state `stored`; if the
-    operation begins with a different state, `begins_with`, the difference is written first. `mode`: the permissions of
-    the file."""
+    directory does not allow new files, a journal is not written, and `unkept` is set. It adds to the state `stored`; if
+    the operation begins with a different state, `begins_with`, the difference is written first. `mode`: the permissions
+    of the file."""
 
     def __init__(
         self,

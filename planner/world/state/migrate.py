@@ -15,7 +15,7 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""Returns the answer to a prompt with an explanation. Raises Failure if there is no answer."""
+"""Returns the answer to a prompt with an explanation. Raises Failure without an answer."""
 
 
 @frozen
