@@ -75,8 +75,8 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """Why the object changes: root causes, the chain, and whether they are certain. Those of all changes of the
-        plan are computed together, at the first question. Raises Failure."""
+        """Why the object changes: root causes, the chain, and whether they are certain. The explanations of all changes
+        of the plan are computed together, at the first question. Raises Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -101,7 +101,7 @@ class OutputChange:
 
     @property
     def explanation(self) -> Explanation:
-        """Why it changes, as of Change."""
+        """The reason of the change, in the form of Change.explanation."""
         return self._explain(f"output.{self.name}")
 
     @property

@@ -183,10 +183,10 @@ class Fleet:
         cache: bool = True,
         stop: Stop | None = None,
     ) -> FleetPlan:
-        """Plan the units in their order, several at a time; a unit gets the planned outputs of those that it reads.
-        `words` select units, `changed` those that read a file which differs from this git revision; `workers` 0 is one
-        for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome failed;
-        raises Failure only when the fleet itself is wrong."""
+        """Plan the units in their order, several at a time; a unit gets the planned outputs of the units that it reads.
+        `words` select units; `changed` selects units that read a file which differs from this git revision; `workers` 0
+        is one for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome
+        failed; raises Failure only when the fleet itself is wrong."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)

@@ -353,7 +353,7 @@ class Plan:
         return session(self._directory, stop)
 
     def _asking(self, policies: Paths, to_judge: bool = False) -> Questions:
-        """The calls that answer questions, with these policies besides those of the directory."""
+        """The calls that answer questions, with these policies besides the directory's own."""
         if policies == () and not to_judge:
             return self._questions
         with self._session():

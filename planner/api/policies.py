@@ -97,7 +97,7 @@ View = Callable[[Any], Any]
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: those of a directory, these (relative to the directory), and the
+    """The options that name policies: the directory's policies, the given ones (relative to the directory), and the
     organisation's."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
@@ -212,7 +212,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields; for a relation, only those before the first use of an unknown value.
+    """Add the rows that a function yields; for a relation, only rows before the first use of an unknown value.
     Exceptions of the function are raised."""
     if yielded is None:
         raise TypeError("it returned None: yield rows, or return a list of them")

@@ -110,7 +110,7 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
             while not ended.wait(_PATIENCE):
                 pass  # an interrupt that arrives just before the wait, or in another thread, does not end it
         except KeyboardInterrupt as problem:
-            start_new_thread(stop.request, ())  # one call of C, and elsewhere: a second interrupt cannot cut it off
+            start_new_thread(stop.request, ())  # one call of C, in a thread: a second interrupt cannot cut it off
             is_abandoned = thread.ident is None
             if interrupt is not None or is_abandoned:
                 raise

@@ -145,7 +145,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit; of many units only those with something to report."""
+    """A row for each unit; if there are many, only for units with something to report."""
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]

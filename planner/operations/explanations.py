@@ -89,7 +89,7 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts together with those about instances, known once a plan is made."""
+    """The facts, together with facts about instances, which are known once a plan is made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)

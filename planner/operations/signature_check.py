@@ -67,7 +67,7 @@ def _valid(
 
 
 def _wrong(statement: Mapping[str, Any], name: str, digest: str, workspace: str) -> str:
-    """Why a statement does not approve a file; "" if it does."""
+    """The reason why a statement does not approve a file; "" if it does."""
     if statement["predicateType"] != PREDICATE:
         return "its statement is not an approval of planner"
     (subject,) = statement["subject"]

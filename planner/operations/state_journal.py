@@ -66,7 +66,7 @@ class Adopted:
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
     """Save the state with the changes in journals. The objects of journals whose state has changed since are read
-    first, and only those that exist are added."""
+    first, and only objects that still exist are added."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

@@ -133,7 +133,7 @@ def _names(dependencies: Sequence[str], source: Address) -> bool:
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """Why objects cannot move there; "" if they can."""
+    """The reason why objects cannot move there; "" if they can."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):

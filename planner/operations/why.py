@@ -278,7 +278,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact, or why it does not hold."""
+    """The proof of a fact, or the explanation of its absence."""
     from planner.operations.query import known_elsewhere
 
     try:

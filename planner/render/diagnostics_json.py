@@ -81,7 +81,7 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def by_place(d: Diagnostic) -> tuple[Any, ...]:
     """A key to sort by: warnings before errors, diagnostics without a place before others, the files of a directory
-    before those below it."""
+    before files below it."""
     if d.subject is None:
         return (d.is_error, False)
     name = d.subject.filename

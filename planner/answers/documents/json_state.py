@@ -22,7 +22,7 @@ from planner.world.state.model import InstanceKey, ObjectState, OutputState, Res
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"
-"""provider address -> its schema; raises Failure if it cannot be had"""
+"""provider address -> its schema; raises Failure if the schema is unavailable"""
 SENSITIVE_MARK = frozenset({SENSITIVE})
 
 

@@ -50,8 +50,8 @@ class DeclaredInstances:
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances of a resource are those of its repetition, in both worlds, except for
-        instances that the state lost. For a block that exists in one world only, that world is checked."""
+        """Whether the existing instances of a resource are the ones that its repetition declares, in both worlds,
+        except for instances that the state lost. For a block that exists in one world only, that world is checked."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
@@ -126,7 +126,7 @@ class DeclaredInstances:
         return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
 
     def are_all_new(self, path: ModulePath, name: str) -> bool:
-        """Whether a resource has lost all its former instances, because its keys or those of its module are new."""
+        """Whether a resource has lost all its former instances, because its keys or its module's keys are new."""
         if (path, name) not in self._all_new:
             self._all_new[path, name] = self._have_new_keys(path, name)
         return self._all_new[path, name]

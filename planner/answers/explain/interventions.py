@@ -151,7 +151,7 @@ class Interventions:
         return is_known and before is not None and _same(outcome, before)
 
     def differs_besides(self, place: ValueLocation) -> bool:
-        """Whether an argument of a new instance has, or may have, changed inputs other than those of its key."""
+        """Whether an argument of a new instance has, or may have, changed inputs that do not determine its key."""
         try:
             units = self._units_of(place)
             return not units <= self._units_of(ValueLocation(place.module, "each", place.name))

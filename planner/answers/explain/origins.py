@@ -277,8 +277,8 @@ def _of_set(given: GivenExpression, argument: Expression) -> GivenExpression:
 
 
 def _of_merge(given: GivenExpression, node: Call) -> list[GivenExpression] | None:
-    """The last argument with the key, and those after it. For a new or removed part, any argument may have had the
-    key."""
+    """The last argument with the key, and the arguments after it. For a new or removed part, any argument may have had
+    the key."""
     values = [given.evaluate(argument) for argument in node.arguments]
     if not all(v.__class__ in (dict, Map) for v in values):
         return None

@@ -167,7 +167,8 @@ def index_shifts(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def values_in_common(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[int, int]:
-    """The numbers of known values of created objects that equal those of the destroyed objects, and that differ."""
+    """The numbers of known values of created objects that equal the values of the destroyed objects, and of values that
+    differ."""
     changes = {change.address: change for change in plan.changes if _is_object(change)}
     same = differing = 0
     for old, new in pairs:

@@ -333,8 +333,8 @@ class Trace(ValueTrace):
                 self._facts.add("hidden_trigger", change_name(change), words, trigger, source=source)
 
     def _pending(self, change: ResourceChange, name: str, module: ModuleInstance, decl: ResourceDecl) -> None:
-        """Add the facts about changes for which a data source waits; those in other instances of its own module do not
-        count."""
+        """Add the facts about changes for which a data source waits; changes in other instances of its own module do
+        not count."""
         others: list[ResourceChange] = []
         for resource in sorted({row[2] for row in change.facts if row[0] in ("change_before", "dependency_pending")}):
             for other in self._resources.get(resource, ()):

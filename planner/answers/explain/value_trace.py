@@ -310,7 +310,7 @@ class ValueTrace(MentionTrace):
             was = unmark(known.value_without(place, unit))[0] if known is not None and unit is not None else None
             taken_back = {value for _, value in text_differences(was, now)}
             if was.__class__ is not str or not taken_back or not taken_back <= of_line.keys():
-                of_line = {}  # the lines are not the same ones
+                of_line = {}  # the line numbers belong to another version of the file
             for value in taken_back & of_line.keys():
                 of_line[value].append(root)
         is_known = bool(of_line) and all(of_line.values())

@@ -154,7 +154,7 @@ class _Explained(Culprits):
     # -------- what is not known yet
 
     def waiting(self, address: str, path: str) -> dict[str, Any]:
-        """A value on which an undecided verdict depends, and why it is not known yet."""
+        """A value on which an undecided verdict depends, and the reason why it is not known yet."""
         text = join_path(address, path)
         place = self.place(address, path)
         span = self.span(place) or self.plain.facts.owners.span(address, path)

@@ -168,7 +168,7 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances of a resource that an object refers to, and those that it may refer to."""
+        """The instances of a resource that an object refers to, and the ones that it may refer to."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):

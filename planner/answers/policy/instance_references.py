@@ -172,8 +172,8 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """Follow the references that determine the instances of a block, as far as they matter for its key, and those
-        in depends_on."""
+        """Follow the references that determine the instances of a block, as far as they matter for its key, and the
+        references in depends_on."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)

@@ -112,7 +112,7 @@ class Packs:
                     yield error("policy.parameter", "Parameter not set", detail, parameter.span)
 
     def with_defaults(self, facts: FactBase, program: RuleProgram) -> FactBase:
-        """The facts of a case, plus those of parameters and data files that the case does not set."""
+        """The facts of a case, plus the facts of parameters and data files that the case does not set."""
         given = self.facts({}, program)
         builder = FactBuilder(facts)
         for predicate in given.predicates:

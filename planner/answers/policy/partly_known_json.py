@@ -1,4 +1,4 @@
-"""Known parts of JSON strings with unknown parts, as rows like those of the relations that read strings."""
+"""Known parts of JSON strings with unknown parts, as rows in the form of the relations that read strings."""
 
 from __future__ import annotations
 

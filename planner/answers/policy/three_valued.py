@@ -552,7 +552,7 @@ class _Body:
         return inner.name if read.predicate == "part" and isinstance(inner, syntax.RuleVariable) else None
 
     def _closed(self, given: set[str]) -> set[str]:
-        """All variables that have a value if those in `given` have."""
+        """All variables that have a value if the variables in `given` have one."""
         body: list[syntax.Literal] = []
         for literal, choice in zip(self.body, self.chosen, strict=True):
             if isinstance(literal, syntax.Comparison | syntax.Builtin) or (

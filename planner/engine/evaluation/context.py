@@ -288,7 +288,7 @@ class ModuleInstance:
         return Null() if argument == "enabled" else {name: unknown_output(decl) for name, decl in outputs.items()}
 
     def output_object(self) -> Value:
-        """All outputs; those that are not evaluated yet are unknown."""
+        """All outputs; outputs that are not evaluated yet are unknown."""
         return {name: self.outputs.get(name, unknown_output(decl)) for name, decl in self.config.outputs.items()}
 
 

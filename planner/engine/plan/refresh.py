@@ -162,7 +162,7 @@ def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> Obj
 
 
 def settle_dependencies(walk: PlanWork, it: Instance, current: RemoteObject) -> None:
-    """Replace the recorded dependencies by those of the configuration, because nothing will be applied."""
+    """Replace the recorded dependencies by the dependencies in the configuration, because nothing will be applied."""
     wanted, recorded = walk.dependencies(it.node), current.record.dependencies
     if len(wanted) != len(recorded) or not wanted.holds(recorded):
         walk.write(walk.record.refreshed, it, evolve(current.record, dependencies=wanted))

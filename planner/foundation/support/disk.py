@@ -434,7 +434,7 @@ _USED: ContextVar[FilesUsed | None] = ContextVar("files used", default=None)
 
 @contextmanager
 def files_used() -> Iterator[FilesUsed]:
-    """The files that functions use inside, also those of a tree."""
+    """The files that functions use inside, also files of a tree."""
     used = FilesUsed()
     token = _USED.set(used)
     try:
@@ -501,7 +501,7 @@ def note_service_read() -> None:
 
 
 def service_reads() -> int:
-    """How many states this process has read from services."""
+    """The number of states that this process has read from services."""
     return _READS.get().services
 
 

@@ -14,7 +14,7 @@ from planner.language.syntax.lexer import Token
 
 
 class Mistake:
-    """One entry: see the module."""
+    """An entry of the table."""
 
     __slots__ = ("code", "detail", "echo", "example", "place", "subject", "summary", "tokens")
 

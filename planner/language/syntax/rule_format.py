@@ -125,7 +125,7 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
-    """The number of open brackets around the line, without those that it closes at its beginning."""
+    """The number of open brackets around the line, without the brackets that it closes at its beginning."""
     for piece in line:
         if piece.text not in (")", "]", "}"):
             break

@@ -44,7 +44,7 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """Why pruning or the command line left a vertex out; empty if the graph has it."""
+    """The reasons why pruning or the command line left a vertex out; empty if the graph has it."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 

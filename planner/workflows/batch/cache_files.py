@@ -1,4 +1,4 @@
-"""The cache file of a fleet from run to run: all known results as one entry, followed by those of later runs.
+"""The cache file of a fleet from run to run: all known results as one entry, followed by the results of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results

@@ -62,7 +62,7 @@ class _Cluster(Workplace):
 
     @property
     def size(self) -> int:
-        """How many units can run at a time: one in each process."""
+        """The number of units that can run at a time: one in each process."""
         return len(self.client.scheduler_info()["workers"])
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -121,7 +121,7 @@ class Parcels:
 
     @property
     def size(self) -> int:
-        """How many units can run at a time."""
+        """The number of units that can run at a time."""
         return self._cluster.size
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:

@@ -1,6 +1,6 @@
 """The arguments and blocks of a fleet's file for the recipe of units: hooks, tries, limits, credentials, generated
-files. A unit's own settings take precedence over the settings of its template, which take precedence over those of its
-groups."""
+files. A unit's own settings take precedence over the settings of its template, which take precedence over the settings
+of its groups."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
     """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` data
-    source with the unit's name, or otherwise with those for this unit's state."""
+    source with the unit's name, or otherwise with the settings for this unit's state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:

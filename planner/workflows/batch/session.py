@@ -265,7 +265,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without those that are only for root modules. Raises Failure if they name a deployment."""
+        """The options without the ones that are only for root modules. Raises Failure if they name a deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)

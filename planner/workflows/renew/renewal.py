@@ -374,8 +374,8 @@ def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def _same(old: str, new: str, at: int, now: int) -> int:
-    """How many characters are the same from here on, found by bisection: comparing slices is much faster than comparing
-    single characters."""
+    """The number of characters that are the same from here on, found by bisection: comparing slices is much faster than
+    comparing single characters."""
     low, high = 0, min(len(old) - at, len(new) - now)
     while low < high:
         middle = (low + high + 1) // 2

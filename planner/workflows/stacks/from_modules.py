@@ -183,8 +183,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """The provider configurations for a component: those passed by the call, otherwise the default configurations
-        of the same names."""
+        """The provider configurations for a component: the ones that the call passes, otherwise the default
+        configurations of the same names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))

@@ -65,8 +65,8 @@ def requirements(root: StackModule) -> Config:
 
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
-    """A component's configuration with provider blocks for the providers that the stack passes. Their arguments are
-    those of the stack and cannot be evaluated in the module: the blocks only serve for finding schemas."""
+    """A component's configuration with provider blocks for the providers that the stack passes. Their arguments come
+    from the stack and cannot be evaluated in the module: the blocks only serve for finding schemas."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]

@@ -107,7 +107,7 @@ def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
 
 
 def workers(options: OperationOptions) -> int:
-    """How many instances are processed at once."""
+    """The number of instances that are processed at once."""
     return max(1, min(4, options.parallelism))
 
 

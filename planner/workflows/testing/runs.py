@@ -377,7 +377,7 @@ class FileRunner:
     # ---------------------------------------------------------------- cleaning up
 
     def clean_up(self) -> None:
-        """Destroy the objects of the file's runs, except those to keep."""
+        """Destroy the objects of the file's runs, except the objects to keep."""
         judged = self.judged
         for key, index in judged.kept:
             it, state = self.result.runs[index], self.states[key].state
@@ -438,7 +438,8 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: with all values, not only those of resources and variables."""
+    """The evaluation context after an apply. `is_whole`: with all values, not only the values of resources and
+    variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)
     context = EvaluationContext(loaded.config, "apply", loaded.schemas, objects, loaded.workspace, made.timestamp)

@@ -26,7 +26,7 @@ class ObjectState:
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
     private: str | None = None
-    """base64, meaningful only to the provider"""
+    """data of the provider, in base64; only the provider can interpret it"""
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False

@@ -83,7 +83,7 @@ the whole graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, without those that its highest successor also has; this covers most implied
+    """The successors of each node, without the ones that its highest successor also has; this covers most implied
     edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}

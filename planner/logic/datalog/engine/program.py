@@ -75,8 +75,8 @@ class RuleProgram:
         return self._functions
 
     def needed(self, want: Iterable[str]) -> frozenset[int]:
-        """The numbers of the predicates that are needed to derive those in `want`. Raises KeyError for a name that is
-        not declared."""
+        """The numbers of the predicates that are needed to derive the predicates in `want`. Raises KeyError for a name
+        that is not declared."""
         key = frozenset(want)
         known = self._needed.get(key)
         if known is None:

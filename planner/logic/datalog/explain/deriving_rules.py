@@ -55,7 +55,7 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
-    """The rules that derive each of these rows, without those that only pass on another relation; for these, the rules
+    """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
     that derive that relation. A given fact has no rule. Only for relations that do not depend on themselves."""
     return {
         row: [Maker(reason.rule, reason.with_values(values)) for reason, values in those]

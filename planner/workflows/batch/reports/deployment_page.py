@@ -47,7 +47,7 @@ def with_page(part: DeploymentReport, plans: Plans) -> DeploymentReport:
 
 
 def _text(step: InstanceStep) -> str:
-    """The plan of an instance as `planner plan` shows it, or why there is none."""
+    """The plan of an instance as `planner plan` shows it, or the reason why it has no plan."""
     if step.put_off:
         return f"deferred: {why_deferred(step)}\n"
     made = step.planned.complete if step.planned is not None else None

@@ -1,4 +1,4 @@
-"""The functions that Terragrunt adds to those of the language: paths, files, the environment, programs.
+"""The functions that Terragrunt adds to the functions of the language: paths, files, the environment, programs.
 
 Each has the frame of its call. Results of external lookups (the environment, a program, AWS) are stored in the session,
 so that the run of a unit uses the results of its reading."""

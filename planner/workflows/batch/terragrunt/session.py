@@ -112,7 +112,7 @@ class UnitSession:
     refusals: list[Diagnostic] = field(factory=list)
     remarks: list[Diagnostic] = field(factory=list)
     configs: dict[str, dict[str, Value]] = field(factory=dict)
-    """files that were read as values, including those being read"""
+    """files that were read as values, including files that are just being read"""
     reading: list[str] = field(factory=list)
 
     def ask(self, question: str, answer: Callable[[], Any]) -> Any:

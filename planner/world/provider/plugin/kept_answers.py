@@ -148,8 +148,8 @@ def _stamp(path: str) -> str:
 
 
 def file_stamps(texts: Iterable[str]) -> bytes | None:
-    """A digest of the sizes and times of all files that are named by one of the texts, also of those in a directory.
-    None if there are too many."""
+    """A digest of the sizes and times of all files that are named by one of the texts, also of files in a named
+    directory. None if there are too many."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:

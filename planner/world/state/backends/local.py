@@ -241,7 +241,7 @@ class StateStore:
         return self.journal, []
 
     def _permissions(self) -> int:
-        """The permissions of the journal, which are those of the state."""
+        """The permissions of the journal, which equal the permissions of the state."""
         try:
             return os.stat(self.path).st_mode & 0o666
         except OSError:

@@ -120,7 +120,7 @@ class NothingBeside(StateClient):
 LARGEST = 1 << 30
 """the maximum size of a state, in bytes"""
 _FRAME = 31
-"""the name of the gzip frame in zlib"""
+"""the window size that makes zlib use the gzip frame"""
 
 
 def compress(data: bytes) -> bytes:

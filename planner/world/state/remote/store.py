@@ -130,7 +130,7 @@ class RemoteStore:
         )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock, as far as it is known: the service compares ids when it is removed."""
+        """The holder of the lock, as far as it is known: the service compares ids when the lock is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
         return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
