@@ -165,7 +165,7 @@ def test_values_from_before_are_those_that_were_planned(tmp_path: Path) -> None:
     kept.write_text('{"word": "three"}')
     write(tmp_path, {"down/main.tf": BACKEND + DOWN % "[var.v, 2]"})
     spoiled = batch(tmp_path, "plan", "-json")
-    assert spoiled.code == 1 and "not in" in spoiled.out + spoiled.errors
+    assert spoiled.code == 1 and "no longer in" in spoiled.out + spoiled.errors
     kept.unlink()
     assert batch(tmp_path, "plan", "-json").outcomes == ran.outcomes
 
