@@ -98,12 +98,11 @@ def show_summary(
 ) -> None:
     """Print the causes of a plan, each with its consequences. `chains`: the causes of all changes, if they are
     known."""
-    from planner.render.plan import pending, pending_actions, rename_line
+    from planner.render.plan import rename_line
 
     shown = causes_of(made, chains, terminal, notes=chains.notes if chains is not None else ())
     if shown.planned or shown.moves or made.plan.invocations:
-        counts = Counts.of_plan(made.plan)
-        terminal.out(terminal.paint(shown.headline(pending(counts), pending_actions(counts)), "bold"))
+        terminal.out(terminal.paint(plan_headline(made, shown), "bold"))
         terminal.out()
         for line in shown.summary(terminal.paint, everything):
             terminal.out(line)
@@ -111,6 +110,14 @@ def show_summary(
             terminal.out(f"\n{line}")
     else:
         terminal.out("No changes. There is nothing to explain.")
+
+
+def plan_headline(made: MadePlan[Any], shown: Causes) -> str:
+    """The number of changes of each kind, with the changes of outputs."""
+    from planner.render.plan import pending, pending_actions
+
+    counts = Counts.of_plan(made.plan)
+    return shown.headline(pending(counts), pending_actions(counts))
 
 
 def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:

@@ -81,6 +81,14 @@ def test_each_plan_is_compared_with_the_one_before(folder: Path, watching: Watch
     assert not (folder / "terraform.tfstate").exists()
 
 
+def test_every_summary_counts_outputs(folder: Path, watching: Watching) -> None:
+    (folder / "main.tf").write_text(text := MAIN + 'output "o" { value = "first-${var.a}" }\n')
+    assert "Plan: 1 to add, 0 to change, 0 to destroy, 1 output to change." in watching.until("Waiting")
+    (folder / "main.tf").write_text(text.replace("first", "second"))
+    assert "Plan: 1 to add, 0 to change, 0 to destroy, 1 output to change." in watching.until("Waiting")
+    watching.end()
+
+
 def test_for_programs(folder: Path) -> None:
     watching = Watching(folder, "-json")
     assert json.loads(watching.until("}\n"))["with"]["add"] == 1

@@ -14,13 +14,11 @@ from planner.api.making import Making, actions_of, chains_of, compared, judgemen
 from planner.cli.finish import finish, json_text
 from planner.cli.flags import Arguments, command, no_directory
 from planner.cli.options import DESTROY, JSON, OPERATION, POLICY, STATE, VARIABLES, plan_calls
-from planner.cli.views import show_summary
+from planner.cli.views import causes_of, plan_headline, show_summary
 from planner.foundation.support.disk import files_read, looked_at
 from planner.foundation.support.signals import STOP
 from planner.foundation.support.watch import Watch
 from planner.language.config.directory import manifest_path
-from planner.logic.programs.actions import Counts
-from planner.render.plan import plan_summary
 from planner.render.terminal import Terminal
 from planner.render.verdicts import compared_verdicts
 from planner.render.what_if import differences_lines, what_if_json
@@ -188,9 +186,8 @@ def _tell(
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
         terminal.out()
-    counts = Counts.of_plan(made.plan)
     if chains is None or not actions_of(made):
-        terminal.out(plan_summary(counts))
+        terminal.out(plan_headline(made, causes_of(made, {}, terminal)))
     else:
         show_summary(made, terminal, chains=chains)
     if verdict is not None:
