@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
@@ -174,13 +173,16 @@ class StateMove:
     """the directory whose root module gets outputs for the other one"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
     """the outputs by name; None in a record"""
+    timestamp: int = 0
+    """the time in the names of the backups"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""
         source, target = (os.path.relpath(one, directory) for one in (self.source, self.target))
         own = {"objects": [*self.objects], "outputs": [*self.outputs], "is_new": self.is_new}
         producer = os.path.relpath(self.producer, directory) if self.producer else ""
-        return {"source": source, "target": target, **own, "producer": producer, "given": [*self.given]}
+        more = {"producer": producer, "given": [*self.given], "timestamp": self.timestamp}
+        return {"source": source, "target": target, **own, **more}
 
     def backwards(self) -> StateMove:
         """The reverse move."""
@@ -207,11 +209,14 @@ class StateMove:
         """Move the objects: locked, the target first. Raises Failure."""
         with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
             left, given = self.parts(source or State(), target or State())
-            _write(other, given, target)
-            _write(store, left, source)
+            _write(other, given, self._backup(other) if target is not None else "")
+            _write(store, left, self._backup(store) if source is not None else "")
+
+    def _backup(self, store: Store) -> str:
+        return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the target state if it was new. Raises Failure."""
+        """Move the objects back, and remove the backups, and the target state if it was new. Raises Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
             return  # removed by an earlier, interrupted call
@@ -225,13 +230,16 @@ class StateMove:
                 )
                 for one, where in ((left, self.target), (given, self.source))
             )
-            _write(other, given, target)
+            _write(other, given)
             if self.is_new and left.is_empty and isinstance(store, StateStore):
                 for path in (store.path, store.backup_path):
                     with suppress(FileNotFoundError):
                         os.remove(path)
             else:
-                _write(store, left, source)
+                _write(store, left)
+            for path in (self._backup(other), self._backup(store)):
+                with suppress(OSError):
+                    os.remove(path)
 
 
 @contextmanager
@@ -265,9 +273,8 @@ def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
             raise Failure(error("state.other_workspaces", "Other workspaces have objects", detail))
 
 
-def _write(store: Store, state: State, former: State | None) -> None:
-    if former is not None:
-        store.keep_backup(f"{store.place}.{int(time.time())}.backup")
+def _write(store: Store, state: State, backup: str = "") -> None:
+    store.keep_backup(backup)
     _, problems = store.write(state)
     if has_errors(problems):
         raise Failure(problems)

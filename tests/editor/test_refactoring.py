@@ -103,7 +103,8 @@ def test_each_leaves_the_plan_as_it_is_and_is_taken_back(applied: Path, planner:
 
 
 REFUSED = {
-    "a root output": (["mv", "output.o", "p"], "output.p: create with the edits"),
+    "a root output": (["mv", "output.o", "output.p"], "output.o is an output of the root module: its value is stored"),
+    "an empty address": (["mv", "", "p"], "The address is empty: name an object"),
     "a name that is taken": (["mv", "terraform_data.app", "number"], "is already declared"),
     "no name": (["mv", "terraform_data.app", "1x"], "is not a valid name"),
     "another place": (["mv", "terraform_data.app", "module.net.terraform_data.app"], "is not another name"),

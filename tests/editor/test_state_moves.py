@@ -111,6 +111,7 @@ def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: 
         assert part in text
     assert (core / "dns" / "dns.auto.tfvars").read_text() == "size = 3\n"
     assert "local.own" not in (core / "core" / "main.tf").read_text()
+    assert len([*core.rglob("*.backup")]) == 1
     check_both(core, planner)
     assert len(ids(core / "dns" / "terraform.tfstate")) == 3 and len(ids(core / "core" / "terraform.tfstate")) == 4
     lineages = {state(core / one / "terraform.tfstate")["lineage"] for one in ("dns", "core")}
@@ -120,7 +121,7 @@ def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: 
     (core / "dns" / ".terraform.lock.hcl").unlink(missing_ok=True)
     assert planner("refactor", "undo").code == 0
     assert files(core) == before and state(core / "core" / "terraform.tfstate") == kept
-    assert not (core / "dns" / "terraform.tfstate").exists()
+    assert not (core / "dns" / "terraform.tfstate").exists() and not [*core.rglob("*.backup")]
     assert "No changes" in planner("plan").out
 
 

@@ -25,8 +25,8 @@ _FLAGS = (
 
 @command(
     "[options] ADDRESS NAME",
-    """Renames a resource, module call, variable, local value or output, with all references to it, also in modules
-that call this one and in value and test files. Resources and modules get a moved block.
+    """Renames a resource, module call, variable, local value or output of a called module, with all references, also in
+modules that call this one and in value and test files. Resources and modules get a moved block.
 
 The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 

@@ -93,6 +93,9 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
         if other != (whole := f"{module}{target.key}".rpartition(".")[0]):
             raise refusal(f"{new} is not another name in the same place: use {whole}.NAME.")
     check_renamable(workspace, target)
+    if target.key.startswith("output.") and not module:
+        detail = f"{old} is an output of the root module: its value is stored in the state under its name"
+        raise refusal(f"{detail}, so another name changes the plan. Rename it in the file, then apply.")
     if name == target.key.rpartition(".")[2]:
         raise refusal(f"{old} has that name already.")
     calls = [(old.rpartition(".")[2], name)] if target.key.startswith("module.") else []
@@ -198,6 +201,8 @@ def workspace_of(options: OperationOptions) -> Workspace:
 
 def target_of(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
     """The object that an address names, and the address of its module with a dot at the end. Raises Failure."""
+    if not address:
+        raise refusal("The address is empty: name an object, such as terraform_data.web.")
     here, module, rest = os.path.abspath(directory), "", address
     while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
         below = workspace.module_directory(here, match[1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -439,7 +440,8 @@ class _Transfer:
                 raise refusal(f"{detail}: write an encryption block there first.")
             is_local = isinstance(other, StateStore) and not isinstance(store, StateStore)
         source, is_new, target = source or State(), target is None, target or State()
-        move = StateMove(self.source, self.target, tuple(self.objects), tuple(self.outputs), is_new)
+        names = tuple(self.objects), tuple(self.outputs)
+        move = StateMove(self.source, self.target, *names, is_new, timestamp=int(time.time()))
         both = {name for name in self.outputs if name in target.outputs}
         if both:
             raise refusal(f"Both states have an output {', '.join(sorted(both))}.")
@@ -610,8 +612,7 @@ def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)
         names = [tuple(map(str, entry[one])) for one in ("objects", "outputs")]
-        return StateMove(
-            source, target, names[0], names[1], bool(entry["is_new"]), producer, dict.fromkeys(entry["given"])
-        )
-    except (KeyError, TypeError, AttributeError):
+        given, timestamp = dict.fromkeys(entry["given"]), int(entry.get("timestamp", 0))
+        return StateMove(source, target, names[0], names[1], bool(entry["is_new"]), producer, given, timestamp)
+    except (KeyError, TypeError, AttributeError, ValueError):
         raise refusal("The record of refactorings does not describe the moved objects: remove it.") from None
