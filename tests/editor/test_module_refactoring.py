@@ -272,12 +272,112 @@ def test_an_inlined_module_leaves_the_plan_as_it_is_and_is_taken_back(shop: Path
         before = files(shop)
         done = planner("refactor", "inline-module", "module.net")
         assert done.code == 0, (cidr, done.err)
-        assert "+  to   = terraform_data.net_inner" in done.out and "+# The network." not in done.out
+        assert "+  to   = terraform_data.net_inner" in done.out and "+  # The network." in done.out
         assert '+  source = "./net/below"' in done.out.replace("{ source", "{\n+  source")
         assert is_unchanged(planner), cidr
         assert not (shop / "net" / "main.tf").exists() and (shop / "net" / "README.md").exists()
         assert planner("init").code == 0
         assert planner("refactor", "undo").code == 0 and files(shop) == before
+
+
+COMMENTED_CALL = """# Networks.
+module "net" { # called once
+  source = "./net" # where
+
+  // chosen by hand
+  cidr = "c" # do not change
+  /* of
+     the root */
+  name = terraform_data.root.id
+  # nothing more
+}
+resource "terraform_data" "root" {}
+output "o" { value = [module.net.out, module.net.long] }
+output "all" {
+  value = module.net
+}
+"""
+COMMENTED = """# The module.
+
+# The range.
+variable "cidr" {
+  # as in RFC 1918
+  type = string
+  # not this one
+  default = <<-EOT
+    # no comment
+  EOT
+  # in vain
+  nullable = false
+  validation { # gone
+    condition     = var.cidr != ""
+    error_message = "empty"
+  }
+}
+
+# A name.
+variable "name" {}
+resource "terraform_data" "one" {
+  # An object.
+  input = { (var.cidr) = [
+    "${var.cidr}-${var.name}"] } # kept
+}
+# The one.
+output "out" { value = terraform_data.one.id }
+# It is long.
+output "long" { value = "x-${terraform_data.one.id}" } # very
+"""
+INLINED_COMMENTS = """# Networks.
+# called once
+# nothing more
+# where
+
+locals {
+  # The range.
+  # as in RFC 1918
+  # in vain
+  // chosen by hand
+  # do not change
+  cidr = "c"
+  # It is long.
+  # very
+  long = "x-${terraform_data.one.id}"
+  net = {
+    out  = terraform_data.one.id
+    long = local.long
+  }
+}
+
+# The module.
+
+resource "terraform_data" "one" {
+  # An object.
+  # A name.
+  /* of
+     the root */
+  input = { (local.cidr) = [
+    "${local.cidr}-${terraform_data.root.id}"] } # kept
+}
+
+moved {
+  from = module.net.terraform_data.one
+  to   = terraform_data.one
+}
+resource "terraform_data" "root" {}
+# The one.
+output "o" { value = [terraform_data.one.id, local.long] }
+output "all" {
+  value = local.net
+}
+"""
+
+
+def test_comments_stay_beside_what_takes_their_place(shop: Path, planner: Run) -> None:
+    (shop / "main.tf").write_text(COMMENTED_CALL)
+    (shop / "net" / "main.tf").write_text(COMMENTED)
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    assert planner("refactor", "inline-module", "module.net").code == 0
+    assert (shop / "main.tf").read_text() == INLINED_COMMENTS
 
 
 def test_what_was_extracted_is_inlined_again(shop: Path, planner: Run) -> None:

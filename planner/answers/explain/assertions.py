@@ -143,8 +143,7 @@ class _Follower:
         override = decl.made_up
         source = config.provider_source(decl.provider_name)
         if override is None:
-            alias = decl.provider.alias if decl.provider is not None else None
-            block = self.context.config.root.provider_block(source, alias or "")
+            block = self.context.config.root.provider_block(source, decl.provider_alias)
             mocking = block.mocking if block is not None else None
             if block is None or mocking is None:
                 return f"decided by the provider {source}", decl.span

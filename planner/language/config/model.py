@@ -217,6 +217,11 @@ class ResourceDecl:
         """The local name of the provider: named, or implied by the type (`aws_vpc` -> `aws`)."""
         return self.provider.name if self.provider else self.type.split("_", 1)[0]
 
+    @property
+    def provider_alias(self) -> str:
+        """The alias of the provider configuration, "" for the one without an alias."""
+        return (self.provider.alias if self.provider else None) or ""
+
 
 @frozen(eq=False)
 class ModuleCall:

@@ -213,9 +213,9 @@ def _expects_provider(facts: FactBuilder, module: ModuleConfig, address: str) ->
 def _requires_provider(facts: FactBuilder, module: ModuleConfig, address: str) -> None:
     for key, resource in module.resources.items():
         provider = module.provider_source(resource.provider_name)
-        alias = resource.provider.alias if resource.provider else None
+        alias = resource.provider_alias
         span = resource.provider.span if resource.provider and resource.provider.span else resource.span
-        facts.add("requires_provider", intern(join(address, key)), address, provider, alias or "", source=span)
+        facts.add("requires_provider", intern(join(address, key)), address, provider, alias, source=span)
         default_configuration(facts, provider, span)
 
 

@@ -254,9 +254,7 @@ class _Extraction:
         else:
             decl = self.model.root.resources.get(piece.key)
             if decl is not None:
-                self.providers.setdefault(decl.provider_name, set()).add(
-                    (decl.provider.alias if decl.provider else "") or ""
-                )
+                self.providers.setdefault(decl.provider_name, set()).add(decl.provider_alias)
                 if decl.provider is not None and decl.provider.key is not None:
                     raise refusal(f"{piece.key} chooses a provider configuration by a key, which cannot be passed on.")
         for node in nodes(piece.node):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from planner.foundation.values.types import BOOL, NUMBER, STRING, SetType
 from planner.foundation.vocabulary.address import quote
@@ -21,6 +21,8 @@ from planner.workflows.editor.navigation import DeclaredObject, Edits, moved_tex
 from planner.workflows.editor.pieces import (
     Changes,
     Use,
+    comment_edit,
+    comments_of,
     completions,
     cut_text,
     free_name,
@@ -79,7 +81,7 @@ class _Inlining:
         self.bodies = {path: native_body(workspace, path) for path in self.paths}
         self.names = self._new_names()
         self.locals: dict[str, str] = {}
-        """new local values: their sources by name"""
+        """new local values by name: their lines, with comments"""
         self.variables: dict[str, str] = {}
         """blocks of new variables by name"""
         self.required: list[str] = []
@@ -87,6 +89,8 @@ class _Inlining:
         self._taken = {*workspace.module(directory).symbols, *self.names.values()}
         self.changes: dict[str, Changes] = {path: [] for path in self.paths}
         self.configurations = self._configurations()
+        self.comments = self._comments()
+        """comments that still lose their place, by the key of what they describe"""
         self.values = {name: self._argument(decl) for name, decl in self.inner.root.variables.items()}
         for path, body in self.bodies.items():
             self._rewrite(path, body)
@@ -147,12 +151,26 @@ class _Inlining:
 
     # ---------------------------------------------------------------- what comes in
 
-    def _local(self, wanted: str, source: str) -> str:
-        """A new local value with this source."""
+    def _comments(self) -> dict[str, list[str]]:
+        """The comments of the call, and of the removed variables and outputs with the arguments for them."""
+        own = comments_of(self.call.holder)
+        result: dict[str, list[str]] = {}
+        for block in (one for body in self.bodies.values() for one in body.blocks):
+            if block.type in ("variable", "output"):
+                name = block.labels[0].value
+                is_given = block.type == "variable" and name in attributes_of(self.call.holder.body)
+                lost = ("validation", "precondition", *(("default",) if is_given else ()))
+                lines = [one for of, some in comments_of(block).items() if of not in lost for one in some]
+                key = f"{'var' if block.type == 'variable' else 'output'}.{name}"
+                result[key] = [*lines, *(own.pop(name, []) if is_given else [])]
+        return {**result, "": [line for some in own.values() for line in some]}
+
+    def _local(self, wanted: str, source: str, comments: Iterable[str] = ()) -> str:
+        """A new local value with this source, below its comments."""
         names = (key[6:] for key in self._taken if key.startswith("local."))
         name = free_name(wanted, names, f"{self.name}_{wanted}")
         self._taken.add(f"local.{name}")
-        self.locals[name] = source
+        self.locals[name] = "".join(f"  {line}\n" for line in (*comments, f"{name} = {source}"))
         return f"local.{name}"
 
     def _argument(self, decl: VariableDecl) -> str:
@@ -172,7 +190,7 @@ class _Inlining:
             return new
         if is_plain and new == source and len(hits) == 1 and not any(id(use.node) in in_template for use in hits):
             return new
-        return self._local(decl.name, new)
+        return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
         """A new variable that is null. So an expression that uses a part of it fails only if its value is needed."""
@@ -181,7 +199,8 @@ class _Inlining:
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
         known = {key[4:] for key in self.workspace.module(self.directory).symbols if key.startswith("var.")}
         name = free_name(decl.name, (*known, *self.variables), f"{self.name}_{decl.name}")
-        self.variables[name] = f"variable {quote(name)} {{\n  {text}\n  default = null\n}}"
+        comments = "".join(f"{line}\n" for line in self.comments.pop(f"var.{decl.name}", ()))
+        self.variables[name] = f"{comments}variable {quote(name)} {{\n  {text}\n  default = null\n}}"
         return f"var.{name}"
 
     def _completed(self, decl: VariableDecl, node: Expression, text: str) -> str:
@@ -249,16 +268,28 @@ class _Inlining:
                 self._choose_provider(block, changes)
             elif block.type == "module":
                 self._relocate(text, block, changes)
+        removed = [block for block in body.blocks if block.type in _REMOVED]
         for use in uses(body):
             if use.role == "history":
                 changes.append((use.node.start, use.node.start, f"module.{self.name}."))
             elif use.ref.kind == "var" and use.ref.name in self.values:
                 changes.append((use.node.start, use.end(1), self.values[use.ref.name]))
+                if not any(one.start <= use.node.start < one.end for one in removed):
+                    self._keep_comments(changes, path, use, f"var.{use.ref.name}")
             elif use.ref.kind == "path" and use.ref.name == "module":
                 changes.append(self._path(text, use))
             elif (new := self.names.get(use.key, use.key)) != use.key:
                 step = use.node.steps[use.base - 1]
                 changes.append((step.start + 1, step.end, new.rpartition(".")[2]))
+
+    def _keep_comments(self, changes: Changes, path: str, use: Use, key: str) -> None:
+        """Insert the comments of a removed variable or output above its first use."""
+        if comments := self.comments.pop(key, []):
+            text, body = self.workspace.document(path).text, native_body(self.workspace, path)
+            start, end, lines = comment_edit(text, body, use.node.start, comments)
+            before = [one for one in changes if one[:2] == (start, start)]
+            changes[:] = [one for one in changes if one not in before]
+            changes.append((start, end, "".join(one[2] for one in before) + lines))
 
     def _path(self, text: str, use: Use) -> tuple[int, int, str]:
         """The edit that replaces path.module with the directory of the module."""
@@ -280,9 +311,7 @@ class _Inlining:
             if any(new != name and not alias for (name, alias), new in self.configurations.items()):
                 raise refusal(f"module.{self.name} passes other providers on to module.{block.labels[0].value}.")
         elif decl is not None:
-            pairs = [
-                f"{inner} = {self.configurations.get((o.name, o.alias or ''), str(o))}" for inner, o in decl.providers
-            ]
+            pairs = [f"{inner} = {self._configuration(outer)}" for inner, outer in decl.providers]
             changes.append((passed.expr.start, passed.expr.end, "{ " + ", ".join(pairs) + " }"))
 
     # ---------------------------------------------------------------- providers
@@ -296,14 +325,15 @@ class _Inlining:
             if outer.key is not None or inner.key is not None:
                 raise refusal(f"module.{self.name} gets a provider configuration that a key chooses.")
         used: set[tuple[str, str]] = {(name, "") for name in self.inner.root.required_providers}
-        used |= {
-            (d.provider_name, (d.provider.alias if d.provider else "") or "")
-            for d in self.inner.root.resources.values()
-        }
+        used |= {(decl.provider_name, decl.provider_alias) for decl in self.inner.root.resources.values()}
         result = {}
         for name, alias in sorted(used):
             result[name, alias] = passed.get((name, alias)) or self._namesake(name)
         return result
+
+    def _configuration(self, ref: ProviderRef) -> str:
+        """The provider configuration of the calling module for a reference in the called one."""
+        return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
         """The local name of a provider in the calling module."""
@@ -328,7 +358,7 @@ class _Inlining:
         own = block.labels[0].value.partition("_")[0]
         decl = self.inner.root.resources.get(self._key(block))
         ref = decl.provider if decl is not None and decl.provider is not None else ProviderRef(own)
-        new = self.configurations.get((ref.name, ref.alias or ""), str(ref))
+        new = self._configuration(ref)
         if given is not None and new != str(ref):
             changes.append((given.expr.start, given.expr.end, new))
         elif given is None and new != own and isinstance(block.body, NativeBody):
@@ -351,6 +381,8 @@ class _Inlining:
                 self._drop_contrary(path, use, edits)
             else:
                 edits.setdefault(path, []).append(self._replacement(use))
+                if use.attribute and use.role in ("value", "depends_on"):
+                    self._keep_comments(edits[path], path, use, f"output.{use.attribute}")
         self._redirect(edits)
         self._require(edits)
         edits.setdefault(self.call.path, []).append((self.call.start, self.call.end, self._block_texts()))
@@ -375,7 +407,11 @@ class _Inlining:
         if use.attribute:
             return start, use.end(2), self._output(use.attribute)
         if use.ref.kind == "module" and len(steps) == 1:
-            pairs = "".join(f"    {one} = {self._output(one)}\n" for one in self.inner.root.outputs)
+            lines = []
+            for one in self.inner.root.outputs:
+                source = self._output(one)
+                lines += [*self.comments.pop(f"output.{one}", ()), f"{one} = {source}"]
+            pairs = "".join(f"    {line}\n" for line in lines)
             return start, use.end(1), self._local(self.name, f"{{\n{pairs}  }}")
         raise refusal(f"A reference to module.{self.name} cannot be rewritten.")
 
@@ -391,7 +427,13 @@ class _Inlining:
             decl = self.inner.root.outputs[name]
             if decl.sensitive:
                 source = f"sensitive({source})"
-            self.outputs[name] = source if _REFERENCE.match(source) else self._local(name, source)
+            own = self.comments.setdefault(f"output.{name}", [])
+            for use in uses(self.bodies[path]):
+                if value.start <= use.node.start < value.end and use.ref.kind == "var":
+                    own += self.comments.pop(f"var.{use.ref.name}", ())
+            if not _REFERENCE.match(source):
+                source = self._local(name, source, self.comments.pop(f"output.{name}"))
+            self.outputs[name] = source
         return self.outputs[name]
 
     def _block(self, kind: str, name: str) -> tuple[dict[str, Attribute], str]:
@@ -438,15 +480,20 @@ class _Inlining:
         parts = []
         for path, body in self.bodies.items():
             text = self.workspace.document(path).text
-            cuts = [removal(text, *whole_lines(text, b.start, b.end)) for b in body.blocks if b.type in _REMOVED]
-            inside = [one for one in self.changes[path] if not any(s <= one[0] and one[1] <= e for s, e, _ in cuts)]
+            ranges: list[tuple[int, int]] = []
+            for block in (one for one in body.blocks if one.type in _REMOVED):
+                start, end = whole_lines(text, block.start, block.end)
+                is_next = ranges and not text[ranges[-1][1] : start].strip()
+                ranges.append((ranges.pop()[0] if is_next else start, end))
+            cuts = [removal(text, *one) for one in ranges]
+            inside = [one for one in self.changes[path] if not any(start <= one[0] < end for start, end, _ in cuts)]
             parts.append(with_edits(text, [*inside, *cuts]).replace("\r\n", "\n").strip("\n"))
         if self.locals:
-            lines = "".join(f"  {name} = {source}\n" for name, source in self.locals.items())
-            parts.insert(0, format_text(f"locals {{\n{lines}}}"))
+            parts.insert(0, format_text(f"locals {{\n{''.join(self.locals.values())}}}"))
         parts[:0] = map(format_text, self.variables.values())
         if self.required:
             parts.append(format_text(f"terraform {{\n  required_providers {{\n{''.join(self.required)}  }}\n}}"))
+        parts.insert(0, "\n".join(self.comments[""]))
         moved = [moved_text(old, new).strip() for old, new in self._history()]
         return "\n\n".join([*(part for part in parts if part.strip()), *moved]) + "\n"
 

@@ -25,6 +25,7 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 Changes = list[tuple[int, int, str]]
 """new texts of ranges of a text, with offsets in code points"""
 _NOTE = re.compile("#|//")
+_COMMENT = re.compile(r"(?:#|//)[^\r\n]*|/\*(?s:.*?)\*/")
 _COMMON = frozenset(("this", "main", "default", "example", "it"))
 """common names of resources that do not describe the object"""
 
@@ -101,6 +102,43 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
     if stop >= 0 and opened >= 0 and text.find("*/", opened, stop) < 0 and not _NOTE.search(text, end, opened):
         stop = text.find("\n", text.find("*/", opened))  # a comment that continues in the next lines
     return begin, len(text) if stop < 0 else stop + 1
+
+
+def comments_of(block: Block) -> dict[str, list[str]]:
+    """The comments above and in a block, by the argument or nested block beside or below them; "" for the block as a
+    whole. Comments within expressions and nested blocks are left out."""
+    text, result = block.source.text, dict[str, list[str]]()
+    start, end = whole_lines(text, block.start, block.end)
+    if not isinstance(block.body, NativeBody):
+        return result
+    inner: list[Attribute | Block] = [*block.body.attributes.values(), *block.body.blocks]
+    ranges = [(one.start, one.end, one.type if isinstance(one, Block) else one.name) for one in inner]
+    before, at = "", start
+    for begin, stop, name in [(block.body.start, block.body.start, ""), *sorted(ranges), (end, end, "")]:
+        for match in _COMMENT.finditer(text, at, begin):
+            is_beside = at > start and "\n" not in text[at : match.start()]
+            result.setdefault(before if is_beside else name, []).append(match[0])
+        before, at = name, stop - 1 if text[stop - 1] == "\n" else stop  # a heredoc ends with its line
+    return result
+
+
+def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[str]) -> tuple[int, int, str]:
+    """The edit that inserts comments above the argument around an offset, or above the first block around it that
+    begins a line."""
+    at = text.rfind("\n", 0, offset) + 1
+    inner: Attribute | Block | None = None
+    while True:
+        parts: list[Attribute | Block] = [*body.attributes.values(), *body.blocks]
+        inner = next((one for one in parts if one.start <= offset < one.end), None)
+        begin = text.rfind("\n", 0, inner.start) + 1 if inner is not None else at
+        if inner is None or text[begin : inner.start].strip():
+            break
+        at = begin
+        if not isinstance(inner, Block) or not isinstance(inner.body, NativeBody):
+            break
+        body = inner.body
+    indent = text[at : len(text) - len(text[at:].lstrip(" \t"))]
+    return at, at, "".join(f"{indent}{comment}\n" for comment in comments)
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
