@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from attrs import evolve
@@ -21,7 +22,7 @@ from planner.render.terminal import Terminal
 from planner.workflows.batch import cache_files, root_modules
 from planner.workflows.batch import session as finding
 from planner.workflows.batch.cache_files import FLEETS, entry_names
-from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.batch.files_read import RECORDER, SHARED_MEMORY, FileRecorder
 from planner.workflows.batch.model import Request
 from planner.workflows.batch.worker import run_unit, survey_units
 
@@ -168,6 +169,14 @@ def test_outputs_of_what_never_was_applied(tmp_path: Path) -> None:
     assert "The unit a has no state yet" in ran.unit("b")["diagnostics"][0]["detail"]
 
 
+def test_files_beside_the_interpreter_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "base_prefix", str(tmp_path))  # /usr, for the Python of a distribution
+    write(tmp_path, {"src/app/main.tf": ""})
+    with FileRecorder().recording() as paths:
+        (tmp_path / "src/app/main.tf").read_text()
+    assert list(paths) == [str(tmp_path / "src/app/main.tf")]
+
+
 def test_modules_are_installed_when_they_are_not(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": BACKEND + 'module "m" {\n  source = "../m"\n}\n'})
     write(tmp_path, {"m/main.tf": 'resource "terraform_data" "x" {}\n'})
@@ -213,6 +222,20 @@ class TestNotPlannedAgain:
         write(fleet, {name: text})
         assert self.planned(fleet) == expected
         assert self.planned(fleet) == []
+
+    @pytest.mark.skipif(not os.path.exists("/proc/version"), reason="there are no such files here")
+    def test_files_that_cannot_be_compared(self, fleet: Path) -> None:
+        write(fleet, {"z/more.tf": 'output "kernel" {\n  value = file("/proc/version")\n}\n'})
+        assert [self.planned(fleet) for _ in range(2)] == [["z"], ["z"]]
+
+    @pytest.mark.skipif(not os.path.isdir(SHARED_MEMORY), reason="there is no directory in memory here")
+    def test_files_in_memory(self, fleet: Path) -> None:
+        with NamedTemporaryFile("w", dir=SHARED_MEMORY, suffix=".tfvars") as values:
+            for value in (2, 3):
+                values.seek(0)
+                print(f"v = {value}", file=values, flush=True)
+                assert "z" in self.planned(fleet, f"-var-file={values.name}")
+            assert self.planned(fleet, f"-var-file={values.name}") == []
 
     def test_a_change_reaches_what_reads_it(self, fleet: Path) -> None:
         write(fleet, {"a/main.tf": unit(None, '"other"')})

@@ -388,7 +388,7 @@ def collector_paused() -> Iterator[None]:
 
 
 LOOKED = "planner.looked"
-"""the audit event of a check for a file, which opens nothing"""
+"""the audit event of a function that reads a file, or checks for one without opening it"""
 LISTED = "planner.listed"
 """the audit event of listing the names in a directory"""
 
@@ -455,6 +455,7 @@ def note_file_read(path: str) -> None:
         used.read.add(path)
     if _TREE.get() is None:
         _READS.get().files[path] = None
+        sys.audit(LOOKED, path)
 
 
 def files_read() -> tuple[str, ...]:

@@ -36,6 +36,8 @@ RACY = 20_000_000
 """nanoseconds within which a file may change without a different time, because the clocks of file systems are coarse"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """the directory with records of runs, which is not compared"""
+SHARED_MEMORY = "/dev/shm/"
+"""the one directory of files among the devices"""
 _ASKS = (LOOKED, LISTED)
 """the files that functions of a configuration read"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
@@ -76,10 +78,11 @@ class FileRecorder:
         if self._installed:
             return
         self._installed = True
-        homes = [sys.prefix, sys.base_prefix, PACKAGE, str(rules_path())]
+        homes = [os.path.dirname(os.__file__), PACKAGE, str(rules_path()), "/proc", "/sys", "/dev"]
+        homes += [path for path in sys.path if path.endswith("-packages")]
         cache = cache_dir()
         homes += [str(cache)] if cache is not None else []
-        self._ignored = tuple(f"{home}/" for home in (*homes, "/proc", "/sys", "/dev", "/usr/lib", "/usr/share"))
+        self._ignored = tuple(f"{home}/" for home in homes)
         self._passing = _own_folders()
         sys.addaudithook(self._hear)
 
@@ -132,7 +135,9 @@ class FileRecorder:
         """Whether a path is compared."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
-        return not path.startswith(self._ignored) and not self._is_own(path)
+        if path.startswith(self._ignored) and not path.startswith(SHARED_MEMORY):
+            return False
+        return not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
         """Whether a path is in a temporary directory of this process that does not contain the unit."""

@@ -98,7 +98,7 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
             detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
             result = failed(request, [error("batch.internal", "Internal error", detail)])
         looked_at = dict(paths)
-    reads = entries(looked_at, request.foreign_states) or []
+    reads = [] if RECORDER.has_unseen else entries(looked_at, request.foreign_states) or []
     tidy()
     return evolve(
         result,
@@ -126,7 +126,7 @@ def _survey(request: Request, folder: str) -> Survey:
         with ALONE, home(request), RECORDER.recording() as paths:
             made, is_whole = survey_deployment(request, folder)
             looked_at = dict(paths)
-        return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
+        return evolve(made, reads=(entries(looked_at) or []) if is_whole and not RECORDER.has_unseen else [])
     with ALONE, home(request), RECORDER.recording() as paths:
         try:
             request = with_recipe(request)
@@ -149,6 +149,7 @@ def _survey(request: Request, folder: str) -> Survey:
         looked_at = dict(paths)
         if made.problems and is_secret_directory("."):
             is_whole = False  # their content is not for the cache
+        is_whole = is_whole and not RECORDER.has_unseen
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
