@@ -24,6 +24,9 @@ STEERING_NAMES = frozenset(
 """whole names, in capitals: a CI system's, a pager's, a screen's"""
 OF_TESTS = frozenset(("CONSUL_BINARY", "PLANNER_GOLDEN"))
 """variables that the tests themselves ask for"""
+MEMORY = "/dev/shm"
+ENOUGH = 4 << 30
+"""bytes; a whole run uses fewer than 1 GB at any time, and 2 GB if many tests fail"""
 KEPT = "TESTS_KEPT"
 """the variable with the folder of what outlives the tests: environments that take minutes to make"""
 
@@ -39,7 +42,8 @@ def isolate() -> None:
         is_steering = name.upper().startswith(STEERING) or name.upper() in STEERING_NAMES
         if is_steering and name not in OF_TESTS:
             del os.environ[name]
-    home = tempfile.mkdtemp(prefix="planner-tests-")
+    room = os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _room())
+    home = tempfile.mkdtemp(prefix="planner-tests-", dir=room)
     atexit.register(_remove, home, os.getpid())
     os.environ |= {
         "HOME": home,
@@ -53,6 +57,15 @@ def isolate() -> None:
     for name, value in {**outside, "PYTHONUSERBASE": site.getuserbase()}.items():
         if value:
             os.environ.setdefault(name, value)
+
+
+def _room() -> str:
+    """Where tests write: in memory if there is enough, since their files are many and short-lived."""
+    try:
+        free = shutil.disk_usage(MEMORY).free
+    except OSError:
+        free = 0
+    return MEMORY if free >= ENOUGH else tempfile.gettempdir()
 
 
 def _remove(home: str, owner: int) -> None:
