@@ -174,6 +174,11 @@ def test_a_file_that_a_request_names_is_part_of_it(project: Project) -> None:
     (project.folder / "page.html").write_text("another")
     project.run(*UNREFRESHED)
     assert project.calls().count("PlanResourceChange") == 1
+    times = (project.folder / "page.html").stat()
+    (project.folder / "page.html").write_text("changed")  # of the same length, and at the same time
+    os.utime(project.folder / "page.html", ns=(times.st_atime_ns, times.st_mtime_ns))
+    project.run(*UNREFRESHED)
+    assert project.calls().count("PlanResourceChange") == 1
 
 
 def test_a_file_that_a_provider_configuration_names_is_part_of_it(project: Project) -> None:

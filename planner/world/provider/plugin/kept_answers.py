@@ -144,7 +144,7 @@ def _stamp(path: str) -> str:
         status = os.stat(path)
     except (OSError, ValueError):
         return ""
-    return f"{path}:{status.st_size}:{status.st_mtime_ns}:{status.st_ino}"
+    return f"{path}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
 
 
 def file_stamps(texts: Iterable[str]) -> bytes | None:
