@@ -78,7 +78,7 @@ class FileRecorder:
         if self._installed:
             return
         self._installed = True
-        homes = [os.path.dirname(os.__file__), PACKAGE, str(rules_path()), "/proc", "/sys", "/dev"]
+        homes = [os.path.dirname(os.__file__), PACKAGE, str(rules_path()), "/proc", "/sys"]
         homes += [path for path in sys.path if path.endswith("-packages")]
         cache = cache_dir()
         homes += [str(cache)] if cache is not None else []
@@ -135,9 +135,9 @@ class FileRecorder:
         """Whether a path is compared."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
-        if path.startswith(self._ignored) and not path.startswith(SHARED_MEMORY):
+        if path.startswith("/dev/") and not path.startswith(SHARED_MEMORY):
             return False
-        return not self._is_own(path)
+        return not path.startswith(self._ignored) and not self._is_own(path)
 
     def _is_own(self, path: str) -> bool:
         """Whether a path is in a temporary directory of this process that does not contain the unit."""
