@@ -19,6 +19,7 @@ from planner.cli.commands.watch import SECONDS, PlanFiles
 from planner.cli.flags import UsageError, parse
 from planner.cli.live_server import Body, LiveDocument, hidden_document, line_of
 from planner.foundation.support.signals import STOP
+from planner.foundation.values.expression_text import literal, whole_text
 from planner.foundation.values.value import Unknown, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
@@ -30,7 +31,6 @@ from planner.render.page.of_plan import page_of_plan
 from planner.render.page.page import hiding
 from planner.render.plan import pending
 from planner.render.terminal import Terminal
-from planner.render.value import format_value
 
 if TYPE_CHECKING:
     from planner.api.making import MadePlan, PlanComparison
@@ -218,7 +218,7 @@ def _default_text(given: Any, is_sensitive: bool) -> str:
     if given is None or given.value is None or isinstance(given.value, Unknown):
         return ""
     plain, marks = unmark_deep(given.value)
-    return "" if marks or is_sensitive else plain if isinstance(plain, str) else format_value(given.value, 0)
+    return "" if marks or is_sensitive else plain if isinstance(plain, str) else literal(whole_text(plain))
 
 
 def _cut(text: str) -> str:

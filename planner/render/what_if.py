@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 from planner.answers.explain.plan_difference import ValueDifference
 from planner.logic.programs.actions import Counts, verb_of, words_for
 from planner.operations.explanations import changed_actions
 from planner.operations.what_if import Difference, PlanComparison
+from planner.render.alike import alike
 from planner.render.cause_line import root_lines
 from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
@@ -30,14 +32,18 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 
 
 def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
-    """Each difference with its cause."""
-    lines = []
+    """Each difference with its cause; instances with the same of both are combined."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
-    for difference in comparison.differences:
-        lines.append(f"{paint(difference.name, 'bold')}: {_change(difference)}")
+
+    def words(difference: Difference) -> tuple[str, list[str]]:
         known = within if difference.values else actions
-        if difference.because is not None:
-            lines += [f"  {line}" for line in root_lines(difference.because, difference.name, known)]
+        because = difference.because
+        return _change(difference), root_lines(because, difference.name, known) if because is not None else []
+
+    lines = []
+    for (change, causes), those in groupby(comparison.differences, words):
+        for names in alike([difference.name for difference in those]):
+            lines += [f"{paint(names.text, 'bold')}: {change}", *(f"  {line}" for line in causes)]
     return lines
 
 

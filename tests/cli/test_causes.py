@@ -168,7 +168,7 @@ def test_what_if_limits_and_replacements(planner: Run) -> None:
     replaced = planner("what-if", "-replace=terraform_data.web[1]").out
     assert "terraform_data.web[1]: replace instead of no change" in replaced
     destroyed = planner("what-if", "-destroy").out
-    assert "terraform_data.web[1]: delete instead of no change" in destroyed
+    assert "terraform_data.web[0, 1]: delete instead of no change\n" in destroyed
 
 
 def test_what_if_nothing_is_tried(planner: Run) -> None:

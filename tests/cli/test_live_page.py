@@ -33,6 +33,10 @@ locals { twice = 2 * var.size }
 resource "terraform_data" "first" { input = local.twice }
 resource "terraform_data" "second" { input = [terraform_data.first.output, var.secret] }
 output "out" { value = terraform_data.first.output }
+variable "zones" {
+  type    = set(string)
+  default = ["a", "b"]
+}
 """
 
 
@@ -151,6 +155,8 @@ def test_questions(served: Served) -> None:
         and "not valid" in served.ask("compare", one=float("inf"), other=0)["problems"]
     )
     assert "secret" in json.dumps(served.get("variables")) and "hunter2" not in json.dumps(served.get("variables"))
+    shown = {one["name"]: one["value"] for one in served.get("variables")["variables"]}
+    assert shown == {"secret": "", "size": "1", "zones": '["a", "b"]'}  # as they can be typed
     tried = served.ask("what-if", variables={"size": "3"})
     assert "terraform_data.first" in [row[0] for row in tried["rows"]]
     assert tried["counts"][0] == "2 to add, 0 to change, 0 to destroy"

@@ -139,6 +139,46 @@ def test_folding_paths_causes_and_verdicts(tmp_path: Path) -> None:
         assert details.get_by_role("heading").first.inner_text() == "web"
 
 
+@needs_browser
+def test_keys_lead_into_groups_and_out(tmp_path: Path) -> None:
+    items = tuple(item(name, "m", (0,)) for name in ("first", "second"))
+    view = PageView("plan", "All", items, (arrow("second", "first"),), {"m": ("", "m")})
+    change = PageChange("second", "create", "", ("one", "two", "three", "four"))
+    page = Page("Groups", (), (view,), LAYERS, ACTIONS, (change,))
+    with opened(written(tmp_path, page)) as tab:
+        status = tab.get_by_role("status")
+        for key, chosen in (
+            ("ArrowDown", "m, group"),
+            ("ArrowDown", "first,"),
+            ("ArrowDown", "second,"),
+            ("ArrowDown", "Nothing that is shown waits for it."),
+            ("ArrowUp", "first,"),
+            ("ArrowUp", "m, group"),
+            ("ArrowUp", "It waits for nothing that is shown."),
+        ):
+            tab.locator("#graph").press(key)
+            assert status.inner_text().startswith(chosen), key
+        tab.keyboard.press("Escape")
+        assert "one; two and 2 more" in tab.locator("#details").inner_text()
+
+
+@needs_browser
+def test_enter_chooses_the_first_found(tmp_path: Path) -> None:
+    items = (item("zone (expand)"), item("zone[1]", "", (0,)))
+    page = Page(
+        "Search",
+        (),
+        (PageView("plan", "All", items, ()),),
+        LAYERS,
+        ACTIONS,
+        (PageChange("zone[1]", "create", "", ("new",)),),
+    )
+    with opened(written(tmp_path, page)) as tab:
+        tab.get_by_label("Search").fill("zone")
+        tab.get_by_label("Search").press("Enter")
+        assert tab.get_by_role("status").inner_text().startswith("zone[1], resource, create")
+
+
 @pytest.mark.slow
 @needs_browser
 def test_pointing(tmp_path: Path) -> None:

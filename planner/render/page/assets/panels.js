@@ -254,7 +254,7 @@ function showOverview() {
   const outputs = noun === "node" ? data.changes.filter(change => change[1] !== "no-op" && OUTPUT.test(change[0])) : [];
   for (const change of data.changes) if (byAction.has(change[1]) && !outputs.includes(change)) byAction.get(change[1]).push(change);
   for (const found of byAction.values()) found.sort((a, b) => NUMERIC.compare(a[0], b[0]));
-  const why = ([, , reason, causes]) => causes.length ? causes.slice(0, 2).join("; ") : reason;
+  const why = ([, , reason, causes]) => causes.length ? `${causes.slice(0, 2).join("; ")}${causes.length > 2 ? ` and ${causes.length - 2} more` : ""}` : reason;
   const line = text => text ? el("div", { class: "why" }, text) : null;
   const risky = action => RISKY.includes(colourOf.get(action)) ? 0 : 1;
   const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => risky(a[0]) - risky(b[0])).flatMap(([action, found]) => {
@@ -395,14 +395,15 @@ addEventListener("hashchange", follow);
 
 // ---------------------------------------------------------------- the drawing by keys and pointer
 
-/** The next thing from the chosen one: along the edges, against their flow or with it, or a neighbour beside it. */
+/** The next thing from the chosen one: along the edges, against their flow or with it, or a neighbour beside it. Where no
+ * edge leads on, into an open group or out to the group around. */
 function step(dx, dy) {
   if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (scene.order.length) choose(scene.order[0][0]); return; }
   const chosen = drawing.chosen, { band, at, isDown } = scene.where.get(chosen);
   const along = isDown ? dy : dx, beside = isDown ? dx : dy;
   if (beside) {
     const next = scene.order[band][at + beside];
-    if (next === undefined) say("There is nothing further beside it."); else choose(next);
+    if (next === undefined) say("Nothing further beside it."); else choose(next);
     return;
   }
   const things = new Set();
@@ -412,7 +413,11 @@ function step(dx, dy) {
   }
   const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);
   const near = [...things].sort((a, b) => far(a) - far(b));
-  if (near.length) choose(near[0]); else say(along < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
+  const group = scene.box(chosen), inside = chosen < 0 && !scene.folded[-1 - chosen] ? scene.contents(-1 - chosen) : [];
+  if (near.length) choose(near[0]);
+  else if (along > 0 && inside.length) choose(inside[0]);
+  else if (along < 0 && group > 0) choose(-1 - group);
+  else say(along < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
 }
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 canvas.addEventListener("keydown", event => {
@@ -466,7 +471,7 @@ $("search").addEventListener("input", () => {
   if (isSought() && nodes.length) mark(nodes); else { drawing.marked = isSought() ? marks([], new Set()) : null; drawing.redraw(); }
   say(`${several(nodes.length, noun)} found.`);
 });
-$("search").addEventListener("keydown", event => { if (event.key === "Enter") { const [first] = matching(); if (first !== undefined) choose(first); } });
+$("search").addEventListener("keydown", event => { if (event.key === "Enter") $("list").querySelector(".name")?.click(); });
 $("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.foldTo(BOXES); scene.arrange(); drawing.begin(); fillList(); });
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
