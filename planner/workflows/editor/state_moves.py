@@ -14,18 +14,15 @@ from functools import cached_property
 from typing import Any
 
 from planner.engine.evaluation.schemas import Schemas
-from planner.engine.plan.options import ComingState
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import own_reads, view, working_in
 from planner.foundation.values.expression_text import expression_text
-from planner.foundation.values.types import DYNAMIC
-from planner.foundation.values.value import is_wholly_known, type_of, unmark_deep
+from planner.foundation.values.value import unmark_deep
 from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.diagnostic import Failure, error, has_errors
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import ModuleRecord, is_module, read_manifest
 from planner.language.config.load import load_tree
-from planner.language.config.model import Expr
 from planner.language.config.module_installer import ModuleRecorder
 from planner.language.syntax.body import Attribute
 from planner.language.syntax.format import format_text
@@ -44,13 +41,10 @@ from planner.workflows.editor.pieces import (
     Use,
     cut_text,
     edited_file,
-    free_name,
     holder_of,
     module_uses,
     native_body,
     piece_of,
-    plain_name,
-    relative_source,
     removal,
     source_edits,
     source_text,
@@ -58,13 +52,13 @@ from planner.workflows.editor.pieces import (
     whole_lines,
 )
 from planner.workflows.editor.refactoring import Refactoring, actions, target_of, workspace_of
-from planner.workflows.editor.symbols import attributes_of, literal
+from planner.workflows.editor.state_links import READER, StateLinks, may_read
+from planner.workflows.editor.symbols import attributes_of
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
-from planner.world.state.backend import state_identity
-from planner.world.state.backends.local import DEFAULT_PATH, LocalBackend, StateStore
+from planner.world.state.backends.local import LocalBackend, StateStore
 from planner.world.state.encryption_seal import PLAIN
-from planner.world.state.model import OutputState, State
+from planner.world.state.model import State
 from planner.world.state.workspace import data_directory
 
 _MOVED = ("resource", "data", "module", "locals", "output", "check")
@@ -119,12 +113,7 @@ class _Transfer:
         self.copied: dict[str, Piece] = {}
         for key in dict.fromkeys(keys):
             self._add(key)
-        self.consumer = ""
-        """the directory whose root module reads outputs of the other one"""
-        self.links: dict[tuple[str, str], tuple[str, str]] = {}
-        """the outputs that the consumer reads, and their sources, by object and attribute"""
-        self.changes: dict[str, Changes] = {}
-        """edits of the source's files"""
+        self.links = StateLinks(workspace, source, target)
         self._complete()
         if not any(key not in ("",) and not key.startswith(("local.", "output.")) for key in self.moved):
             raise refusal("Name at least one resource, data source or module call.")
@@ -203,39 +192,7 @@ class _Transfer:
         """Make one root module read a value from the state of the other. Raises Failure."""
         if self.whole or use.role != "value" or kind_of(path) == "test":
             raise refusal(f"{reason} Another root module cannot refer to that here: name both blocks.")
-        if self.consumer not in ("", consumer):
-            raise refusal(f"{reason} The two root modules would read each other's states: name both blocks.")
-        self.consumer = consumer
-        steps = use.base + (1 if use.attribute else 0)
-        source = self.workspace.document(path).text[use.node.start : use.end(steps)]
-        of = (use.key, use.attribute)
-        if of not in self.links:
-            taken = [key[7:] for key in (*self.symbols, *self.there) if key.startswith("output.")]
-            taken += [name for name, _ in self.links.values()]
-            self.links[of] = free_name(plain_name(use, not use.attribute), taken), source
-        text = f"data.terraform_remote_state.{self._reader}.outputs.{self.links[of][0]}"
-        self.changes.setdefault(path, []).append((use.node.start, use.end(steps), text))
-
-    @property
-    def _producer(self) -> str:
-        return {self.source: self.target, self.target: self.source}.get(self.consumer, "")
-
-    @property
-    def _reader(self) -> str:
-        """The name of the data source that reads the other state."""
-        known = self.symbols if self.consumer == self.source else {**self.there, **self.symbols}
-        prefix = "data.terraform_remote_state."
-        return free_name(os.path.basename(self._producer), (key.removeprefix(prefix) for key in known))
-
-    def _link_texts(self) -> dict[str, list[str]]:
-        """The blocks that link the root modules, by directory."""
-        if not self.consumer:
-            return {}
-        outputs = [f"output {quote(name)} {{\n  value = {source}\n}}\n" for name, source in self.links.values()]
-        path = relative_source(self.consumer, os.path.join(self._producer, DEFAULT_PATH))
-        config = f'  backend = "local"\n  config = {{\n    path = {quote(path)}\n  }}\n'
-        data = f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n'
-        return {self._producer: outputs, self.consumer: [format_text(data)]}
+        self.links.add(path, use, consumer, reason)
 
     def _providers(self, piece: Piece) -> Iterator[str]:
         """The keys of the provider blocks that a resource or a call may use."""
@@ -288,25 +245,12 @@ class _Transfer:
                 what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
                 reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which stays."
                 self._link(path, use, self.source, reason)
-        for directory in (self.source, self.target):
+        roots = (self.source, self.target)
+        for directory in roots if self.whole or self.there else ():
             for key in self.workspace.module(directory).symbols:
-                if key.startswith("data.terraform_remote_state.") and self._reads_other(directory, key):
+                if key.startswith(READER) and may_read(self.workspace, directory, key, roots):
                     detail = f"{key} in {os.path.relpath(directory)} may read one of the two states."
                     raise refusal(f"{detail} Replace its references first.")
-
-    def _reads_other(self, directory: str, key: str) -> bool:
-        """Whether a data source may read the state of one of the root modules, whose outputs move."""
-        if not self.whole and not self.there:
-            return False
-        piece = piece_of(self.workspace, DeclaredObject(directory, key))
-        arguments = attributes_of(piece.holder.body)
-        config = arguments.get("config")
-        value = Model(self.workspace, directory).value(Expr(config.expr, config.source), key) if config else None
-        settings = unmark_deep(value)[0] if value is not None else None
-        path = settings.get("path") if isinstance(settings, dict) else None
-        if "backend" not in arguments or literal(arguments["backend"].expr) != "local" or not isinstance(path, str):
-            return True
-        return os.path.dirname(os.path.realpath(os.path.join(directory, path))) in (self.source, self.target)
 
     def _check_names(self) -> None:
         """Raises Failure if the other root module already uses one of the names."""
@@ -333,9 +277,9 @@ class _Transfer:
                 if all(f"local.{name}" in self.moved for name in inside):
                     start, end = whole_lines(text, piece.holder.start, piece.holder.end)
             edits.setdefault(piece.path, []).append(removal(text, start, end))
-        for path, changes in self.changes.items():
+        for path, changes in self.links.changes.items():
             edits.setdefault(path, []).extend(c for c in changes if holder_of(self.moved.values(), path, c[0]) is None)
-        own = self._link_texts().get(self.source, [])
+        own = self.links.blocks(self.source)
         if own:
             path = next(iter(self.moved.values())).path
             end = len(self.workspace.document(path).text)
@@ -365,20 +309,13 @@ class _Transfer:
         parts = [*self._requirements(before, pieces), *groups["provider"], *groups["variable"]]
         if locals_:
             parts.append("".join(["locals {\n", *locals_, "}\n"]))
-        return "\n".join([*parts, *groups[""], *groups["output"], *self._link_texts().get(self.target, [])])
+        return "\n".join([*parts, *groups[""], *groups["output"], *self.links.blocks(self.target)])
 
     def _edits_of(self, piece: Piece) -> Changes:
         """The edits of a block that moves or is copied."""
-        return (
-            [*self._sources(piece), *self.changes.get(piece.path, [])]
-            if self.consumer != self.source
-            else [*self._sources(piece)]
-        )
-
-    def _sources(self, piece: Piece) -> Changes:
-        """Make the source of a call of a local module relative to the other directory."""
         text = self.workspace.document(piece.path).text
-        return source_edits(self.workspace, self.source, piece.holder, text, self.target)
+        sources = source_edits(self.workspace, self.source, piece.holder, text, self.target)
+        return sources if self.links.consumer == self.source else [*sources, *self.links.changes.get(piece.path, [])]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
         """The requirements of providers that the other root module lacks."""
@@ -476,34 +413,12 @@ class _Transfer:
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
         """The move, with the values of new outputs that the other plan reads. Raises Failure."""
-        if not self.consumer:
+        producer = self.links.producer
+        if not producer:
             return move
-        producer = self._producer
-        with state_of(self.options, producer) as (store, _):
-            expected = os.path.realpath(os.path.join(producer, DEFAULT_PATH))
-            if not isinstance(store, StateStore) or os.path.realpath(store.path) != expected or store.seal is not PLAIN:
-                detail = f"{os.path.relpath(producer)} does not keep its state in a plain file, {DEFAULT_PATH}"
-                raise refusal(f"{detail}, which the other root module would have to read.")
+        self.links.check_state(self.options)
         made = self._plan_of(producer, move.parts(source, target)[0 if producer == self.source else 1])
-        names = {name for name, _ in self.links.values()}
-        given: dict[str, OutputState | None] = {}
-        for one in made.plan.outputs:
-            if one.name in names:
-                plain = unmark_deep(one.after)[0]
-                if not is_wholly_known(plain):
-                    raise refusal(
-                        f"output.{one.name} is not known before an apply, and the other root module needs it."
-                    )
-                given[one.name] = OutputState(plain, type_of(plain) or DYNAMIC, one.sensitive)
-        return evolve(move, producer=producer, given=given)
-
-    def _coming(self, directory: str, other: State) -> dict[str, ComingState]:
-        """The future state that the data source of a root module reads."""
-        if directory != self.consumer:
-            return {}
-        path = relative_source(self.consumer, os.path.join(self._producer, DEFAULT_PATH))
-        name = state_identity("local", {"path": path}, "default")
-        return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
+        return evolve(move, producer=producer, given=self.links.values(made.plan.outputs))
 
     def _files(self, before: MadePlan[Any]) -> tuple[dict[str, str | None], dict[str, str | None]]:
         """The new texts of all files by path, and the former ones."""
@@ -549,7 +464,7 @@ class _Transfer:
             else tuple((k, os.path.abspath(t) if k == "var-file" else t) for k, t in own.var_args)
         )
         with working_in(directory), view(self.workspace.overlay()), own_reads():
-            coming = self._coming(directory, other) if other is not None else {}
+            coming = self.links.coming_states(directory, other) if other is not None else {}
             begun, problems = begin(evolve(own, directory=".", var_args=paths, coming_states=coming))
             recorder = ModuleRecorder(self._records(directory), ".", None)
             config, more = load_tree(".", variables=begun.given, workspace=begun.workspace, locate=recorder.locate)

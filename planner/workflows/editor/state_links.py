@@ -1,0 +1,122 @@
+"""Links between two root modules: after blocks have moved, one reads outputs of the other from its state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from planner.engine.plan.options import ComingState
+from planner.foundation.values.types import DYNAMIC
+from planner.foundation.values.value import is_wholly_known, type_of, unmark_deep
+from planner.foundation.vocabulary.address import quote
+from planner.language.config.model import Expr
+from planner.language.syntax.format import format_text
+from planner.logic.model.plan import OutputChange
+from planner.operations.options import OperationOptions
+from planner.operations.state_mv import state_of
+from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.model import Model
+from planner.workflows.editor.navigation import DeclaredObject
+from planner.workflows.editor.pieces import Changes, Use, free_name, piece_of, plain_name, relative_source
+from planner.workflows.editor.symbols import attributes_of, literal
+from planner.workflows.editor.workspace import Workspace
+from planner.world.state.backend import state_identity
+from planner.world.state.backends.local import DEFAULT_PATH, StateStore
+from planner.world.state.encryption_seal import PLAIN
+from planner.world.state.model import OutputState, State
+
+READER = "data.terraform_remote_state."
+"""the beginning of the keys of data sources that read a state"""
+
+
+class StateLinks:
+    """The outputs of one of two root modules that the other reads. Blocks move from `source` to `target`."""
+
+    def __init__(self, workspace: Workspace, source: str, target: str) -> None:
+        self.workspace, self.source, self.target = workspace, source, target
+        self.symbols, self.there = workspace.module(source).symbols, workspace.module(target).symbols
+        self.consumer = ""
+        """the directory whose root module reads outputs of the other one"""
+        self.changes: dict[str, Changes] = {}
+        """the edits of references in the source's files"""
+        self._outputs: dict[tuple[str, str], tuple[str, str]] = {}
+        """the names of the outputs and their sources, by object and attribute"""
+
+    def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
+        """Make one root module read a value from the state of the other. Raises Failure."""
+        if self.consumer not in ("", consumer):
+            raise refusal(f"{reason} The two root modules would read each other's states: name both blocks.")
+        self.consumer = consumer
+        steps = use.base + (1 if use.attribute else 0)
+        source = self.workspace.document(path).text[use.node.start : use.end(steps)]
+        of = (use.key, use.attribute)
+        if of not in self._outputs:
+            taken = [key[7:] for key in (*self.symbols, *self.there) if key.startswith("output.")]
+            taken += [name for name, _ in self._outputs.values()]
+            self._outputs[of] = free_name(plain_name(use, not use.attribute), taken), source
+        text = f"{READER}{self._reader}.outputs.{self._outputs[of][0]}"
+        self.changes.setdefault(path, []).append((use.node.start, use.end(steps), text))
+
+    @property
+    def producer(self) -> str:
+        """The directory of the root module whose outputs the other one reads."""
+        return {self.source: self.target, self.target: self.source}.get(self.consumer, "")
+
+    @property
+    def _reader(self) -> str:
+        """The name of the data source that reads the other state."""
+        known = self.symbols if self.consumer == self.source else {**self.there, **self.symbols}
+        return free_name(os.path.basename(self.producer), (key.removeprefix(READER) for key in known))
+
+    def blocks(self, directory: str) -> list[str]:
+        """The new blocks of a root module: outputs, or the data source that reads them."""
+        if directory == self.producer:
+            return [f"output {quote(name)} {{\n  value = {source}\n}}\n" for name, source in self._outputs.values()]
+        if directory != self.consumer:
+            return []
+        config = f'  backend = "local"\n  config = {{\n    path = {quote(self._path)}\n  }}\n'
+        return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
+
+    @property
+    def _path(self) -> str:
+        """The path of the producer's state, relative to the consumer."""
+        return relative_source(self.consumer, os.path.join(self.producer, DEFAULT_PATH))
+
+    def check_state(self, options: OperationOptions) -> None:
+        """Raises Failure if the consumer cannot read the state of the producer."""
+        with state_of(options, self.producer) as (store, _):
+            expected = os.path.realpath(os.path.join(self.producer, DEFAULT_PATH))
+            if not isinstance(store, StateStore) or os.path.realpath(store.path) != expected or store.seal is not PLAIN:
+                detail = f"{os.path.relpath(self.producer)} does not keep its state in a plain file, {DEFAULT_PATH}"
+                raise refusal(f"{detail}, which the other root module would have to read.")
+
+    def values(self, planned: Iterable[OutputChange]) -> dict[str, OutputState | None]:
+        """The values of the new outputs, from the planned outputs of the producer. Raises Failure."""
+        names = {name for name, _ in self._outputs.values()}
+        result: dict[str, OutputState | None] = {}
+        for one in planned:
+            if one.name in names:
+                plain = unmark_deep(one.after)[0]
+                if not is_wholly_known(plain):
+                    raise refusal(
+                        f"output.{one.name} is not known before an apply, and the other root module needs it."
+                    )
+                result[one.name] = OutputState(plain, type_of(plain) or DYNAMIC, one.sensitive)
+        return result
+
+    def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
+        """The future state that the data source of a root module reads."""
+        name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
+        return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
+
+
+def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[str]) -> bool:
+    """Whether a data source may read the state of a root module in one of these directories."""
+    arguments = attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body)
+    config = arguments.get("config")
+    value = Model(workspace, directory).value(Expr(config.expr, config.source), key) if config else None
+    settings = unmark_deep(value)[0] if value is not None else None
+    path = settings.get("path") if isinstance(settings, dict) else None
+    if "backend" not in arguments or literal(arguments["backend"].expr) != "local" or not isinstance(path, str):
+        return True
+    return os.path.dirname(os.path.realpath(os.path.join(directory, path))) in states
