@@ -28,13 +28,13 @@ from planner.workflows.stacks.validate import validate_stack
 LARGE = 1_000_000
 """the size of open files, in characters, above which a module is checked only in another process"""
 MOST_MODELS = 6
-"""the number of kept models"""
+"""the maximum number of kept models"""
 Found = dict[str, list[Json]]
 """the problems by file"""
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""the last parts of the codes that a glance at a file decides, too"""
+"""the last parts of the codes of errors that a glance at a file reports, too"""
 
 
 class Checking:
@@ -43,7 +43,7 @@ class Checking:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
-        self._former: dict[str, Model] = {}  # the last models of modules that were edited later
+        self._former: dict[str, Model] = {}  # the last models of modules that were edited since
         self._edited: dict[str, set[str]] = {}  # the edited files of these modules
         self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
         self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
@@ -93,7 +93,7 @@ class Checking:
         return frozenset(symbol.key for symbol in symbols if symbol.block not in _NOT_REFERRED)
 
     def forget(self, path: str = "") -> None:
-        """A file has changed ("": any file), so discard the models that include it."""
+        """Discard the models that include a changed file ("": all models)."""
         directory = os.path.dirname(path)
         if not path:
             self._former.clear()
@@ -107,8 +107,8 @@ class Checking:
                 self._edited[folder].add(path)
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
-        """A process that checks a module and all modules below it, which takes seconds for large trees. None if it
-        calls no module."""
+        """A process that checks a module and all modules below it, which takes seconds for large trees. None if the
+        module calls no other."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -185,7 +185,8 @@ class Checking:
         return start_fork(lambda: json.dumps(self._problems(subject)).encode())
 
     def keep(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of a process that has checked a subject. As `check`."""
+        """Record the result of a process that has checked a subject. Returns the diagnostics of each file whose
+        diagnostics may have changed."""
         return self._keep(subject, json.loads(result))
 
     def check(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
@@ -341,7 +342,7 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
 
 
 def shift_lines(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
-    """The diagnostics of a text in a later version: those before the first and after the last changed line."""
+    """The diagnostics before the first and after the last changed line, with their lines in the later text."""
     old, new = before.text.splitlines(), after.text.splitlines()
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - first

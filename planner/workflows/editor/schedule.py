@@ -21,7 +21,7 @@ DELAY = 0.05
 """seconds without a keystroke before files are checked; if the last check took longer, its duration"""
 _LONGEST_DELAY = 0.3
 SLOW = 0.1
-"""seconds that the last check took if the next one is done in another process, after a glance at the open files"""
+"""the duration of a check, in seconds, above which the next one runs in another process, after a glance at the files"""
 TREE_DELAY = 0.3
 """seconds without a keystroke before a module is checked with all that it calls"""
 TIDY_DELAY = 1.0
@@ -29,7 +29,7 @@ TIDY_DELAY = 1.0
 _MOST_CHECKS = 50
 """the number of checks after which new garbage is collected at once"""
 _TICK = 0.1
-"""seconds between two tests of whether a check of a tree is still needed"""
+"""seconds between two looks at whether a running check is still needed"""
 
 
 class CheckSchedule:
@@ -53,14 +53,14 @@ class CheckSchedule:
         task.add_done_callback(self._background.discard)
 
     def changed_file(self, path: str, delay: float) -> None:
-        """A file has changed: check the subjects that it may affect after this number of seconds."""
+        """Check the subjects that a changed file may affect, after this number of seconds."""
         reached = self._checking.reached(path)
         self._checking.forget(path)
         for subject in reached:
             self.check_soon(subject, delay)
 
     def check_soon(self, subject: tuple[str, str], delay: float) -> None:
-        """Check a subject after this number of seconds, unless another check of it is scheduled before."""
+        """Check a subject after this number of seconds, unless another check of it is scheduled meanwhile."""
         before = self._waiting.pop(subject, None)
         if before is not None:
             before.cancel()
