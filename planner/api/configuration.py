@@ -105,8 +105,8 @@ class Configuration(Installation, States, Workspaces):
 
         `mode`: "normal", "destroy" (of everything) or "refresh-only". `targets`, `excludes` and `replace` are
         addresses. Without `refresh` objects are taken as the state has them; `minimal_refresh` reads only those that
-        are about to change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is the
-        git revision whose configuration changes are explained by. `parallelism` bounds the concurrent operations of
+        are about to change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is a
+        git revision: edits since then explain the changes. `parallelism` bounds the concurrent operations of
         providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The
         state is locked meanwhile, so that plans with one state wait for each other as long as `lock_timeout` and
         then fail; `lock=False` lets them run at once. An exception of `on_event` stops the plan and is raised."""

@@ -77,7 +77,7 @@ PROOFS = _map(
         {"tuple": GOAL},
         {
             "rule": _with_text(TEXT, "The rule that derives it."),
-            "rule_at": _object({"file": TEXT, "line": COUNT}, about="Of a rule of yours: its place."),
+            "rule_at": _object({"file": TEXT, "line": COUNT}, about="The location of the rule, if it is yours."),
             "reason": TEXT,
             "body": _list(
                 _object({}, {"proof": TEXT, "not": _list(CELL), "test": TEXT, "aggregate": TEXT, "value": CELL}),

@@ -1,5 +1,4 @@
-"""`discover`: search for existing objects as the list blocks of query files describe, and write configuration for
-them."""
+"""`discover`: search for existing objects with the list blocks of query files, and write configuration for them."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class MovedBlock:
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
-    """A block for each move, in the innermost module for whose other instances the block is also correct; sorted."""
+    """The blocks for the moves, sorted: each in the innermost module where it is correct for all of its instances."""
     places = _Places(moves, config, state)
     placed: dict[tuple[str, str, str], tuple[ModuleConfig, list[ProposedMove]]] = {}
     for move in moves:

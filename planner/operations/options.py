@@ -43,7 +43,7 @@ class Options:
     """whether providers are replaced by mocks, except for providers that are part of this program; the state is then
     the file `state_path`, whatever backend is configured"""
     queries: bool = False
-    """whether the searches of query files belong to the root module"""
+    """whether the list blocks of query files are read, as part of the root module"""
     workspace: str = ""
     """the workspace; "" for the one that is selected in the directory"""
 

@@ -67,11 +67,11 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     """The relations of a predicate to others, one sentence each."""
     predicate = entry.predicate
     if entry.given == entry.programs:
-        yield "Input: its facts are given, no rule derives it."
+        yield "Input: its facts are given; no rule derives it."
     elif predicate.operator:
         yield f"Native: computed as {predicate.operator}({', '.join(predicate.inputs)})."
     elif entry.given:
-        yield f"Derived by rules; to those of {enumerated(entry.given)} its facts are given."
+        yield f"Derived by rules, except in {enumerated(entry.given)}, where its facts are given."
     else:
         yield "Derived by rules."
     if predicate.is_output:

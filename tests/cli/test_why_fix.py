@@ -56,7 +56,7 @@ def test_two_ways_take_two_lines(planner, work: Path):
 
 def test_what_is_declared_alone_cannot_be_taken_away(planner):
     lines = told(planner, 'selected("terraform_data.alone")')
-    assert len(lines) == 2 and lines[1].startswith("It rests on what is declared or planned alone")
+    assert len(lines) == 2 and lines[1].startswith("No line, option or rule could be removed")
 
 
 def test_facts_of_a_graph(planner):

@@ -230,7 +230,7 @@ def test_answers_that_are_errors(start: Start, trailer: tuple[tuple[str, str], .
 @pytest.mark.parametrize(
     ("kind", "flags", "payload", "reason"),
     [
-        (RESET, 0, pack(">I", 8), "gave up the call"),
+        (RESET, 0, pack(">I", 8), "reset the call"),
         (GOAWAY, 0, pack(">II", 0, 0), "accepts no more calls"),
         (HEADER, 4, b"\xff\xff", "not gRPC"),
         (DATA, 0, bytes(16_385), "not gRPC: a frame that is longer"),

@@ -221,7 +221,7 @@ def test_without_notes_the_configuration_says_what_is_destroyed_first(run: Plann
     ran = run('deployment "d" {}', "destroy", "-auto-approve", components=APART)
     last, first = (ran.out.index(f"component.{name}: terraform_data.x: Destroying") for name in "ab")
     assert first < last
-    assert ("Damaged notes of a deployment" in ran.out + ran.err) == (notes is not None)
+    assert ("Damaged records of a deployment" in ran.out + ran.err) == (notes is not None)
 
 
 def test_a_deployment_is_applied_by_one_at_a_time(run: Planner) -> None:

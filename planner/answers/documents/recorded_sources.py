@@ -59,8 +59,8 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """The kept texts of all files of a configuration, by name; the kept expressions that read other files; the root
-    variables whose values may be kept."""
+    """The content of all files of a configuration that is recorded, by name; the recorded expressions that read other
+    files; the root variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]

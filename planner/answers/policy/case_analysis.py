@@ -1,5 +1,5 @@
-"""Decides by cases about verdicts that three-valued evaluation leaves undecided: whether a verdict holds for all values
-of unknowns, or for none.
+"""Case analysis of verdicts that three-valued evaluation leaves undecided, to determine whether a verdict holds for all
+values of the unknowns, or for none.
 
 The rules are evaluated as written, top down from one verdict, with symbols in place of unknown values (symbols.py). If
 the evaluation depends on such a value, both cases are evaluated: a value exists or not, a test of it holds or not. If

@@ -95,9 +95,9 @@ class Modal:
 def rewrite(
     program: RuleProgram, only: Collection[str] | None = None, keys: int = 1
 ) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a checked program in three values; no result if there are errors. `only`: the names of the
-    rules for verdicts to include. `keys`: the number of columns before the path that identify the owner of a value: 1,
-    an address; in a fleet 2, a unit and an address."""
+    """The users' rules of a checked program, rewritten for three-valued evaluation; None if there are errors.
+    `only`: the names of the rules for verdicts to include. `keys`: the number of columns before the path that identify
+    the owner of a value: 1, an address; in a fleet 2, a unit and an address."""
     rewriter = _Rewriter(program, only, keys)
     return rewriter.run(), rewriter.problems
 

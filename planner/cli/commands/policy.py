@@ -116,8 +116,9 @@ _OWN = os.path.join(".planner", "policies")
 @command(
     "[options] [FILE|DIRECTORY...]",
     """Runs the case files (.case) next to policies, as "rules test" does: facts, small configurations and plans
-of show -json (.given "PATH"), and the expected verdicts. Without words, those of .planner/policies, or else of the
-working directory and below. -policy=NAME names policies as in "policy check", including the library (builtin:NAME).
+of show -json (.given "PATH"), and the expected verdicts. Without arguments, it runs the cases in .planner/policies, or
+else in the working directory and below. -policy=NAME names policies as in "policy check", including the library
+(builtin:NAME).
 
 With -coverage, shows each rule with the literals that hold, or fail, in no case; with -mutants, small mistakes in rules
 that no case detects.""",

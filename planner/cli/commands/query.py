@@ -63,7 +63,7 @@ Verbs query the graph:
                                  the planned actions
 
 NODES are an address, a vertex as "planner graph" names it, a pattern with * and ?, or sets of these: + is union, & is
-intersection, - (after a blank) is difference, from left to right. Verbs are functions in sets, and take a depth:
+intersection, - (after a blank) is difference, from left to right. In sets, verbs are functions with an optional depth:
 
   planner query 'deps(module.net.*) & rdeps(terraform_data.a) - data.*'
   planner query 'rdeps(terraform_data.a, 1)'
@@ -91,7 +91,7 @@ The most useful relations:
                                  the relations of policies, including those
                                  of -policy
 
-A query of action, operation or the relations of policies makes a plan, or reads that of -plan.
+A query that reads action, operation or a relation of policies makes a plan, or uses the saved one that -plan names.
 For all relations and their columns: planner rules doc.
 
 Without a question, in a directory with files *.tfquery.hcl, it does the same as planner discover.""",

@@ -272,8 +272,8 @@ MOST_SHOWN = 10
   possible_rename               objects that a moved block has updated instead
   provider_of_unplanned         a provider whose configuration does not exist
 
-Moved blocks are planned with before they are proposed; -write inserts those of likely_rename into their files. Rules of
-your own can add advice: advice(code, address, message).""",
+Each moved block is tried in a plan before it is proposed; -write inserts the blocks of likely_rename into the
+configuration. Your own rules can add advice: advice(code, address, message).""",
     (
         JSON,
         Flag("plan", "string", "Use this saved plan.", value="FILE"),

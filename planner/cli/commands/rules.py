@@ -134,7 +134,8 @@ PROGRAM = Flag(
     "[options] [FILE|DIRECTORY...]",
     """Checks rule files (.dl) together with the product's rules, without evaluating them, and reports all errors:
 unknown predicates, mismatched columns, variables without a value, negation in a cycle. All rule files in a directory
-and below are checked together. Without words, those of .planner/rules, or else of the working directory.""",
+and below are checked together. Without arguments, it checks the files in .planner/rules, or else in the
+working directory.""",
     (JSON, PROGRAM),
 )
 def rules_check(arguments: Arguments, terminal: Terminal) -> int:
@@ -193,8 +194,8 @@ def _laid_out(data: bytes, name: str, problems: list[Diagnostic]) -> str | None:
     "[options] [FILE|DIRECTORY...]",
     """Runs case files (.case): facts, and the tuples that rules should derive from them. The rules are those of
 the product and the rule files (.dl) next to the cases: for NAME.case the file NAME.dl with the files that declare its
-inputs, or all files if there is no NAME.dl. Without words, those of .planner/rules, or else of the working directory
-and below.
+inputs, or all files if there is no NAME.dl. Without arguments, it runs the cases in .planner/rules, or else in the
+working directory and below.
 
 A rule for deny or warn needs two cases in one file: one that expects its verdict, and one with .want none.""",
     (JSON, PROGRAM),

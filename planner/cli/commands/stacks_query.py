@@ -88,7 +88,7 @@ graph`. The most useful relations:
                                  declared instances; those with a state
   does(C, What)                  plan, destroy, forget or defer
   made_from(A, B)                instance A is made from instance B
-  reads_value(Value, Other)         data flow of all values
+  reads_value(Value, Other)      data flow of all values
   edge(A, B), flow_node(N, Kind, Stack)
                                  the graph
   component_deferred(C, Why), waits_until(C, Other)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @command(
     "[options] [ADDRESS...]",
     """Lists the resource instances in the states of deployments, each after its component:
-component.web["eu"].aws_instance.server. With addresses, only those of these components, child stacks, modules and
-resources. With several deployments each line begins with its deployment.""",
+component.web["eu"].aws_instance.server. With addresses, it lists only the instances in these components, child
+stacks, modules and resources. With several deployments each line begins with its deployment.""",
     (DEPLOYMENTS, *JSON_LINES),
 )
 def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:

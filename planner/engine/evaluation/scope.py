@@ -80,8 +80,8 @@ Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 
 class ModuleScope(Scope):
     """The names of one module instance, and of one instance of a block in it: `repetition` has the values of count and
-    each, `self_value` the value of `self` (None: not available), `check` the check block to whose data source
-    expressions may refer."""
+    each, `self_value` the value of `self` (None: not available), `check` the check block with the data
+    source that expressions may read."""
 
     def __init__(
         self,

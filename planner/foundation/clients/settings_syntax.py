@@ -90,7 +90,7 @@ class _SettingsReader:
     def value(self) -> Any:
         """A text, number or bool, a list of values, or a body."""
         if self._depth == _DEEPEST:
-            raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: it is nested too deep")
+            raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: nested too deeply")
         self._depth += 1
         read = self._value()
         self._depth -= 1

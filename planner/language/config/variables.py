@@ -191,8 +191,9 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as the environment would supply it: if the type is not string, strings are expressions without
-    interpolation (otherwise literal); if it is string, all other values become JSON."""
+    """A value as an environment variable would supply it. For a string variable, any value other than a string becomes
+    JSON. For other variables, a string is evaluated as an expression without interpolation; if it is not a valid one,
+    it remains a string."""
     from planner.foundation.support.exact_json import dumps
 
     if value.__class__ is str and not verbatim:

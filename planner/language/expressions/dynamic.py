@@ -1,7 +1,8 @@
 """`dynamic` blocks: one block for every element of a collection.
 
-After HCL (ext/dynblock): in the content, the iterator is an object with `key` and `value`; while the collection is
-unknown, the blocks represent unknown ones; its marks pass to everything inside."""
+As in HCL (ext/dynblock), the iterator is an object with `key` and `value` in the content. An unknown collection
+generates one block, which represents an unknown number of blocks. The marks of the collection pass to everything in
+the blocks."""
 
 from __future__ import annotations
 

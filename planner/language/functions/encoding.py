@@ -113,7 +113,7 @@ def textencodebase64(string: str, encoding: str) -> Value:
     try:
         return base64_text(encode(string, encoding))
     except CharsetError:
-        raise FunctionError(f'"{encoding}" is not the name of a character encoding that is supported.', 1) from None
+        raise FunctionError(f'"{encoding}" is not a supported character encoding.', 1) from None
     except UnicodeError:
         raise FunctionError(f"The text has characters that do not exist in {encoding}.", 0) from None
 
@@ -133,7 +133,7 @@ def textdecodebase64(source: str, encoding: str) -> Value:
             raise FunctionError("The string is not valid Base64.", 0)
         return text(decode(data, encoding))
     except CharsetError:
-        raise FunctionError(f'"{encoding}" is not the name of a character encoding that is supported.', 1) from None
+        raise FunctionError(f'"{encoding}" is not a supported character encoding.', 1) from None
     except UnicodeError:
         raise FunctionError(f"The bytes are not text in {encoding}.", 0) from None
 

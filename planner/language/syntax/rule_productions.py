@@ -288,7 +288,7 @@ def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | sy
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
-    r.report("rules.syntax", "Expression nested too deep", detail, made.start, made.end)
+    r.report("rules.syntax", "Expression nested too deeply", detail, made.start, made.end)
     operator = not made.function.isidentifier()
     return (
         syntax.Constant(0, made.start, made.end)

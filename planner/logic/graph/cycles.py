@@ -114,7 +114,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a rule in a file of the user's that an order depends on."""
+    """The step of a user's rule that an order depends on."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()

@@ -104,7 +104,7 @@ def place_of(source: Any, owner: str) -> FixLocation | None:
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
     """Fixes that remove a fact of a graph."""
     search = _Removals(graph, predicate, row, own)
-    stuck = "It rests on what is declared or planned alone: no line, option or rule of yours could be taken away."
+    stuck = "No line, option or rule could be removed: the declared and planned objects alone lead to it."
     most = proofs_for(len(graph.database.facts))
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
 

@@ -268,7 +268,8 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """The source of an edge: `layers`: reference, order; `makers`: the rules; `places`: the lines that cause it."""
+    """The source of an edge. `layers` are its kinds (reference, order), `makers` the rules that derive it, and `places`
+    the lines that cause it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]

@@ -258,8 +258,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The finished units before a unit. `read`: the units whose outputs it reads; `awaited`: the units on whose unknown
-    outputs its plan depends."""
+    """The finished units before a unit. `read`: the units whose outputs it reads; `awaited`: the units with
+    unknown outputs on which its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

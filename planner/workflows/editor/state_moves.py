@@ -126,7 +126,7 @@ class _Transfer:
     def _check_places(self) -> None:
         """Raises Failure for directories that cannot be two root modules."""
         if self.options.state_path is not None or self.options.state_out is not None:
-            raise refusal("-state and -state-out name one state, and here are two: those of the two directories.")
+            raise refusal("-state and -state-out name one state, but two states change here: one of each directory.")
         if self.source == self.target:
             raise refusal("Both root modules are the same directory.")
         for one in (self.source, self.target):

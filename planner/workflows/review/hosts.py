@@ -143,7 +143,7 @@ class Bitbucket(CodeReview):
 
 
 class Azure(CodeReview):
-    """A pull request at Azure DevOps: a comment is the first of a thread."""
+    """A pull request in Azure DevOps, where each comment of a review begins its own thread."""
 
     most = 150_000
     _VERSION = "api-version=7.1"

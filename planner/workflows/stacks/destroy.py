@@ -166,10 +166,10 @@ def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
 
 def _damaged(deployment: str) -> Diagnostic:
     detail = (
-        f"The records about the instances of the deployment {deployment} cannot be read. They are destroyed in the "
-        "order that follows from the current configuration."
+        f"The records about the instances of the deployment {deployment} cannot be read. The instances are "
+        "destroyed in the order that follows from the current configuration."
     )
-    return warning("stack.notes", "Damaged notes of a deployment", detail)
+    return warning("stack.notes", "Damaged records of a deployment", detail)
 
 
 def _unclaimed(decided: Decided, deployment: str) -> list[Diagnostic]:

@@ -103,9 +103,9 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of a piece of a plan (an excerpt's); `seen` are the objects of other pieces; the objects of this piece
-    are added. Objects of kinds that do not matter may be omitted. Raises Misshapen, and JsonError if the document must
-    be read as a whole."""
+    """The facts of a piece of an excerpt of a plan. `seen` are the objects of other pieces; the objects of this piece
+    are added to them. Objects of kinds that do not matter may be omitted. Raises Misshapen, and JsonError if the
+    document must be read as a whole."""
     return _facts(document, reads, None, seen, matters)
 
 

@@ -66,7 +66,7 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is written in a file of the user's. Rules constructed from such rules are not in a file."""
+    """Whether a rule is written in a user's rule file. Rules that are constructed from such rules are not in a file."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

@@ -224,7 +224,7 @@ class Connection:
             elif kind == _HEADERS:
                 return kind, flags, payload
             elif kind == _RESET:
-                raise ConnectionError(f"the plugin gave up the call (HTTP/2 error {_word(payload)})")
+                raise ConnectionError(f"the plugin reset the call (HTTP/2 error {_word(payload)})")
             elif kind == _WINDOW:
                 self._stream_window = _widened(self._stream_window, payload)
 

@@ -267,13 +267,13 @@ class CosBackend(RemoteBackend):
                     result.append(name)
         except ServiceError as problem:
             if problem.code == "NoSuchBucket":
-                raise ServiceError(f"bucket {self.at.name} not exists") from None
+                raise ServiceError(f"the bucket {self.at.name} does not exist") from None
             raise
         return result
 
     def remove(self, workspace: str) -> None:
         if workspace == DEFAULT_WORKSPACE:
-            raise ServiceError("default state is not allow to delete")
+            raise ServiceError("the default state cannot be deleted")
         super().remove(workspace)
 
 
