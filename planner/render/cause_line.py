@@ -65,12 +65,18 @@ def because_lines(because: Because, address: str, actions: Mapping[str, str]) ->
     the cause. `actions`: of all changes, by name."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
-    lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(because.steps))]
+    root, *hops = because.steps
+    steps = [root, *(hop for hop in hops if hop.kind or _name_and_place(hop) != _name_and_place(root))]
+    lines = ["because:", *_without_repeats(f"  {words_of(step, actions)}" for step in reversed(steps))]
     others = because.roots[1:]
     if others:
         word = "any of these may also be the cause" if because.is_guess else "more causes"
         lines.append(f"  {word}: {', '.join(words_of(step, actions) for step in others)}")
     return lines
+
+
+def _name_and_place(step: CauseStep) -> tuple[str, str]:
+    return name_of(step), place_of(step.source)
 
 
 def own_lines(root: CauseStep) -> list[str]:

@@ -159,6 +159,16 @@ def test_another_state_and_another_workspace_are_watched(tmp_path: Path) -> None
     assert watching.end() == 0
 
 
+def test_rules_of_the_directory_are_watched(folder: Path, watching: Watching) -> None:
+    watching.until("Waiting")
+    (file := folder / ".planner" / "rules" / "own.dl").parent.mkdir(parents=True)
+    file.write_text("order_before(")
+    assert "own.dl changed." in watching.until("Waiting")
+    file.write_text("// nothing yet\n")
+    assert "The plan stays as it was." in watching.until("Waiting")
+    assert watching.end() == 0
+
+
 def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
     watching = Watching(folder)
     assert "Policies" not in watching.until("Waiting")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planner.answers.explain.causes import TRIGGER, Because, CauseStep, Way, grouped
 from planner.foundation.vocabulary.records import evolve
 from planner.render.cause_hops import hop_lines
+from planner.render.cause_line import because_lines
 
 ROOT = CauseStep("var.env", "variable", "-var=env")
 
@@ -90,3 +91,10 @@ def test_otherwise_each_way_has_its_hops():
         "-> local.tags (main.tf:3)",
         '  -> module.m["b"].var.context.tags (main.tf:9)',
     ]
+
+
+def test_the_value_that_changed_is_listed_once() -> None:
+    chain = because(("m.var.name", "main.tf:5"), ("m.local.name", "m/main.tf:1"))
+    root = CauseStep("the text of m.var.name", "text", "main.tf:5", before='"a"', value='"b"')
+    lines = because_lines(evolve(chain, steps=(root, *chain.steps[1:]), roots=(root,)), "x.server", {})
+    assert lines == ["because:", "  m.local.name (m/main.tf:1)", '  m.var.name "a" -> "b" (main.tf:5)']

@@ -28,6 +28,12 @@ def test_a_misspelt_first_word() -> None:
     assert instead("modul.x", modules) == instead("module.x", modules) == " The modules are module.app, module.net."
 
 
+def test_a_key_without_brackets_and_a_resource_without_its_type() -> None:
+    known = ['aws_vpc.main["a"]', "aws_vpc.other"]
+    assert instead("aws_vpc.main.a", known) == instead('main["a"]', known) == ' Did you mean "aws_vpc.main["a"]"?'
+    assert instead("aws_vpc.none.a", known) == ""
+
+
 def _by_definition(a: str, b: str) -> int:
     if not a or not b:
         return len(a) + len(b)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.library import BUILTIN
+from planner.answers.policy.rule_files import OWN_FOLDER
 from planner.answers.policy.standing_policies import OWN
 from planner.api.making import Making, actions_of, chains_of, compared, judgement
 from planner.cli.finish import finish, json_text
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 @command(
     "[options]",
     """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
-state, policies, and files that functions read. Shows how each plan differs from the one before, and why, then the
-causes of all changes of the plan, and with policies how the verdicts differ. Nothing is changed.
+state, rules, policies, and files that functions read. Shows how each plan differs from the one before, and why, then
+the causes of all changes of the plan, and with policies how the verdicts differ. Nothing is changed.
 
 With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.""",
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
@@ -131,7 +132,7 @@ class PlanFiles:
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
         """Also watch the files of a plan begun at this time (nanoseconds), or of the last plan if it failed."""
-        self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_policy_paths(calls))}
+        self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
     def edits(self) -> frozenset[str]:
@@ -196,9 +197,9 @@ def _tell(
             terminal.out(line)
 
 
-def _policy_paths(calls: Making) -> Iterator[str]:
-    """The policies that check plans, and all files and directories below their directories."""
-    for word in (*calls.options.policies, *calls.options.standing_policies):
+def _rule_paths(calls: Making) -> Iterator[str]:
+    """The user's rules, the policies that check plans, and all files and directories below their directories."""
+    for word in (*(calls.options.rules or (OWN_FOLDER,)), *calls.options.policies, *calls.options.standing_policies):
         if not word.startswith(BUILTIN):
             yield word
             for folder, _, names in os.walk(word):
@@ -212,7 +213,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")
-    yield from _policy_paths(calls)
+    yield from _rule_paths(calls)
     if made is not None:
         yield from made.loaded.config.files
         if isinstance(made.loaded.store, StateStore):

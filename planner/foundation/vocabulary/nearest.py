@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_address, quote
 
 
 def distance(a: str, b: str) -> int:
@@ -62,7 +62,9 @@ def instead(text: str, known: Collection[str]) -> str:
     try:
         address = parse_address(text)
     except AddressError:
-        return ""
+        whole, _, key = text.rpartition(".")
+        same = next((name for name in names if name == f"{whole}[{quote(key)}]" or name.endswith(f".{text}")), "")
+        return f' Did you mean "{same}"?' if same else ""
     if isinstance(address, ModuleAddress):
         return _listed_names("The modules are", [name for name in names if _is_module(name)])
     tail = address.config.relative
