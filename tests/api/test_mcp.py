@@ -10,17 +10,16 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 
-mcp = pytest.importorskip("mcp")
+import planner
 
-from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
-
-import planner  # noqa: E402
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the SDK of the protocol is not installed")
 
 MODULE = """
 variable "image" {
@@ -55,6 +54,8 @@ Call = Callable[..., Awaitable[Any]]
 
 def with_client(root: Path, flags: list[str], work: Callable[[Any, Call], Awaitable[None]]) -> None:
     """Work with a session of the client and a function that calls a tool."""
+    import mcp  # here, because every test process collects this file, and the SDK is large
+    from mcp.client.stdio import StdioServerParameters, stdio_client
 
     async def main() -> None:
         parameters = StdioServerParameters(
