@@ -96,6 +96,9 @@ class Contents(Generic[R]):
         known = {address: given(address) for address in {row[0] for row in self.after.values}}
         return {row for row in self.after.values if root_of(row[1]) in known[row[0]]}
 
+    def _variable(self, rows: R, address: str, value: Value, secret: str | None) -> None:
+        rows.walk(address, VALUE, value, secret)
+
     def _variables(self) -> R:
         """The values of the root module's input variables."""
         rows = self.kind(False)
@@ -103,7 +106,7 @@ class Contents(Generic[R]):
             address, value = f"var.{name}", self.plan.variables.get(name)
             secret = VALUE if is_secret else None
             if value is not None:
-                rows.walk(address, VALUE, value, secret)
+                self._variable(rows, address, value, secret)
             elif secret:
                 rows.hidden[address, VALUE] = VALUE
         return rows
