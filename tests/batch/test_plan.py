@@ -223,12 +223,12 @@ class TestNotPlannedAgain:
         assert self.planned(fleet) == expected
         assert self.planned(fleet) == []
 
-    @pytest.mark.skipif(not os.path.exists("/proc/version"), reason="there are no such files here")
+    @pytest.mark.skipif(not os.path.exists("/proc/version"), reason="needs /proc")
     def test_files_that_cannot_be_compared(self, fleet: Path) -> None:
         write(fleet, {"z/more.tf": 'output "kernel" {\n  value = file("/proc/version")\n}\n'})
         assert [self.planned(fleet) for _ in range(2)] == [["z"], ["z"]]
 
-    @pytest.mark.skipif(not os.path.isdir(SHARED_MEMORY), reason="there is no directory in memory here")
+    @pytest.mark.skipif(not os.path.isdir(SHARED_MEMORY), reason="needs /dev/shm")
     def test_files_in_memory(self, fleet: Path) -> None:
         with NamedTemporaryFile("w", dir=SHARED_MEMORY, suffix=".tfvars") as values:
             for value in (2, 3):

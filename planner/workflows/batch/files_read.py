@@ -158,6 +158,11 @@ class FileRecorder:
         for path in [path for path in paths if path.startswith(inside)]:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
+    def compared(self) -> Looked:
+        """The files recorded so far; empty if a function of the configuration has read one that is not compared."""
+        assert self.paths is not None
+        return {} if self.has_unseen else dict(self.paths)
+
     def has_seen(self, path: str, looked: Looked) -> bool:
         """Whether a file is among the recorded ones; files of the system and of this program are not."""
         return self._full(path) in looked

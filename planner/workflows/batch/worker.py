@@ -83,7 +83,7 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
     """Plan, apply, destroy or validate one unit. Failures are part of the result. Only the Unmet of `before_changes` is
     raised, which is called after all reading and before any change."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
-    with ALONE, home(request), RECORDER.recording() as paths:
+    with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
             RECORDER.look(request.state)  # the state is read through its lock, which opens it for writing
         secret = is_secret_directory(".")
@@ -97,8 +97,8 @@ def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
         except Exception as problem:
             detail = f"{type(problem).__name__}: {problem}. This is a mistake in planner: please report it."
             result = failed(request, [error("batch.internal", "Internal error", detail)])
-        looked_at = dict(paths)
-    reads = [] if RECORDER.has_unseen else entries(looked_at, request.foreign_states) or []
+        looked_at = RECORDER.compared()
+    reads = entries(looked_at, request.foreign_states) or []
     tidy()
     return evolve(
         result,
@@ -123,11 +123,11 @@ def _survey(request: Request, folder: str) -> Survey:
     if request.deployment is not None:
         from planner.workflows.batch.survey_deployment import survey_deployment
 
-        with ALONE, home(request), RECORDER.recording() as paths:
+        with ALONE, home(request), RECORDER.recording():
             made, is_whole = survey_deployment(request, folder)
-            looked_at = dict(paths)
-        return evolve(made, reads=(entries(looked_at) or []) if is_whole and not RECORDER.has_unseen else [])
-    with ALONE, home(request), RECORDER.recording() as paths:
+            looked_at = RECORDER.compared()
+        return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
+    with ALONE, home(request), RECORDER.recording():
         try:
             request = with_recipe(request)
             with surrounded(request):
@@ -146,10 +146,9 @@ def _survey(request: Request, folder: str) -> Survey:
         except Failure as failure:
             made = Survey(request.unit, "", problems=diagnostics_json(failure.diagnostics))
             is_whole = False
-        looked_at = dict(paths)
+        looked_at = RECORDER.compared()
         if made.problems and is_secret_directory("."):
             is_whole = False  # their content is not for the cache
-        is_whole = is_whole and not RECORDER.has_unseen
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 

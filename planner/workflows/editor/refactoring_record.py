@@ -128,7 +128,7 @@ def undo(
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
     """Undo the last refactoring. Returns its command, and the present and the former text of each file by name.
     `move_of` reads the record of a move of objects; without `is_written`, everything stays as it is. Raises Failure if
-    there is no refactoring to undo, or a file was changed since."""
+    no refactoring is recorded, or a file was changed since."""
     path = _record_path(options)
     record = _record(path)
     if not record:
