@@ -158,7 +158,7 @@ class Model:
                     return provider
                 first = first or provider
         assert first is not None
-        raise Failure(first.diagnostics[0])  # a new one each time, because raising adds frames to its traceback
+        raise Failure(first.diagnostics)  # a new one each time, because raising adds frames to its traceback
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
         """The schema of a resource type; None if it is not known."""

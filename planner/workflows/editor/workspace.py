@@ -240,7 +240,7 @@ class Workspace:
                     locator = Locator(directory, os.environ, wanted, data_directory(os.environ))
                     answer = cached_provider(address, locator.locate(address))
             except Failure as failure:
-                answer = Failure(failure.diagnostics[0])  # without a traceback, whose frames keep models alive
+                answer = Failure(failure.diagnostics)  # without a traceback, whose frames keep models alive
             known = self._providers[key] = stamp, now, answer
         return known[2]
 
