@@ -149,7 +149,7 @@ class LivePage(LiveDocument):
         text = "\n".join(map(line_of, problems))
         if comparison is None:
             return {"text": "", "problems": text}
-        hide = hiding(comparison.within.plan)
+        hide = _both(hiding(comparison.without.plan), hiding(comparison.within.plan))
         names = {"one": "The present plan", "other": "With these values", "problems": text}
         return hidden_document({**names, **_rows(comparison)}, hide)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from planner.answers.explain.causes import Because
 from planner.answers.explain.plan_difference import ValueDifference, cause_between, value_differences
 from planner.answers.explain.why import Explainer
-from planner.foundation.values.value import Value, identical, unmark_deep
+from planner.foundation.values.value import Null, Value, identical, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import evolve, field, frozen
@@ -22,8 +22,8 @@ from planner.operations.plan_files import open_or_make_plan
 @frozen(eq=False)
 class Difference:
     """One object or output: its action without and with the options, "no-op" if nothing is planned. `because`: the
-    cause of the action with the options; if that is no-op, of the action without them. If the actions are equal,
-    `values` are the differing parts, and `because` is their cause."""
+    cause of the action with the options; if that is no-op, of the action without them; if both are equal, of the
+    differing `values`."""
 
     name: str
     without: str
@@ -31,6 +31,7 @@ class Difference:
     because: Because | None = None
     """the cause of the action planned with the options, or otherwise of the action planned without them"""
     values: tuple[ValueDifference, ...] = ()
+    """the parts that differ, if the object exists after both plans"""
 
 
 @frozen(eq=False)
@@ -89,9 +90,10 @@ def _differences(
         old_action, new_action = (c.action if c is not None else "no-op" for c in (old, new))
         if old_action == new_action and (old is None or new is None or _same(old.after, new.after)):
             continue
+        stays = old is not None and new is not None and Null not in {old.after.__class__, new.after.__class__}
+        values = value_differences(name, old.after, new.after) if stays else ()  # type: ignore[union-attr]
         if old is not None and new is not None and old_action == new_action:
             explainers = explainers or (explainer_of(without), explainer_of(within))
-            values = value_differences(name, old.after, new.after)
             because = cause_between([value.what for value in values], *explainers)
             differences.append(Difference(name, old_action, new_action, because, values))
             continue
@@ -101,7 +103,7 @@ def _differences(
         else:
             old_causes = causes_of(without) if old_causes is None else old_causes
             because = old_causes.get(name)
-        differences.append(Difference(name, old_action, new_action, because))
+        differences.append(Difference(name, old_action, new_action, because, values))
     return tuple(differences)
 
 

@@ -36,7 +36,7 @@ def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], pa
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
 
     def words(difference: Difference) -> tuple[str, list[str]]:
-        known = within if difference.values else actions
+        known = within if _values_json(difference) else actions
         because = difference.because
         return _change(difference), root_lines(because, difference.name, known) if because is not None else []
 
@@ -50,13 +50,14 @@ def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], pa
 def _change(difference: Difference) -> str:
     if difference.without == difference.within:
         verb = words_for(difference.within).done or "planned"
-        parts = [_part(value, difference.name) for value in difference.values[:MOST_VALUES]]
+        parts = [value_text(value, difference.name) for value in difference.values[:MOST_VALUES]]
         more = len(difference.values) - len(parts)
         return f"{verb} with {', '.join([*parts, *([f'{more} more'] if more > 0 else [])]) or 'different values'}"
     return f"{_word(difference.within)} instead of {_word(difference.without)}"
 
 
-def _part(value: ValueDifference, name: str) -> str:
+def value_text(value: ValueDifference, name: str) -> str:
+    """A difference of a value of the object with this name: name 2 instead of 1."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
     if not value.without:
         return f"a known {what}"
@@ -78,7 +79,7 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
                 "address": d.name,
                 "without": "no-op" if d.without == "no-op" else verb_of(d.without),
                 "with": "no-op" if d.within == "no-op" else verb_of(d.within),
-                **({"values": [_value_json(value) for value in d.values]} if d.values else {}),
+                **({"values": values} if (values := _values_json(d)) else {}),
                 **(d.because.json if d.because is not None else {}),
             }
             for d in comparison.differences
@@ -88,7 +89,8 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
     }
 
 
-def _value_json(value: ValueDifference) -> dict[str, str]:
-    """A value that differs; an unknown side is left out."""
-    sides = {"without": value.without, "with": value.within}
-    return {"what": value.what, **{side: text for side, text in sides.items() if text}}
+def _values_json(difference: Difference) -> list[dict[str, str]]:
+    """The values that differ if the action does not; an unknown side is left out."""
+    values = difference.values if difference.without == difference.within else ()
+    rows = [(v.what, {"without": v.without, "with": v.within}) for v in values]
+    return [{"what": what, **{side: text for side, text in sides.items() if text}} for what, sides in rows]

@@ -465,3 +465,30 @@ def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run
     (shop / "main.tf").write_text(MAIN.replace("  cidr   =", "  shape  = terraform_data.base.output\n  cidr   ="))
     done = planner("refactor", "inline-module", "module.net")
     assert done.code == 1 and "gets attributes by its type" in " ".join(done.err.split())
+
+
+WHOLE = """variable "tags" { type = map(string) }
+variable "names" {
+  type    = list(string)
+  default = ["a"]
+}
+variable "more" {
+  type    = map(string)
+  default = null
+}
+resource "terraform_data" "whole" { input = [var.tags, var.names, var.more] }
+"""
+
+
+def test_values_that_are_used_whole_keep_the_types_of_variables(shop: Path, planner: Run) -> None:
+    (shop / "net" / "main.tf").write_text(WHOLE)
+    call = 'module "net" {\n  source = "./net"\n  tags   = { owner = "me" }\n}\n'
+    (shop / "main.tf").write_text(call)
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    before = files(shop)
+    done = planner("refactor", "inline-module", "module.net")
+    assert done.code == 0, done.err
+    text = (shop / "main.tf").read_text()
+    assert 'tomap({ owner = "me" })' in text and 'tolist(["a"])' in text and "  type    = map(string)" in text
+    assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
+    assert planner("refactor", "undo").code == 0 and files(shop) == before

@@ -134,7 +134,67 @@ def test_a_key_that_matters_to_values_is_not_renamed(applied: Path, planner: Run
     (applied / "main.tf").write_text(MAIN.replace("= each.value", '= "${each.key}"'))
     assert planner("apply", "-auto-approve").code == 0
     done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
-    assert done.code == 1 and 'terraform_data.app["job"]: update with the edits' in " ".join(done.err.split())
+    text = (
+        'terraform_data.app["job"] would be updated (now unchanged): input "task" instead of "job", output known only'
+    )
+    assert done.code == 1 and text in " ".join(done.err.split())
+    (applied / "terraform.tfstate").unlink()
+    done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
+    text = 'terraform_data.app["job"] would get other values: input "task" instead of "job". Nothing was written.'
+    assert done.code == 1 and text in " ".join(done.err.split())
+
+
+SHARED = """locals {
+  apps  = { web = { size = 1 }, job = { size = 2 } }
+  small = { for name, app in local.apps : name => app if app.size < 2 }
+}
+resource "terraform_data" "app" {
+  for_each = local.apps
+  input    = each.value.size
+}
+resource "terraform_data" "small" {
+  for_each = toset(keys(local.small))
+}
+resource "terraform_data" "listed" {
+  for_each = toset([for name, app in local.apps : name])
+  input    = terraform_data.app["web"].id
+}
+resource "terraform_data" "chained" { for_each = terraform_data.app }
+resource "terraform_data" "apart" { for_each = { web = 1 } }
+module "net" {
+  source = "./net"
+  cidr   = local.apps
+}
+module "nets" {
+  source   = "./net"
+  for_each = local.small
+  cidr     = local.small
+}
+output "o" { value = [terraform_data.listed["web"].id, terraform_data.apart["web"].id] }
+"""
+SHARED_NET = """variable "cidr" {}
+resource "terraform_data" "inner" { for_each = var.cidr }
+output "out" { value = { for name, one in terraform_data.inner : name => one.id } }
+"""
+
+
+def test_a_key_is_renamed_in_all_objects_that_have_it_from_the_same_place(applied: Path, planner: Run) -> None:
+    (applied / "main.tf").write_text(SHARED)
+    (applied / "net" / "main.tf").write_text(SHARED_NET)
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    before = files(applied)
+    for state in ("with", "without"):
+        for address in ('terraform_data.app["web"]', 'module.nets["web"]', 'module.net.terraform_data.inner["web"]'):
+            done = planner("refactor", "rename-key", address, "site")
+            assert done.code == 0, done.err
+            if state == "with":
+                assert done.out.count(" moves to ") == 6, done.out
+                assert 'module.nets["site"].terraform_data.inner["site"]' in done.out
+                assert "0 to add, 0 to change, 0 to destroy" in planner("plan").out
+            text = (applied / "main.tf").read_text()
+            assert 'terraform_data.listed["site"].id' in text and 'terraform_data.apart["web"].id' in text
+            assert planner("refactor", "undo").code == 0 and files(applied) == before
+        (applied / "terraform.tfstate").unlink(missing_ok=True)
 
 
 def test_pending_changes_stay_as_they_are(applied: Path, planner: Run) -> None:
@@ -365,7 +425,9 @@ def test_a_changed_check_is_a_change(applied: Path, planner: Run) -> None:
 """
     (applied / "main.tf").write_text(MAIN + check)
     done = planner("refactor", "rename-key", 'terraform_data.app["job"]', "task")
-    assert done.code == 1 and "checks of check.keys: fail with the edits, pass without" in " ".join(done.err.split())
+    assert done.code == 1 and "checks of check.keys: pass without the edits, fail with them" in " ".join(
+        done.err.split()
+    )
 
 
 def test_a_damaged_record_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> None:

@@ -100,6 +100,7 @@ def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: 
     done = planner("refactor", *SPLIT)
     assert done.code == 0, done.err
     assert "Run planner init in ../dns before the next plan." in done.out
+    assert "terraform_data.dns[1] moves to the state of ../dns.\n" in done.out
     text = (core / "dns" / "main.tf").read_text()
     for part in (
         "# The name server.",
@@ -122,6 +123,19 @@ def test_blocks_move_with_their_objects_and_are_taken_back(core: Path, planner: 
     assert planner("refactor", "undo").code == 0
     assert files(core) == before and state(core / "core" / "terraform.tfstate") == kept
     assert not (core / "dns" / "terraform.tfstate").exists() and not [*core.rglob("*.backup")]
+    assert "No changes" in planner("plan").out
+
+
+def test_init_is_mentioned_where_it_is_needed(core: Path, planner: Run) -> None:
+    (core / "core" / "main.tf").write_text('resource "terraform_data" "app" {}\nresource "terraform_data" "b" {}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "split-state", "terraform_data.app", "-to=../dns")
+    assert done.code == 0 and "planner init" not in done.out, done.err
+    os.chdir(core / "dns")
+    assert "No changes" in planner("plan").out
+    os.chdir(core / "core")
+    done = planner("refactor", "merge-state", "../dns")
+    assert done.code == 0 and "planner init" not in done.out, done.err
     assert "No changes" in planner("plan").out
 
 

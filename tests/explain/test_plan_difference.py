@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from planner.foundation.vocabulary.records import evolve
+from planner.operations.options import OperationOptions
+from planner.operations.what_if import what_if
+
 CONFIGURATION = """variable "engine" { default = "15" }
 variable "size" { default = "1" }
 variable "name" { default = "a" }
@@ -62,3 +66,19 @@ def test_values_that_differ(
     start = ran.index(f"terraform_data.server[1]: {head}")
     assert [line.strip() for line in ran[start + 1 : start + 1 + len(rest)]] == [line.strip() for line in rest]
     assert ran[start + 1 + len(rest)] == ""
+
+
+def test_values_of_an_object_that_only_one_plan_changes(
+    tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(CONFIGURATION)
+    assert planner("apply", "-auto-approve").code == 0
+    base = OperationOptions(directory=".")
+    compared, problems = what_if(evolve(base, var_args=(("var", "name=b"),)), base)
+    assert compared is not None and not problems
+    (difference,) = compared.differences
+    assert (difference.without, difference.within) == ("no-op", "update")
+    value = difference.values[0]
+    assert (value.what, value.without, value.within) == ("terraform_data.server[0].input.name", '"a"', '"b"')
+    assert '"values"' not in planner("what-if", "-var=name=b", "-json").out  # those of an action are in the plan

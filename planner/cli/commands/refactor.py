@@ -45,7 +45,8 @@ def refactor_mv(arguments: Arguments, terminal: Terminal) -> int:
 @command(
     "[options] ADDRESS[KEY] KEY",
     """Renames the key of an instance of a resource or module with for_each, at the place that sets it (in the block, a
-local value, a variable's default, a value file, or the argument of a call) and in references. Inserts a moved block.
+local value, a variable's default, a value file, or the argument of a call) and in references. Other objects that have
+the key from the same place get the new key, too. Inserts moved blocks.
 
 The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
@@ -242,7 +243,7 @@ def _carry_out(
     made = refactoring(calls)
     terminal.out(made.diff())
     for old, new in made.moved:
-        terminal.out(f"{old} was moved to {new}.")
+        terminal.out(f"{old} moves to {new}.")
     if made.unread:
         names = ", ".join(map(os.path.relpath, made.unread))
         terminal.out(f"The plan does not check the edits in: {names}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
-from planner.foundation.values.types import BOOL, NUMBER, STRING, SetType
+from planner.foundation.values.types import BOOL, NUMBER, STRING, ListType, MapType, SetType
 from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.diagnostic import Failure
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.directory import module_files
 from planner.language.config.model import ProviderRef, VariableDecl
@@ -37,6 +39,7 @@ from planner.workflows.editor.pieces import (
     with_edits,
 )
 from planner.workflows.editor.refactoring import (
+    CHANGES,
     FormerAddresses,
     Refactoring,
     check,
@@ -54,11 +57,22 @@ _REMOVED = ("variable", "output", "terraform")
 
 def inline_module(options: OperationOptions, address: str) -> Refactoring:
     """Replace the call of a local module with its blocks. Raises Failure."""
+    try:
+        return _inlined(options, address, False)
+    except Failure as failure:
+        if not any(one.code == CHANGES for one in failure.diagnostics):
+            raise
+        with suppress(Failure):  # the types of variables may make the difference
+            return _inlined(options, address, True)
+        raise
+
+
+def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refactoring:
     workspace = workspace_of(options)
     target, module = target_of(workspace, options.directory, address)
     if not target.key.startswith("module."):
         raise refusal(f"{address} is not a call of a module.")
-    made = _Inlining(workspace, target.directory, target.key.partition(".")[2])
+    made = _Inlining(workspace, target.directory, target.key.partition(".")[2], is_exact)
     edits = made.edits()
     calls = [(old[7:].replace("module.", ""), new[7:]) for old, new in made.moves if new.startswith("module.")]
     gone = re.compile(rf".*checks of {re.escape(module)}module\.{made.name}\.(var|output)\.")
@@ -69,8 +83,9 @@ def inline_module(options: OperationOptions, address: str) -> Refactoring:
 
 
 class _Inlining:
-    def __init__(self, workspace: Workspace, directory: str, name: str) -> None:
-        self.workspace, self.directory, self.name = workspace, directory, name
+    def __init__(self, workspace: Workspace, directory: str, name: str, is_exact: bool) -> None:
+        """`is_exact`: maps and lists are converted to the types of the variables. That is right, but hard to read."""
+        self.workspace, self.directory, self.name, self.is_exact = workspace, directory, name, is_exact
         self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
         self.text = workspace.document(self.call.path).text
         self.below = self._module_directory()
@@ -184,7 +199,7 @@ class _Inlining:
         hits = [use for use in hits if use.block.type != "validation"]
         in_template = self._template_parts()
         is_part = any(len(use.node.steps) > 1 or id(use.node) in in_template for use in hits)
-        if new == "null" and is_part:
+        if new == "null" and (is_part or (hits and self.is_exact)):
             return self._variable(decl)
         if not hits or _REFERENCE.match(new):
             return new
@@ -234,8 +249,13 @@ class _Inlining:
             NUMBER: (int, "tonumber"),
         }
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
-        if isinstance(wanted, SetType) and (parent is None or parent.constraint.type != wanted):
-            source = f"toset({source})"
+        collections: dict[type, str] = {
+            SetType: "toset",
+            **({MapType: "tomap", ListType: "tolist"} if self.is_exact else {}),
+        }
+        function = collections.get(wanted.__class__, "")
+        if function and source != "null" and (parent is None or parent.constraint.type != wanted):
+            source = f"{function}({source})"
         elif isinstance(node, Literal) and wanted in classes and source != "null":
             cls, function = classes[wanted]
             is_number = not isinstance(node.value, (str, bool))

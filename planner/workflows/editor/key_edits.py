@@ -32,7 +32,10 @@ from planner.workflows.editor.navigation import DeclaredObject, Edits, after_blo
 from planner.workflows.editor.symbols import FILE, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
-_COLLECTIONS = frozenset(("toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten"))
+_COLLECTIONS = frozenset((
+    "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
+    "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",
+))  # fmt: skip
 """functions whose result has the keys or elements of their arguments"""
 _SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
 
@@ -57,10 +60,13 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 # ---------------------------------------------------------------- a key of for_each
 
 
-def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new: str) -> Edits:
+def rename_key_edits(
+    workspace: Workspace, target: DeclaredObject, old: str, new: str
+) -> tuple[Edits, list[DeclaredObject]]:
     """The edits that rename a key of an object with for_each: of the key itself, of references to the instance, and a
-    moved block. Raises Failure."""
-    path, block, repeated = found_attribute(workspace, target, "for_each")
+    moved block. Other objects whose for_each has the key from the same place get the new key, too; all are returned.
+    Raises Failure."""
+    path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
     edits: Edits = {}
@@ -72,17 +78,49 @@ def rename_key_edits(workspace: Workspace, target: DeclaredObject, old: str, new
     for place, node, is_bare in keys.places:
         text = new if is_bare and valid_identifier(new) else quote(new)
         edits.setdefault(place, []).append((node.start, node.end, text))
-    for holder in (target, *keys.holders):
+    renamed = _with_same_key(workspace, target, keys)
+    for holder in dict.fromkeys((*renamed, *keys.holders)):
         for place, mention in mentions(workspace, holder):
             text = workspace.document(place).text
             if not mention.is_history and (step := _step(text, mention.end, old)) is not None:
                 is_attribute = text[step[0]] == "."
                 changed = f".{new}" if is_attribute and valid_identifier(new) else f"[{quote(new)}]"
                 edits.setdefault(place, []).append((*step, changed))
-    moved = moved_text(target.key + format_key(old), target.key + format_key(new))
-    if block.type in ("resource", "module"):
-        edits.setdefault(path, []).append(after_block(workspace.document(path).text, block.end, moved))
-    return edits
+    for one in renamed:
+        path, block, _ = found_attribute(workspace, one, "for_each")
+        moved = moved_text(one.key + format_key(old), one.key + format_key(new))
+        if block.type in ("resource", "module"):
+            edits.setdefault(path, []).append(after_block(workspace.document(path).text, block.end, moved))
+    return edits, renamed
+
+
+def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
+    """The object, and the others whose for_each has the key from one of the places where it is written."""
+    own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
+    waiting, users = list(seen), {target: None}
+    while waiting:
+        for path, mention in mentions(workspace, waiting.pop()):
+            directory, inside = workspace.directory_of(path), workspace.symbols(path).symbols
+            symbol = next((one for one in inside if one.start <= mention.start < one.end), None)
+            if symbol is None or path.endswith(".json") or kind_of(path) != "configuration":
+                continue
+            user = DeclaredObject(directory, symbol.key)
+            if symbol.block != "local":
+                _, block, repeated = found_attribute(workspace, user, "for_each")
+                other = _KeyTexts(workspace, keys.key)
+                if repeated is not None and repeated.start <= mention.start < repeated.end:
+                    other.look(directory, path, repeated.expr)
+                if other.offsets & own:
+                    users[user] = None
+                elif symbol.block == "module":
+                    below = workspace.module_directory(directory, symbol.name)
+                    arguments = attributes_of(block.body).values()
+                    name = next((a.name for a in arguments if a.start <= mention.start < a.end), "")
+                    user = DeclaredObject(below, f"var.{name}") if below is not None and name else user
+            if user not in seen:
+                seen[user] = None
+                waiting.append(user)
+    return list(users)
 
 
 def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
@@ -100,6 +138,11 @@ class _KeyTexts:
         self.places: list[tuple[str, Expression, bool]] = []
         self.holders: list[DeclaredObject] = []
 
+    @property
+    def offsets(self) -> set[tuple[str, int]]:
+        """The files and offsets of the places."""
+        return {(path, node.start) for path, node, _ in self.places}
+
     def look(self, directory: str, path: str, node: Expression) -> None:
         """Look for the key in an expression of a file, and in local values and variables that it refers to."""
         if isinstance(node, (Parens, Wrap)):
@@ -110,8 +153,10 @@ class _KeyTexts:
         elif isinstance(node, Call) and node.name.removeprefix("core::") in _COLLECTIONS:
             for argument in node.arguments:
                 self.look(directory, path, argument)
-        elif isinstance(node, For) and isinstance(node.key_expr, Variable) and node.key_expr.name == node.key:
-            self.look(directory, path, node.collection)
+        elif isinstance(node, For):
+            key = node.key_expr or node.value_expr
+            if isinstance(key, Variable) and key.name in (node.key, node.value):
+                self.look(directory, path, node.collection)
         elif isinstance(node, Object):
             hits = (i for i in node.items if isinstance(i.key, Literal) and i.key.value == self.key)
             self.places += [(path, item.key, item.bare) for item in hits]
@@ -121,8 +166,8 @@ class _KeyTexts:
                     self.places.append((path, item, False))
                 elif isinstance(item, (Tuple, Call)):
                     self.look(directory, path, item)
-        elif isinstance(node, Traversal) and len(node.steps) == 1 and isinstance(node.steps[0], GetAttr):
-            self._look_up(directory, f"{node.root}.{node.steps[0].name}")
+        elif isinstance(node, Traversal) and len(node.steps) < 3 and all(isinstance(s, GetAttr) for s in node.steps):
+            self._look_up(directory, ".".join((node.root, *(s.name for s in node.steps if isinstance(s, GetAttr)))))
 
     def _look_up(self, directory: str, key: str) -> None:
         holder = DeclaredObject(directory, key)
@@ -137,7 +182,7 @@ class _KeyTexts:
             blocks = body.partial_content(FILE)[0].blocks if body is not None else ()
             for block in blocks:
                 inner = attributes_of(block.body) if block.start <= symbol.start < block.end else {}
-                attribute = inner.get(name) if kind == "local" else inner.get("default")
+                attribute = inner.get({"local": name, "var": "default"}.get(kind, "for_each"))
                 if attribute is not None:
                     self.look(directory, place, attribute.expr)
         if kind == "var":

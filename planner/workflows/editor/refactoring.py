@@ -7,10 +7,13 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any, Protocol
 
+from planner.answers.explain.plan_difference import value_differences
 from planner.engine.walk.hooks import Hooks
 from planner.foundation.support.disk import read_whole, view
+from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.address import MODULE_STEP, AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -19,10 +22,13 @@ from planner.language.config.directory import manifest_path, manifest_text, read
 from planner.language.config.load import load_tree
 from planner.language.config.module_installer import ModuleRecorder
 from planner.language.syntax.nodes import Expression
-from planner.logic.model.plan import Plan
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange
+from planner.logic.programs.actions import NO_OP, words_for
+from planner.logic.programs.actions import actions as all_actions
 from planner.operations.load import begin
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan
+from planner.render.what_if import MOST_VALUES, value_text
 from planner.workflows.editor.key_edits import for_each_edits, refusal, rename_key_edits, strings
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, check_renamable, declarations, rename_edits
@@ -30,6 +36,9 @@ from planner.workflows.editor.pieces import edited_file
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 from planner.world.state.workspace import data_directory
+
+CHANGES = "refactor.changes"
+"""the code of a refactoring that would change the plan"""
 
 
 class ObjectMove(Protocol):
@@ -124,12 +133,15 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
     target, module = target_of(workspace, options.directory, match[1])
     if new == old:
         raise refusal(f"{address} has that key already.")
-    edits, before = rename_key_edits(workspace, target, old, new), plan_or_fail(options)
+    (edits, renamed), before = rename_key_edits(workspace, target, old, new), plan_or_fail(options)
     taken = re.compile(rf"{_MODULES if module else ''}{re.escape(target.key + format_key(new))}(?:\.|$)")
     if any(taken.match(change.address) and change.action != "delete" for change in before.plan.changes):
         raise refusal(f"{match[1]} has an instance {format_key(new)} already.")
-    back = FormerAddresses(module, [(target.key + format_key(old), target.key + format_key(new))])
-    return check(workspace, options, edits, back, before)
+    backs = []
+    for one in renamed:
+        inside = module if one.directory == target.directory else "module."
+        backs.append(FormerAddresses(inside, [(one.key + format_key(old), one.key + format_key(new))]))
+    return check(workspace, options, edits, lambda name: reduce(lambda at, back: back(at), backs, name), before)
 
 
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
@@ -288,7 +300,7 @@ def check(
     if different:
         if unsteady := dict(differences(before.plan, plan_or_fail(options).plan, str)):
             raise refusal(f"Plans without the edits differ, too: in {', '.join(unsteady)}. Nothing was written.")
-        raise Failure([error("refactor.changes", "The plan would change", detail) for detail in different.values()])
+        raise Failure([error(CHANGES, "The plan would change", detail) for detail in different.values()])
     pending = {(c.previous_address, c.address) for c in before.plan.changes}
     moves = ((c.previous_address, c.address) for c in after.plan.changes if c.previous_address not in ("", c.address))
     moved = tuple(dict.fromkeys(move for move in moves if move not in pending))
@@ -323,11 +335,35 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """The changes that are not in both plans: (name, words)."""
     old, new = actions(before, str), actions(after, back)
+    changes = dict(_by_name(before, str)), dict(_by_name(after, back))
     for name in sorted(old.keys() | new.keys()):
         if old.get(name) != new.get(name):
-            was, now = (actions.get(name, ("no-op",))[0] for actions in (old, new))
-            change = f"{name}: {now} with the edits, {was} without them" if was != now else f"{name} gets other values"
-            yield name, f"{change}. Nothing was written."
+            was, now = (actions.get(name, (NO_OP,))[0] for actions in (old, new))
+            change = f"{name}: {was} without the edits, {now} with them"
+            if was != "invoke" and {was, now} <= {NO_OP, *all_actions()}:
+                done = [words_for(action).done for action in (was, now)]
+                change = f"{name} would be {done[1] or 'unchanged'} (now {done[0] or 'unchanged'})"
+                if was == now:
+                    change = f"{name} would get other values"
+            parts = _values(name, *(some.get(name) for some in changes))
+            yield name, f"{change}{f': {parts}' if parts else ''}. Nothing was written."
+
+
+def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, ResourceChange | OutputChange]]:
+    """The changes of objects and outputs, by the former address."""
+    for one in (*made.changes, *(deferred.change for deferred in made.deferred_changes)):
+        if not one.deposed:
+            yield one.previous_address if one.previous_address not in ("", one.address) else back(one.address), one
+    yield from ((f"output.{one.name}", one) for one in made.outputs)
+
+
+def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
+    """The first values of an object that would differ; "" if one of the two plans does not have the object."""
+    if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
+        return ""
+    parts = value_differences(name, old.after, new.after)
+    more = len(parts) - MOST_VALUES
+    return ", ".join([value_text(part, name) for part in parts[:MOST_VALUES]] + ([f"{more} more"] if more > 0 else []))
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:

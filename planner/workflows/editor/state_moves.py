@@ -26,11 +26,13 @@ from planner.language.config.load import load_tree
 from planner.language.config.module_installer import ModuleRecorder
 from planner.language.syntax.body import Attribute
 from planner.language.syntax.format import format_text
-from planner.operations.load import ConfigurationReading, begin, grown, load_values, new_schemas
+from planner.operations.load import ConfigurationReading, begin, grown, load_values, new_schemas, read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan_stored
 from planner.operations.state_access import Stored, with_backend
+from planner.operations.state_edit import entries
 from planner.operations.state_mv import StateMove, state_of
+from planner.workflows.batch import unit_setup
 from planner.workflows.editor.extraction import check_directory
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
@@ -407,9 +409,15 @@ class _Transfer:
             raise Failure([error("refactor.changes", "The plan would change", detail) for detail in details])
         secrets = tuple(f"var.{n} is sensitive: set TF_VAR_{n} in {os.path.relpath(self.target)}." for n in self.values)
         place = os.path.relpath(self.target)
-        init = f"Run planner init {f'in {place} ' if place != '.' else ''}before the next plan."
+        with working_in(self.target), view(self.workspace.overlay()):
+            needs_init = unit_setup.is_new(read_configuration(evolve(self.options, directory=".", var_args=())))
+        where = f"in {place} " if place != "." else ""
+        init = (f"Run planner init {where}before the next plan.",) if needs_init else ()
         local = (f"The state of {there} is a local file, since no backend is configured there.",) if is_local else ()
-        return Refactoring(texts, former, states=move, notes=(*secrets, *local, init))
+        known = {str(address) for address, _, _ in entries(source)}
+        state = f"the state of {place}" if place != "." else "this state"
+        moved = [(str(one), state) for one, _, _ in entries(given) if str(one) in known]
+        return Refactoring(texts, former, tuple(moved), states=move, notes=(*secrets, *local, *init))
 
     def _with_outputs(self, move: StateMove, source: State, target: State) -> StateMove:
         """The move, with the values of new outputs that the other plan reads. Raises Failure."""

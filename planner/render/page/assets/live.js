@@ -69,6 +69,7 @@ function differenceParts({ rows, counts, more }, none) {
   for (const row of rows) { if (causes.has(row[3])) causes.get(row[3]).push(row); else causes.set(row[3], [row]); }
   const item = ([address, one, other, , values], short) => el("li", {}, changeButton(address, short),
     one === other ? null : el("div", {}, ...words(one), " \u2192 ", ...words(other)),
+    one === other && !values.length ? el("div", { class: "why" }, "other values, known after apply") : null,
     ...values.map(([what, was, is]) => el("div", { class: "why" }, `${what.replace(`${address}.`, "")}: ${was || "known after apply"} \u2192 ${is || "known after apply"}`)));
   return [el("p", {}, counts[0] === counts[1] ? counts[0] : `${counts[0]} \u2192 ${counts[1]}`),
     ...[...causes].flatMap(([cause, those]) => [el("h3", {}, cause || "Other differences"), some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
