@@ -250,6 +250,25 @@ def test_files_that_the_plan_does_not_read_are_named(applied: Path, planner: Run
     assert "does not check the edits in: other/main.tf\n" in done.out
 
 
+def test_calls_in_json_are_edited_or_named(applied: Path, planner: Run) -> None:
+    (applied / "net" / "main.tf").write_text(SHARED_NET)
+    (applied / "main.tf").write_text('module "net" {\n  source = "./net"\n  cidr   = { web = 1 }\n}\n')
+    assert planner("init").code == 0
+    (applied / "other").mkdir()
+    other = applied / "other" / "main.tf.json"
+    other.write_text('{"module": {"n": {"source": "../net", "cidr": {"job": 1}}}}\n')
+    done = planner("refactor", "mv", "module.net.var.cidr", "block")
+    assert done.code == 0 and '"block": {"job": 1}' in other.read_text(), done.err
+    key = 'module.net.terraform_data.inner["web"]'
+    assert planner("refactor", "rename-key", key, "site").code == 0
+    assert planner("refactor", "undo").code == 0
+    other.write_text(other.read_text().replace("job", "web"))
+    done = planner("refactor", "rename-key", key, "site")
+    assert done.code == 1 and 'other/main.tf.json is written in JSON and mentions the key "web"' in " ".join(
+        done.err.split()
+    )
+
+
 def test_named_value_files_are_edited_wherever_they_are(applied: Path, planner: Run) -> None:
     text = 'variable "names" {}\nresource "terraform_data" "app" {\n  for_each = toset(var.names)\n}\n'
     (applied / "main.tf").write_text(text)

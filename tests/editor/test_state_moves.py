@@ -184,6 +184,44 @@ def test_values_of_the_other_root_module_are_read_from_its_state(core: Path, pla
     assert files(core) == before and state(core / "core" / "terraform.tfstate") == kept
 
 
+LOCAL = """terraform {
+  backend "local" {
+    path = "states/core.tfstate"
+  }
+}
+resource "terraform_data" "app" {}
+resource "terraform_data" "reads" { input = terraform_data.app.id }
+"""
+
+
+@pytest.mark.parametrize("name", ["app", "reads"])
+def test_the_state_of_a_local_backend_is_read_by_its_path(core: Path, planner: Run, name: str) -> None:
+    for path in (core / "core").glob("terraform.tfstate*"):
+        path.unlink()
+    (core / "core" / "main.tf").write_text(LOCAL)
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    before = files(core)
+    done = planner("refactor", "split-state", f"terraform_data.{name}", "-to=../dns")
+    assert done.code == 0, done.err
+    check_both(core, planner)
+    text = (core / ("dns" if name == "reads" else "core") / "main.tf").read_text()
+    assert f'path = "{"../core/states/core" if name == "reads" else "../dns/terraform"}.tfstate"' in text
+    assert "may read one of the two states" in " ".join(planner("refactor", "merge-state", "../dns").err.split())
+    assert planner("refactor", "undo").code == 0 and files(core) == before
+    (core / "core" / "a.tftest.hcl").write_text(ASSERT)
+    done = planner("refactor", "split-state", "terraform_data.app", "-to=../dns")
+    assert "a.tftest.hcl refers to terraform_data.app in assert" in " ".join(done.err.split())
+    assert "Remove that from the test first" in " ".join(done.err.split())
+
+
+ASSERT = """run "plan" {
+  assert {
+    condition     = terraform_data.app.id != null
+    error_message = "id"
+  }
+}
+"""
+
 REFUSED = {
     "both refer to each other": (["terraform_data.middle", "-to=../a"], "would read each other's states"),
     "it waits for what stays": (["terraform_data.waits", "-to=../a"], "Another root module cannot refer to that here"),

@@ -139,8 +139,8 @@ def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
     """Replaces the call of a local module with the blocks of the module. Arguments of the call replace the variables,
 and the values of outputs replace references to them. Names that are already taken get the name of the module as a
 prefix, and resources get moved blocks. Comments of the call, and of variables and outputs with a use, are kept. The
-files of the module are removed, unless it has tests. It is an error if the module is called elsewhere, or with count or
-for_each.
+files of the module are removed, unless it has tests or is called elsewhere, too. It is an error if the call has count
+or for_each.
 
 The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 
@@ -250,9 +250,9 @@ def _carry_out(
     number = f"{len(made.shown_paths)} file{'s' if len(made.shown_paths) != 1 else ''}"
     if arguments["dry-run"]:
         terminal.out(f"{outcome} {number} would be written.")
-        return 0
-    write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
-    terminal.out(f"{outcome} {number} written; planner refactor undo undoes this.")
+    else:
+        write(calls.options, made, [arguments.command.partition(" ")[2], *arguments.words, *flags])
+        terminal.out(f"{outcome} {number} written; planner refactor undo undoes this.")
     for note in made.notes:
         terminal.out(note)
     return 0

@@ -123,14 +123,7 @@ class _Inlining:
         source = self.workspace.module(self.directory).sources.get(self.name, "")
         if not source.startswith(("./", "../")):
             raise refusal(f"module.{self.name} is not a local module: its source does not begin with ./ or ../.")
-        below = os.path.normpath(os.path.join(self.directory, source))
-        others = [call for call in self.workspace.callers(below) if call != (self.directory, self.name)]
-        if others:
-            where, other = others[0]
-            place = os.path.relpath(where, self.directory)
-            raise refusal(f"{os.path.relpath(below)} is also called by module.{other} in {place}: its blocks would be "
-                          "there twice.")  # fmt: skip
-        return below
+        return os.path.normpath(os.path.join(self.directory, source))
 
     def _files(self) -> list[str]:
         """The files of the module, main.tf first. Raises Failure for files that cannot be merged into one text."""
@@ -521,6 +514,16 @@ class _Inlining:
         return (move for move in self.moves if not move[1].startswith(("data.", "ephemeral.", "action.", "check.")))
 
     def removed_files(self) -> dict[str, None]:
-        """The files of the module, which become unused; none if tests for them remain."""
-        has_tests = any(kind_of(path) == "test" for path in self.workspace.module(self.below).files)
-        return {} if has_tests else dict.fromkeys([*self.paths, *self.hidden])
+        """The files of the module, which become unused; none if tests for them remain, or it is called elsewhere."""
+        module = os.path.relpath(self.below)
+        others = [call for call in self.workspace.callers(self.below) if call != (self.directory, self.name)]
+        if others:
+            where, other = others[0]
+            place = os.path.relpath(where)
+            inside = f" in {place}" if place != "." else ""
+            self.notes.append(f"The files of {module} stay, since module.{other}{inside} calls it, too.")
+            return {}
+        if any(kind_of(path) == "test" for path in self.workspace.module(self.below).files):
+            self.notes.append(f"The files of {module} stay, since it has tests.")
+            return {}
+        return dict.fromkeys([*self.paths, *self.hidden])

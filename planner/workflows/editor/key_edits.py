@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from planner.foundation.values.paths import parts
@@ -29,9 +30,11 @@ from planner.language.syntax.nodes import (
 )
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, after_block, declarations, mentions, moved_text
-from planner.workflows.editor.symbols import FILE, attributes_of
+from planner.workflows.editor.symbols import FILE, DeclaredName, attributes_of
 from planner.workflows.editor.workspace import Workspace, kind_of
 
+IMPOSSIBLE = "refactor.impossible"
+"""the code of a refactoring that is refused before a plan"""
 _COLLECTIONS = frozenset((
     "toset", "tomap", "tolist", "merge", "concat", "setunion", "distinct", "flatten", "keys", "sort", "compact",
     "reverse", "setintersection", "setsubtract", "try", "coalesce", "nonsensitive",
@@ -42,7 +45,7 @@ _SUFFIX = re.compile(r"(?:\.[A-Za-z_][\w-]*|\[\d+\]|\[\"[^\"\\$%]*\"\])*")
 
 def refusal(detail: str) -> Failure:
     """The failure of a refactoring that cannot be done."""
-    return Failure(error("refactor.impossible", "Cannot refactor", detail))
+    return Failure(error(IMPOSSIBLE, "Cannot refactor", detail))
 
 
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
@@ -188,9 +191,21 @@ class _KeyTexts:
         if kind == "var":
             self._values(directory, name)
             for above, call in self.workspace.callers(directory):
+                places = declarations(self.workspace, DeclaredObject(above, f"module.{call}"))
+                if self._is_json(places):
+                    continue
                 path, _, attribute = found_attribute(self.workspace, DeclaredObject(above, f"module.{call}"), name)
                 if attribute is not None:
                     self.look(above, path, attribute.expr)
+
+    def _is_json(self, places: Iterable[tuple[str, DeclaredName]]) -> bool:
+        """Whether a call is in a file in JSON syntax. Raises Failure if that mentions the key."""
+        for path, _ in places:
+            if path.endswith(".json") and quote(self.key) in self.workspace.document(path).text:
+                raise refusal(
+                    f"{os.path.relpath(path)} is written in JSON and mentions the key {quote(self.key)}, too."
+                )
+        return any(path.endswith(".json") for path, _ in places)
 
     def _values(self, directory: str, name: str) -> None:
         for path in self.workspace.module(directory).files:

@@ -161,10 +161,10 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return text
 
 
-def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def edited_file(path: str, text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """The text of a file after the edits: in the standard layout if it was in that before."""
     new = with_edits(text, edits)
-    return format_text(new) if format_text(text) == text else new
+    return new if path.endswith(".json") or format_text(text) != text else format_text(new)
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:
@@ -333,10 +333,14 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
                 yield from completions(text, item.value, wanted.attributes[name], children.get(name))
         lacking = [name for name in wanted.attributes if name not in names]
         if lacking:
-            lines = "\n".join(f"{name} = {_default_text(wanted, name, defaults)}" for name in lacking)
+            added = [f"{name} = {_default_text(wanted, name, defaults)}" for name in lacking]
             at = node.items[-1].end if node.items else node.start + 1
             comma = re.compile(r"[ \t]*,").match(text, at)
-            yield (at, comma.end() if comma is not None else at, f"\n{lines}\n")
+            end = comma.end() if comma is not None else at
+            if "\n" in text[node.start : node.end] or any("\n" in one for one in added):
+                yield at, end, "\n" + "\n".join(added) + "\n"
+            else:
+                yield at, end, f"{', ' if node.items else ' '}{', '.join(added)}{'' if node.items else ' '}"
     elif isinstance(wanted, MapType) and isinstance(node, Object):
         for item in node.items:
             yield from completions(text, item.value, wanted.element, children.get(""))

@@ -280,7 +280,7 @@ def check(
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
         if path not in texts:
-            texts[path] = edited_file(text, changes)
+            texts[path] = edited_file(path, text, changes)
     before = before if before is not None else plan_or_fail(options)
     for path, new in _with_links(texts, before).items():
         workspace.opened.put(uri_of(path), TextDocument(new or ""))

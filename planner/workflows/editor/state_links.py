@@ -9,19 +9,20 @@ from planner.engine.plan.options import ComingState
 from planner.foundation.values.types import DYNAMIC
 from planner.foundation.values.value import is_wholly_known, type_of, unmark_deep
 from planner.foundation.vocabulary.address import quote
+from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Expr
 from planner.language.syntax.format import format_text
 from planner.logic.model.plan import OutputChange
+from planner.operations.load import selected_workspace
 from planner.operations.options import OperationOptions
-from planner.operations.state_mv import state_of
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject
 from planner.workflows.editor.pieces import Changes, Use, free_name, piece_of, plain_name, relative_source
 from planner.workflows.editor.symbols import attributes_of, literal
 from planner.workflows.editor.workspace import Workspace
-from planner.world.state.backend import state_identity
-from planner.world.state.backends.local import DEFAULT_PATH, StateStore
+from planner.world.state.backend import DEFAULT_WORKSPACE, Store, state_identity
+from planner.world.state.backends.local import StateStore
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.model import OutputState, State
 
@@ -37,6 +38,9 @@ class StateLinks:
         self.symbols, self.there = workspace.module(source).symbols, workspace.module(target).symbols
         self.consumer = ""
         """the directory whose root module reads outputs of the other one"""
+        self._reason = ""
+        self._path = ""
+        """the path of the producer's state, relative to the consumer"""
         self.changes: dict[str, Changes] = {}
         """the edits of references in the source's files"""
         self._outputs: dict[tuple[str, str], tuple[str, str]] = {}
@@ -45,8 +49,9 @@ class StateLinks:
     def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
         """Make one root module read a value from the state of the other. Raises Failure."""
         if self.consumer not in ("", consumer):
-            raise refusal(f"{reason} The two root modules would read each other's states: name both blocks.")
-        self.consumer = consumer
+            detail = "The two root modules would read each other's states: name more blocks, or fewer."
+            raise refusal(f"{self._reason} {reason} {detail}")
+        self.consumer, self._reason = consumer, self._reason or reason
         steps = use.base + (1 if use.attribute else 0)
         source = self.workspace.document(path).text[use.node.start : use.end(steps)]
         of = (use.key, use.attribute)
@@ -77,18 +82,14 @@ class StateLinks:
         config = f'  backend = "local"\n  config = {{\n    path = {quote(self._path)}\n  }}\n'
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
-    @property
-    def _path(self) -> str:
-        """The path of the producer's state, relative to the consumer."""
-        return relative_source(self.consumer, os.path.join(self.producer, DEFAULT_PATH))
-
-    def check_state(self, options: OperationOptions) -> None:
-        """Raises Failure if the consumer cannot read the state of the producer."""
-        with state_of(options, self.producer) as (store, _):
-            expected = os.path.realpath(os.path.join(self.producer, DEFAULT_PATH))
-            if not isinstance(store, StateStore) or os.path.realpath(store.path) != expected or store.seal is not PLAIN:
-                detail = f"{os.path.relpath(self.producer)} does not keep its state in a plain file, {DEFAULT_PATH}"
-                raise refusal(f"{detail}, which the other root module would have to read.")
+    def read_from(self, store: Store, options: OperationOptions) -> None:
+        """Make the consumer read the state of the producer from this store. Raises Failure if it cannot."""
+        workspace, _ = selected_workspace(evolve(options, directory=self.producer))
+        if not isinstance(store, StateStore) or store.seal is not PLAIN or workspace != DEFAULT_WORKSPACE:
+            detail = f"{self._reason} The other root module would have to read that from the state of"
+            detail = f"{detail} {os.path.relpath(self.producer)}, which is not a plain local file"
+            raise refusal(f"{detail}{'' if workspace == DEFAULT_WORKSPACE else ' of the default workspace'}.")
+        self._path = relative_source(self.consumer, os.path.join(self.producer, store.path))
 
     def values(self, planned: Iterable[OutputChange]) -> dict[str, OutputState | None]:
         """The values of the new outputs, from the planned outputs of the producer. Raises Failure."""
@@ -111,7 +112,7 @@ class StateLinks:
 
 
 def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[str]) -> bool:
-    """Whether a data source may read the state of a root module in one of these directories."""
+    """Whether a data source may read one of these state files."""
     arguments = attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body)
     config = arguments.get("config")
     value = Model(workspace, directory).value(Expr(config.expr, config.source), key) if config else None
@@ -119,4 +120,4 @@ def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[st
     path = settings.get("path") if isinstance(settings, dict) else None
     if "backend" not in arguments or literal(arguments["backend"].expr) != "local" or not isinstance(path, str):
         return True
-    return os.path.dirname(os.path.realpath(os.path.join(directory, path))) in states
+    return os.path.realpath(os.path.join(directory, path)) in states

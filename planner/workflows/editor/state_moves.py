@@ -34,7 +34,7 @@ from planner.operations.state_edit import entries
 from planner.operations.state_mv import StateMove, state_of
 from planner.workflows.batch import unit_setup
 from planner.workflows.editor.extraction import check_directory
-from planner.workflows.editor.key_edits import refusal
+from planner.workflows.editor.key_edits import IMPOSSIBLE, refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, mentions
 from planner.workflows.editor.pieces import (
@@ -58,6 +58,7 @@ from planner.workflows.editor.state_links import READER, StateLinks, may_read
 from planner.workflows.editor.symbols import attributes_of
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
+from planner.world.state.backend import Store
 from planner.world.state.backends.local import LocalBackend, StateStore
 from planner.world.state.encryption_seal import PLAIN
 from planner.world.state.model import State
@@ -192,7 +193,9 @@ class _Transfer:
 
     def _link(self, path: str, use: Use, consumer: str, reason: str) -> None:
         """Make one root module read a value from the state of the other. Raises Failure."""
-        if self.whole or use.role != "value" or kind_of(path) == "test":
+        if kind_of(path) == "test":
+            raise refusal(f"{reason} Remove that from the test first.")
+        if self.whole or use.role != "value":
             raise refusal(f"{reason} Another root module cannot refer to that here: name both blocks.")
         self.links.add(path, use, consumer, reason)
 
@@ -247,10 +250,13 @@ class _Transfer:
                 what = use.block.type + "".join(f" {quote(label.value)}" for label in use.block.labels)
                 reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which stays."
                 self._link(path, use, self.source, reason)
-        roots = (self.source, self.target)
-        for directory in roots if self.whole or self.there else ():
+
+    def _check_readers(self, stores: Iterable[Store]) -> None:
+        """Raises Failure if a data source of the two root modules may already read one of their states."""
+        states = {os.path.realpath(one.path) for one in stores if isinstance(one, StateStore)}
+        for directory in (self.source, self.target) if self.whole or self.there else ():
             for key in self.workspace.module(directory).symbols:
-                if key.startswith(READER) and may_read(self.workspace, directory, key, roots):
+                if key.startswith(READER) and may_read(self.workspace, directory, key, states):
                     detail = f"{key} in {os.path.relpath(directory)} may read one of the two states."
                     raise refusal(f"{detail} Replace its references first.")
 
@@ -377,6 +383,9 @@ class _Transfer:
             if store.seal is not PLAIN and other.seal is PLAIN:
                 detail = f"The state of {os.path.relpath(self.source)} is encrypted, and that of {there} would not be"
                 raise refusal(f"{detail}: write an encryption block there first.")
+            self._check_readers((store, other))
+            if self.links.producer:
+                self.links.read_from(store if self.links.producer == self.source else other, self.options)
             is_local = isinstance(other, StateStore) and not isinstance(store, StateStore)
         source, is_new, target = source or State(), target is None, target or State()
         names = tuple(self.objects), tuple(self.outputs)
@@ -398,6 +407,8 @@ class _Transfer:
             after = [self._plan_of(self.target, given, left)]
             after += [self._plan_of(self.source, left, given)] if not self.whole else []
         except Failure as failure:
+            if failure.diagnostics[0].code == IMPOSSIBLE:
+                raise
             why = refusal("With the edits, no plan can be made. Nothing was written.")
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
         old, new = ([one for made in plans for one in actions(made.plan, str).items()] for plans in (before, after))
@@ -424,7 +435,6 @@ class _Transfer:
         producer = self.links.producer
         if not producer:
             return move
-        self.links.check_state(self.options)
         made = self._plan_of(producer, move.parts(source, target)[0 if producer == self.source else 1])
         return evolve(move, producer=producer, given=self.links.values(made.plan.outputs))
 
@@ -434,7 +444,7 @@ class _Transfer:
         former: dict[str, str | None] = {}
         for path, edits in ({} if self.whole else self._cuts()).items():
             former[path] = self.workspace.document(path).text
-            texts[path] = edited_file(former[path] or "", edits)
+            texts[path] = edited_file(path, former[path] or "", edits)
         for path in self.workspace.module(self.source).files if self.whole else ():
             if kind_of(path) == "configuration":
                 native_body(self.workspace, path)
