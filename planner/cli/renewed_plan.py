@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from planner.answers.policy.standing_policies import OWN, SETTINGS
@@ -17,6 +18,7 @@ from planner.render.terminal import Terminal
 from planner.render.view import HumanView
 from planner.workflows.batch.files_read import RECORDER, ReadComparison, entries
 from planner.workflows.renew.kept import KeptPlan, read, rules_stamp, shelf, write
+from planner.world.provider.plugin.kept_answers import logged_calls
 
 if TYPE_CHECKING:
     from planner.api.base import OperationOptions
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from planner.workflows.renew.renewal import Renewed
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
+
+WORTH = 0.25
+"""seconds of CPU time of this process below which a plan without plugins is not stored"""
 
 
 @define(eq=False)
@@ -41,12 +46,13 @@ class Watched:
     told: list[tuple[Any, int]] | None = None
     made: MadePlan[Start] | None = None
     gathered: KeepingFacts | None = None
+    logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
         """Called with the finished plan; returns it without its values and its graph, unless they are still needed."""
         from planner.workflows.renew.keep import gathered
 
-        self.gathered = gathered(made, has_remarks)
+        self.gathered = gathered(made, has_remarks, self.logs)
         if not needs_values and made.context is not None:
             made.context.take_apart()
             made.loaded.derived.plan_graph = None
@@ -101,9 +107,10 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
         return None
     try:
         renewed = _renewed(known, texts, settings) if texts else None
+        is_same = bool(texts) or known.plugins is None or _are_answers_same(known)
     finally:
         lock()
-    if (texts and renewed is None) or not _changed_inputs(known) <= changed:
+    if not is_same or (texts and renewed is None) or not _changed_inputs(known) <= changed:
         return None  # or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
@@ -152,6 +159,13 @@ def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions)
     return Renewal(known, known.parts, texts, settings).renewed()
 
 
+def _are_answers_same(known: KeptPlan) -> bool:
+    from planner.workflows.renew.plugin_calls import are_answers_same
+
+    assert known.plugins is not None
+    return are_answers_same(known.plugins, known.reads, ".")
+
+
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
     """Print the renewed plan and return the exit code if all output is known; otherwise print nothing."""
     from planner.render.diff_block import SchemaLookup
@@ -187,7 +201,7 @@ def _made_and_kept(
     out, errors = terminal.outputs[0], terminal.outputs[1]
     out.copies, errors.copies = watched.pieces, watched.errors
     try:
-        with RECORDER.recording() as looked:
+        with logged_calls() as watched.logs, RECORDER.recording() as looked:
             for folder in (OWN, os.path.join(".planner", "rules")):
                 RECORDER.look(folder, "folder")
             for file in SETTINGS:
@@ -198,6 +212,8 @@ def _made_and_kept(
     if watched.made is None or watched.text is None:
         return code
     terminal.stdout.flush()
+    for path in [path for path in looked if _is_in_package(path, watched.logs)]:
+        del looked[path]  # the checksum of the package is compared
     reads = entries(looked)
     read_files = (
         *watched.made.loaded.config.files,
@@ -206,9 +222,14 @@ def _made_and_kept(
     )
     if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
         return code  # the inputs of the plan could not be compared
-    if reads is not None:
+    if reads is not None and (watched.logs or process_time() > WORTH):
         _keep(at, name, watched, reads, code, terminal)
     return code
+
+
+def _is_in_package(path: str, logs: dict[str, Any] | None) -> bool:
+    folder = os.path.realpath(os.path.dirname(path)) if logs else ""
+    return any(log is not None and log.folder == folder for log in (logs or {}).values())
 
 
 def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: int, terminal: Terminal) -> None:
@@ -227,7 +248,8 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
         watched.services != service_reads(),
         watched.waits != lock_waits(),
     )
-    result = keep_plan(watched.made, watched.gathered, printed, reads, terminal.interactive and _asks(watched))
+    asked = terminal.interactive and _asks(watched)
+    result = keep_plan(watched.made, watched.gathered, printed, reads, asked, watched.logs)
     if result is not None:
         write(at, name, result)
 

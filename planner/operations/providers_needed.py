@@ -15,6 +15,7 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.evaluation.schemas import Schemas
+    from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.world.state.model import State
 
 
@@ -58,11 +59,16 @@ def reused_calls(options: object) -> dict[str, bool]:
     from planner.logic.programs.rule_programs import product_program
 
     facts = FactBuilder()
+    running_command(facts, options)
+    derived = evaluate(product_program("renewal"), facts.build(), ["answer_is_reused", "computes_only"])
+    return {row[0]: row in derived["computes_only"] for row in derived["answer_is_reused"]}
+
+
+def running_command(facts: FactBuilder, options: object) -> None:
+    """State the facts about the command with these options, as rules/renew/calls.dl declares them."""
     facts.add("running_command", getattr(options, "command", ""))
     if getattr(options, "refresh", False):
         facts.add("reads_objects")
-    derived = evaluate(product_program("renewal"), facts.build(), ["answer_is_reused", "computes_only"])
-    return {row[0]: row in derived["computes_only"] for row in derived["answer_is_reused"]}
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:

@@ -41,7 +41,7 @@ def test_the_example_on_postgres(fleet: Path) -> None:
     assert batch(fleet, "plan", "-json").outcomes == dict.fromkeys(UNITS, "unchanged")
 
 
-def test_what_a_service_says_is_asked_again(fleet: Path) -> None:
+def test_what_a_service_says_is_call_is_repeated(fleet: Path) -> None:
     """A state there may change without any file of ours that does."""
     batch(fleet, "apply", "-auto-approve")
     assert batch(fleet, "plan", "-json").outcomes == dict.fromkeys(UNITS, "unchanged")

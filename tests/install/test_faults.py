@@ -266,7 +266,7 @@ def test_credentials_do_not_follow_to_other_hosts(tmp_path: Path, world: World, 
     assert ["authorization" in headers for _, headers in world.requests] == [True, False]
 
 
-def test_a_host_that_does_not_exist_is_not_asked_again(monkeypatch: Any) -> None:
+def test_a_host_that_does_not_exist_is_not_call_is_repeated(monkeypatch: Any) -> None:
     from planner.foundation.vocabulary.diagnostic import InstallError
     from planner.world.install.web import Web
 

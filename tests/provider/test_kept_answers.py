@@ -7,11 +7,16 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
+from time import time
 from typing import Any
 
 import pytest
 from provider.plugins import SOURCE, override
 
+from planner.cli import renewed_plan
+from planner.cli.commands import plan as command
+from planner.workflows.batch.files_read import RECORDER
+from planner.workflows.renew import plugin_calls
 from planner.world.provider.plugin import base, kept_answers, schema_parts
 from planner.world.provider.plugin.client import PluginClient
 
@@ -240,3 +245,138 @@ def test_random_edits_give_the_plan_without_kept_answers(project: Project) -> No
         (project.folder / "main.tf").write_text(text)
         (project.folder / "m" / "main.tf").write_text(MODULE.replace("= 2", f"= {choice.randint(0, 3)}"))
         assert project.run(*UNREFRESHED) == project.without_cache(*UNREFRESHED)
+
+
+@pytest.fixture
+def kept(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Project:
+    """A project whose plans are kept as a whole; `plan anew` is in the log if one is not used again."""
+    monkeypatch.setattr(command, "LARGE", 0)
+    made = renewed_plan._made_and_kept
+
+    def made_anew(*given: Any) -> int:
+        project.log.append("plan anew")
+        return made(*given)
+
+    monkeypatch.setattr(renewed_plan, "_made_and_kept", made_anew)
+    RECORDER.install()
+    monkeypatch.setattr(RECORDER, "_ignored", (*RECORDER._ignored, f"{tmp_path}/cache/"))
+    return project
+
+
+def again(project: Project, *words: str) -> tuple[str, list[str]]:
+    """The output of a plan, which is that of a plan without kept data, and the calls of the plugin."""
+    first = project.without_cache(*words)
+    project.calls()
+    assert in_order(project.run(*words)) == in_order(first)
+    return first, project.calls()
+
+
+def in_order(output: str) -> list[str]:
+    """The lines of a plan; those about reading objects come as answers arrive."""
+    lines = output.splitlines()
+    told = [line for line in lines if re.search(r": (Refreshing state|Reading|Read complete)", line)]
+    return sorted(told) + [line for line in lines if line not in told]
+
+
+def test_a_plan_is_used_again_if_all_answers_are_the_same(kept: Project) -> None:
+    kept.edit("output", 'data "test_thing" "d" { id = test_thing.a.id }\noutput')
+    for words, calls in (
+        (("plan", "-no-color"), {"ConfigureProvider", "ReadResource", "PlanResourceChange", "ReadDataSource"}),
+        (UNREFRESHED, {"ConfigureProvider", "ReadDataSource"}),
+    ):
+        assert "plan anew" in again(kept, *words)[1]
+        assert {*again(kept, *words)[1]} == calls
+
+
+def test_a_plan_without_refresh_is_used_again_without_a_process(kept: Project) -> None:
+    kept.edit('name   = "a"', 'name   = "z"')
+    assert "plan anew" in again(kept, *UNREFRESHED)[1]
+    for _ in range(2):
+        shown, calls = again(kept, *UNREFRESHED)
+        assert "3 to change" in shown and calls == []
+
+
+DATA = 'data "test_thing" "d" { id = test_thing.a.id }\noutput "d" { value = data.test_thing.d.name }\n'
+
+
+@pytest.mark.parametrize("refresh", ["true", "false"])
+@pytest.mark.parametrize(
+    "what",
+    ["object", "missing object", "environment", "variable", "plugin", "settings", "module", "named file", "new file",
+     "state", "provider", "age", "workspace", "command line", "variable file"],
+)  # fmt: skip
+def test_a_kept_plan_is_not_used_after(
+    kept: Project, monkeypatch: pytest.MonkeyPatch, what: str, refresh: str, tmp_path: Path
+) -> None:
+    words = ("plan", "-no-color", f"-refresh={refresh}")
+    kept.edit("output", f'variable "v" {{ default = "v" }}\noutput "v" {{ value = var.v }}\n{DATA}output')
+    kept.edit('name   = "a"', 'name   = "a"\n  tags   = { page = "./pages/a.html" }')
+    kept.run("apply", "-auto-approve")
+    (kept.folder / "pages").mkdir()
+    if what == "named file":
+        (kept.folder / "pages" / "a.html").write_text("one")
+    again(kept, *words)
+    assert "plan anew" not in again(kept, *words)[1]
+    (world,) = {path.parent for path in tmp_path.rglob("p-a.json")}
+    if what == "object":
+        path = world / "p-a.json"
+        path.write_text(path.read_text().replace('"name": "a"', '"name": "changed"'))
+    elif what == "missing object":
+        (world / "p-a-1.json").unlink()
+    elif what == "environment":
+        monkeypatch.setenv("TEST_PROVIDER_UPGRADED", "1")
+    elif what == "variable":
+        monkeypatch.setenv("TF_VAR_v", "w")
+    elif what == "command line":
+        words = (*words, "-var=v=w")
+    elif what == "variable file":
+        (kept.folder / "terraform.tfvars").write_text('v = "w"\n')
+    elif what == "plugin":
+        os.utime(tmp_path / "bin" / "terraform-provider-test", (1, 1))
+    elif what == "settings":
+        monkeypatch.setenv("KUBECONFIG", str(kept.folder / "kube"))
+    elif what == "module":
+        kept.edit("count = 2", "count = 3", "m/main.tf")
+    elif what in ("named file", "new file"):
+        (kept.folder / "pages" / "a.html").write_text("two")
+    elif what == "state":
+        kept.run("state", "rm", "test_thing.a")
+    elif what == "provider":
+        kept.edit('prefix = "p"', 'prefix = "q"')
+    elif what == "workspace":
+        kept.run("workspace", "new", "other")
+    else:
+        monkeypatch.setattr(plugin_calls, "time", lambda: time() + 3601)
+    calls = again(kept, *words)[1]
+    # without refresh, objects do not matter; a data source is read in any case
+    assert ("plan anew" in calls) == (what != "missing object" or refresh == "true")
+    assert "plan anew" not in again(kept, *words)[1] or what == "age"
+
+
+@pytest.mark.parametrize("fail", ["warn", "plan", "validate"])
+def test_problems_are_not_taken_from_a_kept_plan(kept: Project, fail: str) -> None:
+    kept.edit('name   = "a"', f'name   = "a"\n  fail   = "{fail}"')
+    for _ in range(3):
+        first = kept.command(*UNREFRESHED)
+        monkeypatch = pytest.MonkeyPatch()
+        monkeypatch.setenv("PLANNER_NO_CACHE", "1")
+        anew = kept.command(*UNREFRESHED)
+        monkeypatch.undo()
+        assert (first.code, first.out, first.err) == (anew.code, anew.out, anew.err)
+
+
+def test_a_kept_plan_discloses_no_value(kept: Project) -> None:
+    kept.run("plan")
+    (entry,) = (kept.cache / "planner" / "plans").iterdir()
+    data = entry.read_bytes()
+    assert len(data) > 500 and not re.search(rb"s3cret|token of|private", data)
+
+
+def test_random_edits_give_the_plan_without_kept_plans(kept: Project) -> None:
+    choice = random.Random(42)
+    texts = [CONFIG.replace('name   = "a"', f'name   = "{name}"') for name in "az"] + [CONFIG + DATA]
+    for _ in range(15):
+        (kept.folder / "main.tf").write_text(choice.choice(texts))
+        (kept.folder / "m" / "main.tf").write_text(MODULE.replace("= 2", f"= {choice.randint(1, 2)}"))
+        words = ("plan", "-no-color", f"-refresh={choice.choice(['true', 'false'])}")
+        assert in_order(kept.run(*words)) == in_order(kept.without_cache(*words))

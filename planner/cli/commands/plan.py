@@ -45,8 +45,7 @@ _PLAIN = frozenset(
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 
 LARGE = 1 << 18
-
-"""the size of the configuration, in bytes, above which a plan is cached"""
+"""the size of a root module, in bytes, above which a plan is cached, also without plugins and called modules"""
 
 
 @command(
@@ -104,6 +103,9 @@ def _may_be_kept(arguments: Arguments) -> bool:
     """Whether to look for a cached plan, and to cache this one."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
+    data = os.environ.get("TF_DATA_DIR") or ".terraform"
+    if any(map(os.path.lexists, (".terraform.lock.hcl", os.path.join(data, "modules", "modules.json")))):
+        return True
     total = 0
     try:
         with os.scandir(".") as entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _pickle  # pickle imports it from there, with more
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,9 @@ from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.rule_programs import product_program
+from planner.operations.encryption import UNENCRYPTED
 from planner.operations.plan import MadePlan, Start, may_have_cycle
-from planner.operations.providers_needed import asks_plugins
+from planner.operations.providers_needed import asks_plugins, provider_constraints, running_command
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
 from planner.workflows.renew.partial_plan import uses_of
 from planner.world.state.backends.local import StateStore
@@ -28,6 +29,9 @@ from planner.world.state.model import ResourceState
 
 if TYPE_CHECKING:
     from planner.render.plan import PlanText
+    from planner.world.provider.plugin.kept_answers import CallLog
+
+    Logs = Mapping[str, CallLog | None]
 
 TOGETHER = 64
 """the number of resources whose objects are stored together, so that common parts are written once"""
@@ -63,11 +67,12 @@ class KeepingFacts:
     uses: dict[str, list[str]] | None = None
 
 
-def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
-    """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics."""
-    items = frozenset(_keeping_facts(made, has_remarks))
+def gathered(made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None) -> KeepingFacts:
+    """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics. `logs`: the calls
+    to plugins, if they were logged."""
+    items = frozenset(_keeping_facts(made, has_remarks, logs))
     context, graph = made.context, made.loaded.derived.plan_graph
-    if context is None or graph is None or any(_verdict(items)):
+    if context is None or graph is None or any(_verdict(items)[:2]):
         return KeepingFacts(items)
     pieces: list[bytes] = []
     objects: dict[str, tuple[int, int]] = {}
@@ -83,7 +88,12 @@ def gathered(made: MadePlan[Start], has_remarks: bool) -> KeepingFacts:
 
 
 def keep_plan(
-    made: MadePlan[Start], known: KeepingFacts, printed: Printed, reads: list[list[Any]], asked: bool = False
+    made: MadePlan[Start],
+    known: KeepingFacts,
+    printed: Printed,
+    reads: list[list[Any]],
+    asked: bool = False,
+    logs: Logs | None = None,
 ) -> KeptPlan | None:
     """The data of a plan to store; None if nothing may be stored. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
@@ -92,24 +102,40 @@ def keep_plan(
         found |= {"files that have changed since"}
     if is_secret(texts.values()):
         found |= {"secrets"}
-    not_kept, only_whole = _verdict(found)
+    not_kept, only_whole, repeated = _verdict(found, made.loaded.options, logs)
     if not_kept:
         return None
+    plugins = None
+    if logs:
+        from planner.workflows.renew.plugin_calls import sealed_calls
+
+        plugins = sealed_calls(logs, repeated, provider_constraints(made.loaded.config), reads)
+        if plugins is None:
+            return None
     store = made.loaded.store
     lock = store.path if isinstance(store, StateStore) and made.loaded.options.lock else ""
     parts = None
     if not only_whole and known.uses is not None:
         parts = _parts(made, known.uses, printed, texts)
-    return KeptPlan(reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data)
+    return KeptPlan(
+        reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data, plugins
+    )
 
 
-def _verdict(properties: frozenset[str]) -> tuple[bool, bool]:
-    """Whether nothing is stored, and whether a plan can only be renewed as a whole."""
+def _verdict(
+    properties: frozenset[str], options: object = None, logs: Logs | None = None
+) -> tuple[bool, bool, frozenset[str]]:
+    """Whether nothing is stored, whether a plan can only be renewed as a whole, and the calls to repeat before that."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
-    verdict = evaluate(product_program("renewal"), facts.build(), ["not_kept", "only_whole"])
-    return bool(verdict["not_kept"]), bool(verdict["only_whole"])
+    if logs:
+        running_command(facts, options)
+    for call in {sent[1] for log in (logs or {}).values() if log is not None for sent in log.sent}:
+        facts.add("plugin_call", call)
+    verdict = evaluate(product_program("renewal"), facts.build(), ["not_kept", "only_whole", "call_is_repeated"])
+    repeated = frozenset(row[0] for row in verdict["call_is_repeated"])
+    return bool(verdict["not_kept"]), bool(verdict["only_whole"]), repeated
 
 
 def _found_told(printed: Printed) -> Iterator[str]:
@@ -126,13 +152,17 @@ def _found_told(printed: Printed) -> Iterator[str]:
         yield "causes"
 
 
-def _keeping_facts(made: MadePlan[Start], has_remarks: bool) -> Iterator[str]:
+def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) -> Iterator[str]:
     """Facts for the rules about a plan."""
     # decided in Python: the unusual properties of a plan that may be stored -- facts about one plan, which rules judge
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
-    if asks_plugins(config, plan.prior_state):
-        yield "plugins"
+    if asks_plugins(config, plan.prior_state) or logs:
+        yield "answers of plugins"
+        if not logs or any(log is None or not log.is_complete for log in logs.values()):
+            yield "plugins"
+        if loaded.encryption is not UNENCRYPTED:
+            yield "an encrypted state with plugins"
     if not isinstance(loaded.store, StateStore):
         yield "services"
     elif loaded.store.journals():

@@ -53,6 +53,8 @@ class KeptPlan:
     """the position in `data` of the planned objects of a resource, which are stored together with the objects of
     others"""
     data: bytes = b""
+    plugins: tuple[Any, ...] | None = None
+    """the fields of planner.workflows.renew.plugin_calls.PluginCalls; None if the plan has no plugins"""
 
     @property
     def output(self) -> str:
@@ -93,6 +95,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
             kept.lock,
             kept.errors,
             kept.objects,
+            kept.plugins,
             None
             if parts is None
             else (
@@ -118,7 +121,7 @@ def read(at: Shelf, name: str) -> KeptPlan | None:
     try:
         first, second = (int.from_bytes(result[k : k + _LENGTH], "little") for k in (0, _LENGTH))
         begin = 2 * _LENGTH
-        reads, code, lock, errors, objects, parts = marshal.loads(result[begin : begin + first])
+        reads, code, lock, errors, objects, plugins, parts = marshal.loads(result[begin : begin + first])
         text = str(result[begin + first : begin + first + second], "utf-8", "surrogatepass")
         return KeptPlan(
             reads,
@@ -129,6 +132,7 @@ def read(at: Shelf, name: str) -> KeptPlan | None:
             (text,),
             objects,
             result[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
+            plugins,
         )
     except (ValueError, TypeError, EOFError):
         return None

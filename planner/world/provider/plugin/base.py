@@ -102,7 +102,8 @@ class PluginBase:
         if self._late is not None:
             with self._starting:
                 if self._late is not None:
-                    answer = client.call("ConfigureProvider", client.messages.Configuration(**self._late))
+                    request = client.messages.Configuration(**self._late)
+                    answer = self._logged(client, "ConfigureProvider", request.SerializeToString(), False)
                     problems = [d for d in diagnostics(answer.diagnostics) if d.severity == "error"]
                     if problems:
                         raise PluginError("\n\n".join(f"{d.summary}: {d.detail}" for d in problems))
@@ -134,10 +135,17 @@ class PluginBase:
 
     def answers_of(self, calls: Mapping[str, bool]) -> KeptAnswers | None:
         """The kept answers of the plugin's file to these calls, None if answers are not kept."""
+        from planner.world.provider.plugin import kept_answers
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
         identity = identity_of(self._keep_schema) if self._keep_schema is not None else None
-        return KeptAnswers(identity, calls) if identity is not None else None
+        answers = KeptAnswers(identity, calls) if identity is not None else None
+        if kept_answers.LOGS is not None:
+            kept_answers.LOGS[self.address] = None
+            if answers is not None and identity is not None and self._keep_schema is not None:
+                answers.log = kept_answers.CallLog(identity, self._keep_schema, kept_answers.environment())
+                kept_answers.LOGS[self.address] = answers.log
+        return answers
 
     def wake(self) -> None:
         """Start the process in the background, before the first call. Does nothing if an earlier command like this one
@@ -157,7 +165,25 @@ class PluginBase:
     def _send(self, name: str, message: Any, quick: bool) -> Any:
         while True:
             with suppress(ClientClosedError):
-                return self._serving().call(name, message, quick)
+                return self._logged(self._serving(), name, message.SerializeToString(), quick)
+
+    def _logged(self, client: PluginClient, name: str, request: bytes, quick: bool) -> Any:
+        """Send a request, and log it if the calls of this command are logged. Raises PluginError, and ClientClosedError
+        after `close`."""
+        log = self.kept.log if self.kept is not None else None
+        try:
+            answer = client.call_bytes(name, request, quick)
+        except (PluginError, ClientClosedError):
+            if log is not None:
+                log.fail()
+            raise
+        if log is not None:
+            log.add(self, name, request, answer)
+        return client.read(name, answer)
+
+    def answer_again(self, call: str, request: bytes) -> bytes:
+        """The answer to a request of an earlier command. Raises PluginError, Failure and ClientClosedError."""
+        return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
         """Send a message of the named kind, or return the kept answer to it. `stamps`: of the files that the request
@@ -179,6 +205,8 @@ class PluginBase:
 
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
         """Send a message of the named kind, and yield the answers as they arrive. Raises PluginError."""
+        if self.kept is not None and self.kept.log is not None:
+            self.kept.log.fail()  # events of a stream may come in any order
         while True:
             with suppress(ClientClosedError):
                 client = self._serving()
@@ -297,7 +325,7 @@ class PluginBase:
 
     def _request_schema(self, client: PluginClient) -> bytes:
         """Request the schema. Raises PluginError, and Failure with the errors of the plugin."""
-        answer = client.call_bytes("GetProviderSchema", client.messages.Empty(), quick=True)
+        answer = client.call_bytes("GetProviderSchema", b"", quick=True)
         try:
             problems = diagnostics(general_part(client.version, answer).diagnostics)
         except ValueError as problem:
@@ -336,7 +364,10 @@ class PluginBase:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps
 
-        return file_stamps(_texts(value))
+        stamps = file_stamps(_texts(value), self.kept.log)
+        if stamps is None and self.kept.log is not None:
+            self.kept.log.fail()
+        return stamps
 
     def _dynamic(self, value: Value, wanted: Type) -> Any:
         return self._messages.DynamicValue(msgpack=encode(value, wanted))

@@ -121,20 +121,24 @@ class PluginClient:
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
         """The answer to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
+        return self.read(name, self.call_bytes(name, request.SerializeToString(), quick))
+
+    def read(self, name: str, data: bytes) -> Any:
+        """The answer to a call from its bytes. Raises PluginError."""
         from google.protobuf.message import DecodeError
 
-        data = self.call_bytes(name, request, quick)
         try:
             return self._readers[name](data)
         except DecodeError as problem:
             raise _unreadable(name, problem) from None
 
-    def call_bytes(self, name: str, request: Any, quick: bool = False) -> bytes:
-        """Make a call and return the response as bytes."""
+    def call_bytes(self, name: str, request: bytes, quick: bool = False) -> bytes:
+        """Make a call with a request in bytes, and return the answer in bytes. Raises PluginError, and
+        ClientClosedError after `close`."""
         with self._under_way(name):
             seconds = time_limit() or (QUICK_SECONDS if quick else None)
             with self._faults(name, seconds):
-                reply = self._transport.call(self._paths[name], request.SerializeToString(), seconds)
+                reply = self._transport.call(self._paths[name], request, seconds)
             self._check(name, reply)
             return reply.body
 

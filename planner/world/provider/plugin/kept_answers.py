@@ -11,7 +11,9 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
+from threading import Lock
 from time import time
 from typing import TYPE_CHECKING
 
@@ -52,6 +54,95 @@ _SETTING_VARIABLES = (
 )
 
 
+MOST_LOGGED = 1 << 25
+"""the size of requests, in bytes, above which the calls of a command are not logged"""
+
+
+class CallLog:
+    """Everything on which the answers of a plugin to one command depend, so that a later command can find out whether
+    they would be the same."""
+
+    def __init__(self, identity: str, binary: str, environment: str) -> None:
+        self.identity, self.environment = identity, environment
+        self.folder = os.path.dirname(os.path.realpath(binary))
+        self.is_complete = True
+        """whether the log determines the answers"""
+        self.sent: list[tuple[int, str, bytes, bytes]] = []
+        """the calls that the process answered: the number of the process, the call, the request, and the digest of the
+        answer"""
+        self.since = time()
+        """the time of the oldest kept answer that may have changed since"""
+        self.named: dict[str, bytes] = {}
+        """the files that requests name, and their stamps. Directories where a named file is missing are listed, so that
+        a recorder of files knows them."""
+        self._folders: set[str] = set()
+        self._processes: list[object] = []
+        self._configured: set[int] = set()
+        self._size = 0
+        self._lock = Lock()
+
+    def add(self, process: object, call: str, request: bytes, answer: bytes) -> None:
+        """Log a call that a process answered."""
+        with self._lock:
+            self._size += len(request)
+            if process not in self._processes:
+                self._processes.append(process)
+            number = self._processes.index(process)
+            if call == "ConfigureProvider":
+                self.is_complete = self.is_complete and number not in self._configured
+                self._configured.add(number)
+            self.is_complete = self.is_complete and self._size <= MOST_LOGGED
+            if self.is_complete:
+                self.sent.append((number, call, request, answer_digest(answer)))
+            else:
+                self.sent.clear()
+
+    def fail(self) -> None:
+        """Note that a call failed or that its answer depends on more than is logged."""
+        self.is_complete = False
+
+    def names(self, path: str, stamp: str) -> None:
+        """Note that a request names this file, or a missing one (`stamp` is empty)."""
+        if stamp:
+            if path not in self.named:
+                self.named[path] = file_stamps([path]) or b""
+        elif "/" in path:
+            folder = os.path.dirname(path)
+            while folder and not os.path.isdir(folder):
+                folder = os.path.dirname(folder)
+            if folder not in self._folders:
+                self._folders.add(folder)
+                try:
+                    os.listdir(folder or ".")
+                except (OSError, ValueError):
+                    self.fail()
+
+
+LOGS: dict[str, CallLog | None] | None = None
+"""the logs of the plugins of this command, by provider; None for a plugin whose answers are not kept"""
+
+
+@contextmanager
+def logged_calls() -> Iterator[dict[str, CallLog | None]]:
+    """Log the calls to all plugins that are started inside."""
+    global LOGS
+    LOGS = {}
+    try:
+        yield LOGS
+    finally:
+        LOGS = None
+
+
+def answer_digest(answer: bytes) -> bytes:
+    """The digest by which the answers of a plugin are compared."""
+    return blake2b(answer, digest_size=16).digest()
+
+
+def environment() -> str:
+    """The part of the environment on which answers depend, including the settings of large clouds."""
+    return blake2b("\n".join(_environment()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 class KeptAnswers:
     """The answers of the plugin with this identity, for the current directory. `calls`: the calls that may be answered
     from here, each with whether its answer depends only on the request; other answers are used only for SECONDS."""
@@ -60,6 +151,7 @@ class KeptAnswers:
         self.calls = calls
         self.is_insufficient = False
         """whether this command needed the process, too"""
+        self.log: CallLog | None = None
         self._name = ANSWERS.name(identity, os.getcwd(), *_environment())
         self._mode = ",".join(sorted(self.calls))
         self._answers: dict[bytes, tuple[int, float, bytes]] | None = None
@@ -81,6 +173,8 @@ class KeptAnswers:
         if kept is None or not (self.calls[call] or 0 <= time() - kept[1] < SECONDS):
             return None
         answers[name] = (self._run, *kept[1:])
+        if self.log is not None and not self.calls[call]:
+            self.log.since = min(self.log.since, kept[1])
         sealed = kept[2]
         from cryptography.exceptions import InvalidTag
 
@@ -147,15 +241,17 @@ def _stamp(path: str) -> str:
     return f"{path}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
 
 
-def file_stamps(texts: Iterable[str]) -> bytes | None:
+def file_stamps(texts: Iterable[str], log: CallLog | None = None) -> bytes | None:
     """A digest of the sizes and times of all files that are named by one of the texts, also of files in a named
-    directory. None if there are too many."""
+    directory. None if there are too many. `log` receives the named files."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:
             continue
         path = os.path.expanduser(text)
         stamp = _stamp(path)
+        if log is not None:
+            log.names(path, stamp)
         if not stamp:
             continue
         stamps.append(stamp)

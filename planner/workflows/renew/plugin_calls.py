@@ -1,0 +1,202 @@
+"""The calls to plugins that a kept plan depends on. Each is made again, with the request as it was sent, before the
+plan is used again: the plan is the same if all answers are. So real objects and data sources are read as the user
+demands, but nothing is evaluated, decoded or decided.
+
+Requests may contain credentials. They are encrypted with a key that is derived from the files with the configuration
+and the state, and is not kept: they can only be read with these files."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from threading import Lock, Thread
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.signals import current_stop
+from planner.foundation.vocabulary.diagnostic import Failure
+from planner.world.provider.plugin.kept_answers import (
+    SECONDS,
+    CallLog,
+    answer_digest,
+    environment,
+    file_stamps,
+)
+
+if TYPE_CHECKING:
+    from planner.world.provider.plugin.provider import PluginProvider
+
+_NONCE = 12
+_LARGEST = 1 << 24
+"""the size in bytes above which the content of a file is not part of the key"""
+_THREADS = 10
+
+Sent = Mapping[tuple[str, int], Sequence[tuple[str, bytes, bytes]]]
+"""the calls of each process of a provider: call, request, digest of the answer"""
+Calls = Iterator[tuple[str, bytes, bytes]]
+_CONFIGURE = "ConfigureProvider"
+
+
+def sealed_calls(
+    logs: Mapping[str, CallLog | None],
+    repeated: Collection[str],
+    constraints: Mapping[str, tuple[str, ...]],
+    reads: list[list[Any]],
+) -> tuple[Any, ...] | None:
+    """The data to store of the calls of a plan that read these files; None if they do not determine the answers.
+    `repeated`: the calls to make again, according to rules/renew/calls.dl; `constraints`: the version constraints of
+    the configuration, by provider address."""
+    complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
+    around = {log.environment for log in complete.values()}
+    if len(complete) < len(logs) or around != {environment()}:
+        return None
+    sent: dict[tuple[str, int], list[tuple[str, bytes, bytes]]] = {}
+    for address, log in complete.items():
+        for number, call, request, answer in log.sent:
+            if call in repeated or call == _CONFIGURE:
+                sent.setdefault((address, number), []).append((call, request, answer))
+    for process in [process for process, calls in sent.items() if not any(call in repeated for call, _, _ in calls)]:
+        del sent[process]  # a process is only configured for other calls
+    sealed = b""
+    if sent:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        nonce = os.urandom(_NONCE)
+        sealed = nonce + AESGCM(_key(reads)).encrypt(nonce, marshal.dumps(sent), None)
+    named = {path: stamp for log in complete.values() for path, stamp in log.named.items()}
+    return (
+        min(log.since for log in complete.values()) + SECONDS,
+        around.pop(),
+        {address: log.identity for address, log in complete.items()},
+        {address: list(texts) for address, texts in constraints.items()},
+        named,
+        sealed,
+    )
+
+
+def _key(reads: list[list[Any]]) -> bytes:
+    made = blake2b(digest_size=32, person=b"plugin calls")
+    for path, kind, *_ in reads:
+        data = b""
+        if kind == "file":
+            with suppress(OSError):
+                data = read_whole(path) if os.path.getsize(path) <= _LARGEST else b""
+        for part in (os.fsencode(path), data):
+            made.update(len(part).to_bytes(8, "little"))
+            made.update(part)
+    return made.digest()
+
+
+def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
+    """Whether the plugins of a kept plan, whose files are unchanged, would answer as they did. `directory`: that of the
+    configuration."""
+    until, around, identities, constraints, named, sealed = plugins
+    if not until - SECONDS <= time() < until or around != environment():
+        return False
+    if any(file_stamps([path]) != stamp for path, stamp in named.items()):
+        return False
+    programs = _programs(identities, constraints, directory)
+    if programs is None:
+        return False
+    if not sealed:
+        return True
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    try:
+        sent: Sent = marshal.loads(AESGCM(_key(reads)).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
+    except (InvalidTag, ValueError, TypeError, EOFError):
+        return False
+    return _Repetition(programs, sent).is_same()
+
+
+def _programs(identities: Mapping[str, str], constraints: Any, directory: str) -> dict[str, str] | None:
+    """The programs of the providers, if they are still those with these identities."""
+    from planner.world.provider.locate import Locator
+    from planner.world.provider.plugin.schema_parts import identity_of
+    from planner.world.state.workspace import data_directory
+
+    if os.environ.get("TF_REATTACH_PROVIDERS"):
+        return None
+    locator = Locator(directory, os.environ, constraints, data_directory(os.environ))
+    programs = {}
+    for address, identity in identities.items():
+        try:
+            programs[address] = locator.locate(address).binary
+        except Failure:
+            return None
+        if identity_of(programs[address]) != identity:
+            return None
+    return programs
+
+
+class _Repetition:
+    """Calls of an earlier command, repeated by new processes of the same programs."""
+
+    def __init__(self, programs: Mapping[str, str], sent: Sent) -> None:
+        self._programs, self._sent = programs, sent
+        self._lock = Lock()
+        self._is_same = True
+
+    def is_same(self) -> bool:
+        """Whether all answers are as before. Ends at the first one that is not."""
+        from planner.world.provider.registry import start_provider
+
+        plugins: list[tuple[PluginProvider, Calls, Calls]] = []
+        for (address, _), calls in self._sent.items():
+            provider: Any = start_provider(address, self._located)
+            names = [call for call, _, _ in calls]
+            first = names.index(_CONFIGURE) + 1 if _CONFIGURE in names else 0
+            plugins.append((provider, iter(calls[:first]), iter(calls[first:])))
+        try:
+            _run([Thread(target=self._begin, args=(one, first), daemon=True) for one, first, _ in plugins])
+            count = -(-_THREADS // len(plugins))
+            _run(
+                [
+                    Thread(target=self._ask, args=(one, rest), daemon=True)
+                    for one, _, rest in plugins
+                    for _ in range(count)
+                ]
+            )
+        finally:
+            for one, _, _ in plugins:
+                one.close()
+        return self._is_same
+
+    def _located(self, address: str) -> Any:
+        from planner.world.provider.locate import Located
+
+        return Located(self._programs[address])
+
+    def _begin(self, provider: PluginProvider, calls: Calls) -> None:
+        """The calls that come first: the last of them configures the provider."""
+        for one in calls:
+            self._repeat(provider, *one)
+
+    def _ask(self, provider: PluginProvider, calls: Calls) -> None:
+        while self._is_same and not current_stop().requested:
+            with self._lock:
+                one = next(calls, None)
+            if one is None:
+                return
+            self._repeat(provider, *one)
+        self._is_same = False
+
+    def _repeat(self, provider: PluginProvider, call: str, request: bytes, answer: bytes) -> None:
+        try:
+            if answer_digest(provider.answer_again(call, request)) == answer:
+                return
+        except Exception:  # a complete plan reports problems of plugins
+            pass
+        self._is_same = False
+
+
+def _run(threads: list[Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
