@@ -214,6 +214,26 @@ def test_the_state_of_a_local_backend_is_read_by_its_path(core: Path, planner: R
     assert "Remove that from the test first" in " ".join(done.err.split())
 
 
+def test_outputs_with_secrets_are_sensitive(core: Path, planner: Run) -> None:
+    text = LOCAL[LOCAL.index("resource") :].replace('"app" {}', '"app" { input = sensitive("s") }')
+    (core / "core" / "main.tf").write_text(
+        text.replace("terraform_data.app.id", "nonsensitive(terraform_data.app.input)")
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "split-state", "terraform_data.reads", "-to=../dns")
+    assert done.code == 0, done.err
+    assert "  value     = terraform_data.app.input\n  sensitive = true\n" in (core / "core" / "main.tf").read_text()
+    check_both(core, planner)
+
+
+def test_a_refusal_names_the_values(core: Path, planner: Run) -> None:
+    (core / "core" / "main.tf").write_text('resource "terraform_data" "app" { input = abspath(path.root) }\n')
+    assert planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "split-state", "terraform_data.app", "-to=../dns")
+    text = " ".join(done.err.split())
+    assert done.code == 1 and "terraform_data.app would be updated (now unchanged): input" in text and "dns" in text
+
+
 ASSERT = """run "plan" {
   assert {
     condition     = terraform_data.app.id != null

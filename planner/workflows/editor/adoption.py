@@ -52,6 +52,8 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
     path = os.path.join(os.path.abspath(options.directory), to)
     if path_exists(path) or not to.endswith((".tf", ".tofu")):
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
+    if os.path.dirname(os.path.normpath(path)) != os.path.abspath(options.directory):
+        raise refusal(f"{to} would not be read: name a file in the working directory with -to=FILE.")
     with tempfile.TemporaryDirectory() as folder:
         generating = evolve(options, generate_config_out=os.path.join(folder, "generated.tf"))
         before = plan_or_fail(generating)
@@ -116,13 +118,14 @@ class _Adoption:
 
     def _choose(self, addresses: Sequence[str]) -> None:
         """Collect the objects. Raises Failure."""
-        left = set(addresses)
+        left, others = set(addresses), set[str]()
         for change in self.before.plan.changes:
             is_without = change.reason == "delete_because_no_resource_config" and not change.deposed
             if not is_without and change.generated_config is None:
                 continue
             key = change.resource_address
             if addresses and not {key, change.address} & set(addresses):
+                others.add(key)
                 continue
             left -= {key, change.address}
             if change.module:
@@ -134,6 +137,8 @@ class _Adoption:
                 assert schema is not None  # of an object that was planned
                 self.objects[key] = _NewResource(change, schema.block)
             self.objects[key].add(change)
+        if parts := sorted(others & {*self.objects}):
+            raise refusal(f"{parts[0]} has more instances without configuration: name all of them, or {parts[0]}.")
         if left:
             raise refusal(f"{', '.join(sorted(left))}: there is no such object without configuration.")
         if not self.objects:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any, Protocol
@@ -334,19 +335,23 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     """The changes that are not in both plans: (name, words)."""
-    old, new = actions(before, str), actions(after, back)
-    changes = dict(_by_name(before, str)), dict(_by_name(after, back))
-    for name in sorted(old.keys() | new.keys()):
-        if old.get(name) != new.get(name):
-            was, now = (actions.get(name, (NO_OP,))[0] for actions in (old, new))
-            change = f"{name}: {was} without the edits, {now} with them"
-            if was != "invoke" and {was, now} <= {NO_OP, *all_actions()}:
-                done = [words_for(action).done for action in (was, now)]
-                change = f"{name} would be {done[1] or 'unchanged'} (now {done[0] or 'unchanged'})"
-                if was == now:
-                    change = f"{name} would get other values"
-            parts = _values(name, *(some.get(name) for some in changes))
-            yield name, f"{change}{f': {parts}' if parts else ''}. Nothing was written."
+    yield from differences_of(((before, str),), ((after, back),))
+
+
+def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
+    """The changes that some plans have and others lack: (name, words). Each plan is given with a function that returns
+    the former addresses."""
+    old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
+    changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
+    extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
+    for name in sorted({name for name, _ in extra}):
+        was, now = (dict(side).get(name, (NO_OP,))[0] for side in (old, new))
+        change = f"{name}: {was} without the edits, {now} with them"
+        if was != "invoke" and {was, now} <= {NO_OP, *all_actions()}:
+            done = [words_for(action).done or "unchanged" for action in (was, now)]
+            change = f"{name} would be {done[1]} (now {done[0]})" if was != now else f"{name} would get other values"
+        parts = _values(name, *(some.get(name) for some in changes))
+        yield name, f"{change}{f': {parts}' if parts else ''}. Nothing was written."
 
 
 def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, ResourceChange | OutputChange]]:
@@ -358,10 +363,10 @@ def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, Reso
 
 
 def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
-    """The first values of an object that would differ; "" if one of the two plans does not have the object."""
+    """The first known values of an object that would differ; "" if one of the two plans lacks the object."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
-    parts = value_differences(name, old.after, new.after)
+    parts = [one for one in value_differences(name, old.after, new.after) if one.without and one.within]
     more = len(parts) - MOST_VALUES
     return ", ".join([value_text(part, name) for part in parts[:MOST_VALUES]] + ([f"{more} more"] if more > 0 else []))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Any
 
 from planner.engine.plan.options import ComingState
 from planner.foundation.values.types import DYNAMIC
@@ -13,8 +14,10 @@ from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Expr
 from planner.language.syntax.format import format_text
 from planner.logic.model.plan import OutputChange
+from planner.operations.explanations import explainer_of
 from planner.operations.load import selected_workspace
 from planner.operations.options import OperationOptions
+from planner.operations.plan import MadePlan
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject
@@ -39,6 +42,8 @@ class StateLinks:
         self.consumer = ""
         """the directory whose root module reads outputs of the other one"""
         self._reason = ""
+        self._secrets = frozenset[str]()
+        """the names of the outputs with sensitive values"""
         self._path = ""
         """the path of the producer's state, relative to the consumer"""
         self.changes: dict[str, Changes] = {}
@@ -76,11 +81,22 @@ class StateLinks:
     def blocks(self, directory: str) -> list[str]:
         """The new blocks of a root module: outputs, or the data source that reads them."""
         if directory == self.producer:
-            return [f"output {quote(name)} {{\n  value = {source}\n}}\n" for name, source in self._outputs.values()]
+            lines = {name: "sensitive = true\n" if name in self._secrets else "" for name, _ in self._outputs.values()}
+            outputs = self._outputs.values()
+            return [format_text(f"output {quote(n)} {{\nvalue = {source}\n{lines[n]}}}\n") for n, source in outputs]
         if directory != self.consumer:
             return []
         config = f'  backend = "local"\n  config = {{\n    path = {quote(self._path)}\n  }}\n'
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
+
+    def look_for_secrets(self, made: MadePlan[Any]) -> None:
+        """Find out which outputs are sensitive, from the plan of the source before the move."""
+        places, secrets = explainer_of(made).places, list[str]()
+        for name, source in self._outputs.values():
+            place = places.read(source)
+            if place is not None and places.is_sensitive(place):
+                secrets.append(name)
+        self._secrets = frozenset(secrets)
 
     def read_from(self, store: Store, options: OperationOptions) -> None:
         """Make the consumer read the state of the producer from this store. Raises Failure if it cannot."""

@@ -53,7 +53,7 @@ from planner.workflows.editor.pieces import (
     uses_in,
     whole_lines,
 )
-from planner.workflows.editor.refactoring import Refactoring, actions, target_of, workspace_of
+from planner.workflows.editor.refactoring import CHANGES, Refactoring, actions, differences_of, target_of, workspace_of
 from planner.workflows.editor.state_links import READER, StateLinks, may_read
 from planner.workflows.editor.symbols import attributes_of
 from planner.workflows.editor.texts import TextDocument, uri_of
@@ -398,6 +398,8 @@ class _Transfer:
         pending = [c.address for c in before[0].plan.changes if c.previous_address not in ("", c.address)]
         if pending:
             raise refusal(f"{pending[0]} gets its address by a moved block that is not applied yet: apply first.")
+        if self.links.producer:
+            self.links.look_for_secrets(before[0])
         texts, former = self._files(before[0])
         for path, text in texts.items():
             self.workspace.opened.put(uri_of(path), TextDocument(text or ""))
@@ -411,13 +413,12 @@ class _Transfer:
                 raise
             why = refusal("With the edits, no plan can be made. Nothing was written.")
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
-        old, new = ([one for made in plans for one in actions(made.plan, str).items()] for plans in (before, after))
+        sides = [[(made.plan, str) for made in plans] for plans in (before, after)]
+        old, new = ({one for plan in side for one in actions(*plan).items()} for side in sides)
         copied = {f"checks of {key}" for key in self.copied}  # each root module that has the variable checks it
-        of_copies = [one for one in {*old} & {*new} if one[0] in copied]
-        different = sorted({name for name, _ in _without(old, new + of_copies) + _without(new, old + of_copies)})
-        if different:
-            details = [f"{name} would change in one of the two plans. Nothing was written." for name in different]
-            raise Failure([error("refactor.changes", "The plan would change", detail) for detail in details])
+        copied &= {name for name, _ in old & new}
+        if details := [detail for name, detail in differences_of(*sides) if name not in copied]:
+            raise Failure([error(CHANGES, "The plan would change", detail) for detail in details])
         secrets = tuple(f"var.{n} is sensitive: set TF_VAR_{n} in {os.path.relpath(self.target)}." for n in self.values)
         place = os.path.relpath(self.target)
         with working_in(self.target), view(self.workspace.overlay()):
@@ -525,18 +526,6 @@ class _Transfer:
                 raise failure
 
         return Schemas(start)
-
-
-def _without(some: list[Any], others: list[Any]) -> list[Any]:
-    """The items of a list that another list lacks, each as often as it is missing."""
-    left = list(others)
-    result = []
-    for one in some:
-        if one in left:
-            left.remove(one)
-        else:
-            result.append(one)
-    return result
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
