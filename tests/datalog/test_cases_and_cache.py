@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from planner.logic.datalog.engine.cache import load_program
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.explain.search import Prover
+from planner.logic.datalog.language.model import Predicate
 from planner.logic.datalog.tools.cases import load_cases, run_case
 
 RULES = """
@@ -142,6 +144,17 @@ def test_a_cached_program_is_the_program(cache: Path, monkeypatch: pytest.Monkey
     proof = Prover(second, database).why("path", ("a", "c"))
     assert proof is not None
     assert proof.height == 2
+
+
+def test_a_program_from_the_cache_is_freed(cache: Path) -> None:
+    files = [("freed.dl", "/// read once\n.decl freed_once(a: symbol)\n.input freed_once\n")]
+    for _ in range(3):
+        loaded, _ = load_program(files)
+        assert loaded is not None
+        assert loaded.rules == []
+        del loaded
+    gc.collect()
+    assert [one for one in gc.get_objects() if isinstance(one, Predicate) and one.name == "freed_once"] == []
 
 
 def test_another_text_another_program(cache: Path) -> None:

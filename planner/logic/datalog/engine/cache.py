@@ -94,13 +94,12 @@ class _Unpickler(Unpickler):
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
-        self.sources = sources
+        # Not a method: the memo of an unpickler has it, and the garbage collector does not see into the memo, so that
+        # everything that was read would stay in memory.
+        self._source = lambda filename, _: sources[filename]
 
     def find_class(self, module: str, name: str) -> Any:
         return self._source if (module, name) == _SOURCE else super().find_class(module, name)
-
-    def _source(self, filename: str, _: str) -> Source:
-        return self.sources[filename]
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
