@@ -42,6 +42,7 @@ def story(folder: Path, executor: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_processes_and_dask_give_identical_results(tmp_path: Path, cluster: str) -> None:
     stories = {}
     for name, executor in (("inline", "inline"), ("processes", "processes"), ("dask", f"dask://{cluster}")):
@@ -119,6 +120,7 @@ def test_what_was_being_made_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert batch(tmp_path, "apply", "-auto-approve", "-json").outcomes["b"] == "applied"  # now it was requested
 
 
+@pytest.mark.slow
 def test_what_a_whole_batch_was_making_is_not_replaced_by_resuming_it(tmp_path: Path) -> None:
     chain(tmp_path, "a", "b", "c")
     write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=killer("test -e ../flag && exit 0; touch ../flag;"))})

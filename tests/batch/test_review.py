@@ -135,6 +135,7 @@ def test_joined_shards_have_the_review_of_a_single_job(fleet: Path) -> None:
     assert ran.code == 1 and "1.json is damaged: address has an unexpected value" in " ".join(ran.errors.split())
 
 
+@pytest.mark.slow
 def test_the_comment_of_a_thousand_units_fits() -> None:
     counts = dict.fromkeys(("add", "change", "remove", "import", "forget"), 7)
     head = {"wave": 0, "reused": False, "age": None, "state_age": None, "diagnostics": [], "because": ""}

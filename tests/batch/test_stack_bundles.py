@@ -72,6 +72,7 @@ def test_on_a_cluster_that_shares_the_files(tmp_path: Path, cluster: str) -> Non
     assert set(batch(tmp_path, "plan", "-json").outcomes.values()) == {"unchanged"}
 
 
+@pytest.mark.slow
 def test_plans_in_files_are_checked(tmp_path: Path) -> None:
     """What is compared with is what was saved, or nothing is done."""
     write(tmp_path, NET)

@@ -28,12 +28,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 40
     assert [page.name for page in pages if LOADED.search(page.read_text("utf-8"))] == []
 
 
+@pytest.mark.slow
 def test_the_search_knows_the_pages(site: Path) -> None:
     index = (site / "search/search_index.json").read_text("utf-8")
     for words in ("planner what-if", "terraform_data.database", "backup_retention", "PLANNER_RECORD_KEY"):

@@ -91,7 +91,7 @@ class Replayed:
         return part
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@pytest.mark.parametrize("payload", thinned(PAYLOADS, 3))
 def test_written_to_the_byte(payload: str, encryption: Encryption, monkeypatch: pytest.MonkeyPatch) -> None:
     data = (SAMPLES / payload).read_bytes()
     envelope = read_envelope(data)

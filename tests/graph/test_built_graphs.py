@@ -19,7 +19,7 @@ def same(one: Graph, other: Graph) -> bool:
     return (one.nodes, one.edges, one.reduced) == (other.nodes, other.edges, other.reduced)
 
 
-@pytest.mark.parametrize("case", thinned(cases("plan"), 3), ids=lambda c: c.folder.name)
+@pytest.mark.parametrize("case", thinned(cases("plan"), 6), ids=lambda c: c.folder.name)
 @pytest.mark.parametrize("phase", ["plan", "apply"])
 def test_what_is_let_go_of_is_missed_by_no_walk(
     case: RecordedCase, phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
+from thinned import thinned
 
 from planner.language.functions import deflate, deflate_next
 
@@ -58,7 +59,7 @@ def test_every_text_has_digests() -> None:
     assert len(texts()) == len(RECORDED) == len(RECORDED_NEXT)
 
 
-@pytest.mark.parametrize("number", range(len(RECORDED)))
+@pytest.mark.parametrize("number", thinned(range(len(RECORDED)), 3))
 def test_the_bytes_are_those_of_go(number: int) -> None:
     assert hashlib.sha256(deflate.gzip(texts()[number])).hexdigest() == RECORDED[number]
 

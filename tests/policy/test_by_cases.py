@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_tests import examples
 from test_modal import facts
+from thinned import thinned
 
 from planner.answers.policy.case_analysis import Cases
 from planner.answers.policy.planned_values import ValueRows
@@ -271,7 +272,7 @@ OF_MANY = {
 }
 
 
-@pytest.mark.parametrize("condition", OF_MANY)
+@pytest.mark.parametrize("condition", thinned([*OF_MANY], 2))
 def test_counts_over_many_unknown_values(condition: str) -> None:
     policies = policy([[condition]])
     certain, possible = verdicts(policies, {**MANY, **KNOWN})

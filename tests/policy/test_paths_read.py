@@ -97,6 +97,7 @@ def test_what_a_type_has_to_begin_with(condition: str, looks: bool) -> None:
     assert ("x" in looked.parts) is looks
 
 
+@pytest.mark.slow
 def test_no_policy_of_the_library_looks_at_all_values_of_what_it_is_not_about() -> None:
     looked = library().reads.interest.looked(("managed", "terraform_data", "create", "", False))  # type: ignore[union-attr]
     assert not looked.all and not looked.parts["input"].parts

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import causes
 
-COUNT = int(os.environ.get("CAUSES", "5"))
+COUNT = int(os.environ.get("CAUSES", "2"))
 LEAST = 0.95
 """the share of changes whose causes are exact, in each situation"""
 SITUATIONS = ["same", "other", "since", "ci"]

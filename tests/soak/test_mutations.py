@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import mutations
 
-COUNT = int(os.environ.get("MUTATIONS", "4000"))
+COUNT = int(os.environ.get("MUTATIONS", "2000"))
 
 
 @pytest.mark.parametrize("seed", range(-(-COUNT // mutations.BLOCK)))
