@@ -191,8 +191,8 @@ def explore(
 
 def _graph(made: MadePlan[Unstored], kind: str, most_edges: int) -> Graph:
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
-    facts = FactBuilder(facts_of(made.plan, made.loaded))
-    facts.add("most_shown_edges", most_edges)
-    own = made.loaded.rules
-    relations = relations_for_grounds(graph_program(own))
-    return build_graph(facts.build(), own=own, more=relations, is_walked=False)
+    builder = FactBuilder(facts_of(made.plan, made.loaded))
+    builder.add("most_shown_edges", most_edges)
+    facts, own = builder.build(), made.loaded.rules
+    relations = relations_for_grounds(graph_program(own), facts)
+    return build_graph(facts, own=own, more=relations, is_walked=False)

@@ -41,7 +41,8 @@ def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path, monk
         texts = [reason.with_values(values) for reason, values in ground.reasons]
         assert "{" not in "".join(texts).replace('["', ""), edge
     assert set(declarations(graph)) <= set(graph.nodes)
-    graph = build_graph(case.facts(phase, tmp_path), more=relations_for_grounds(graph_program()), is_walked=False)
+    facts = case.facts(phase, tmp_path)
+    graph = build_graph(facts, more=relations_for_grounds(graph_program(), facts), is_walked=False)
     monkeypatch.setattr(_Reasons, "_looked_up", lambda _self, columns, _count: columns)
     assert dict(grounds(graph, graph.edge_rows)) == found  # by lookups as by search, and with relations that are kept
     few = dict(list(found.items())[:3])

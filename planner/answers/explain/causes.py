@@ -215,6 +215,9 @@ class _Chains:
         return answers
 
     def _answer(self, name: str, number: int) -> Because | None:
+        if self._checked.is_alone(name):  # as below, without searches: most changes of a new environment
+            step = self._whole_list(self._root(name, name, number), number)
+            return Because((step,), (step,), self._checked.is_guess(name), True)
         roots, chain = self._ways.roots(name), self._ways.chain(name)
         confirmed = self._checked.roots(name)
         is_checked = bool(confirmed)

@@ -54,6 +54,11 @@ class CheckedRoots:
         """the further values and instances through which the roots were found of the values that others read from an
         instance"""
 
+    def is_alone(self, name: str) -> bool:
+        """Whether a change is a root itself, and nothing is behind it."""
+        is_reached = name in self._checks or self._further.get(name) or self._steps.forces.get(name)
+        return name in self._leaves and not is_reached
+
     def roots(self, name: str) -> frozenset[str] | None:
         """The confirmed roots of a change; None if they cannot all be confirmed."""
         return self._behind(name, False, for_others=False)

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple, TypeAlias
 
 from planner.foundation.vocabulary.span import Span
+from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.explain.deriving_rules import FilledReason, derivations, relations_read
 from planner.logic.datalog.language.values import Row
@@ -33,9 +34,10 @@ class EdgeSource(NamedTuple):
     sources: tuple[Any, ...]
 
 
-def relations_for_grounds(program: RuleProgram) -> tuple[str, ...]:
-    """The relations that a graph must keep for `grounds`, which would otherwise derive all relations again."""
-    return tuple(sorted({*RELATIONS, *relations_read(program, "edge")}))
+def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
+    """The relations that a graph of these facts must keep for `grounds`, which would otherwise derive all relations
+    again."""
+    return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:

@@ -41,6 +41,8 @@ MOST_EDGES = 20_000
 CLIPPED = 200
 """the maximum number of characters of a line of a file that are shown"""
 
+SHORTEST = 3
+"""the minimum length in characters of a name that reasons have a placeholder for; shorter ones occur in words"""
 MOST_TEXT = 300_000
 """the number of characters above which the texts are compressed"""
 
@@ -50,11 +52,12 @@ Place = tuple[str, str]
 
 
 class Reason(NamedTuple):
-    """The reason for an edge. `text` may name the nodes."""
+    """The reason for an edge. `text` may name the nodes; with `values` it has a `%s` for each."""
 
     rule: str
     text: str
     places: tuple[Place, ...] = ()
+    values: tuple[str, ...] | None = None
 
 
 class Arrow(NamedTuple):
@@ -233,12 +236,16 @@ class _View:
 
     def _ground(self, one: int, other: int, reason: Reason) -> int:
         """The number of a reason without names, because the reasons of many edges differ only in names."""
-        rule, text, those = reason
+        rule, text, those, values = reason
         a, b = self.items[one], self.items[other]
-        names = ((a.name, "\1"), (b.name, "\2"), (a.about, "\3"), (b.about, "\4"))
-        for length, mark, name in sorted([(-len(name), mark, name) for name, mark in names]):  # the longest first
-            if length < -2:
-                text = text.replace(name, mark)
+        names = {b.about: "\4", a.about: "\3", b.name: "\2", a.name: "\1"}
+        if values is not None:
+            text %= tuple([names.get(value, value) if len(value) >= SHORTEST else value for value in values])
+        for name in names:
+            if name in text and len(name) >= SHORTEST:
+                for inner in sorted(names, key=lambda name: (-len(name), names[name])):
+                    text = text.replace(inner, names[inner]) if len(inner) >= SHORTEST else text
+                break
         places = tuple([self._place(place) for place in those])
         return self.grounds.of((self.strings.of(rule), self.strings.of(text), places))
 

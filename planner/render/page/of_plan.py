@@ -178,7 +178,7 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...], 
             not is_reduced and edge not in reduced,
             tuple(
                 [
-                    Reason(reason.rule, reason.with_values(values), () if n else places.of_all(ground.sources))
+                    Reason(reason.rule, reason.form, () if n else places.of_all(ground.sources), values)
                     for n, (reason, values) in enumerate(ground.reasons)
                 ]
             ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from planner.logic.datalog.language.values import Row, sorted_rows
@@ -68,22 +70,12 @@ def condensed(edges: Relation, shared: Shared) -> Condensed:
 def _condense(edges: Relation, shared: Shared) -> Condensed:
     from planner.logic.datalog.language.strata import numbered_components
 
-    numbers: dict[Any, int] = {}
-    graph: list[list[int]] = []
-    left, right = array("i"), array("i")
-    for a, b in edges:
-        i = numbers.get(a)
-        if i is None:
-            i = numbers[a] = len(graph)
-            graph.append([])
-        j = numbers.get(b)
-        if j is None:
-            j = numbers[b] = len(graph)
-            graph.append([])
+    nodes = list(dict.fromkeys(chain.from_iterable(edges)))
+    number = dict(zip(nodes, range(len(nodes)), strict=True)).__getitem__
+    left, right = (array("i", map(number, map(itemgetter(n), edges))) for n in (0, 1))
+    graph: list[list[int]] = [[] for _ in nodes]
+    for i, j in zip(left, right, strict=True):
         graph[i].append(j)
-        left.append(i)
-        right.append(j)
-    nodes = list(numbers)
     pointed_to = bytearray(len(graph))
     for j in right:
         pointed_to[j] = 1

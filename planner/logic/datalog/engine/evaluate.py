@@ -284,9 +284,9 @@ def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
     """The tasks for the wanted predicates only. Given relations are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
-    living = _living(program, given)
-    needed = _needed(living, wanted)
-    steps = [step for step in living if not needed.isdisjoint(step.predicates)]
+    alive = living(program, facts)
+    needed = _needed(alive, wanted)
+    steps = [step for step in alive if not needed.isdisjoint(step.predicates)]
     relations: dict[int, int] = {}
     indexes: dict[int, int] = {}
     for at, step in enumerate(steps):
@@ -303,8 +303,9 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
     return [Task(step, tuple(ends[at][0]), tuple(ends[at][1])) for at, step in enumerate(steps)]
 
 
-def _living(program: RuleProgram, given: list[Rows]) -> list[CompiledStratum]:
-    """The steps without the functions that can derive nothing."""
+def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
+    """The steps without the functions that can derive nothing from the facts."""
+    given = [facts.rows(name) for name in program.predicates]
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
         [None] * arity if rows else None for rows, arity in zip(given, arities, strict=True)

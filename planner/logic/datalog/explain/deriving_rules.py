@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from planner.foundation.vocabulary.records import frozen
 from planner.language.syntax.rule_syntax import Atom, Constant, Literal, RuleVariable, Term, Wildcard
-from planner.logic.datalog.engine.evaluate import Database
+from planner.logic.datalog.engine.evaluate import Database, living
+from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.interpret import Assignment, value_of
 from planner.logic.datalog.engine.program import CompiledFunction, RuleProgram
 from planner.logic.datalog.explain.render import plain
@@ -72,16 +73,16 @@ def derivations(
     return result.makers
 
 
-def relations_read(program: RuleProgram, predicate: str) -> tuple[str, ...]:
-    """The relations that `makers` reads for rows of this one. A database that has kept them need not derive them
-    again."""
-    functions = {function.rule: function for step in program.compiled.steps for function in step.functions}
+def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
+    """The relations that `makers` reads for rows of this one, which are derived from the facts. A database that has
+    kept them need not derive them again."""
+    functions = {function.rule: function for step in living(program, facts) for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
     while waiting:
         for rule in program.rules_for(waiting.pop()):
             function = functions.get(rule.number)
-            below = _passed_on(rule)
+            below = _passed_on(rule) if function is not None else None
             if below is not None and below not in reached and program.predicates[below].operator is None:
                 waiting.append(below)
             reached.update(names[number] for number in (function.reads if function is not None else ()))
@@ -133,6 +134,8 @@ class _Makers:
     def _rows(self, rule: Rule, wanted: AbstractSet[Row]) -> AbstractSet[Row]:
         """The wanted rows that the rule derives from the database. A relation that the rule passes on is read only for
         these rows."""
+        if self.database.produced and rule.number not in self.database.produced:  # the facts cannot fit the rule
+            return frozenset()
         function = self.functions[rule.number]
         for number in (*function.reads, *(self.program.compiled.indexes[need].predicate for need in function.needs)):
             self._known(number)
@@ -218,7 +221,7 @@ class _Reasons:
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
-            best = min(range(len(near)), key=lambda n: near[n].ways)
+            best = min(range(len(near)), key=lambda n: near[n].ways()) if len(near) > 1 else 0
             del simple[best]
             columns = {**columns, **near[best].values(columns, count)}
         return columns
@@ -246,13 +249,11 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """The values of the variables `sought` by the values of the variables `known`, each with its column in the rows.
-    `ways`: the average number of rows for a key."""
+    """The values of the variables `sought` by the values of the variables `known`, each with its column in the rows."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
     sought: dict[str, int]
-    ways: float
 
     @classmethod
     def of(cls, rows: AbstractSet[Row], atom: Atom, columns: Columns) -> _Lookup:
@@ -262,27 +263,34 @@ class _Lookup(NamedTuple):
                 value = value_of(term, {})
                 rows = {row for row in rows if row[n] == value}
         known = {name: n for name, n in at.items() if name in columns}
-        keys = len(set(map(_columns(known.values()), rows)))
         sought = {name: n for name, n in at.items() if name not in columns}
-        return cls(rows, known, sought, len(rows) / keys if keys else 0.0)
+        return cls(rows, known, sought)
+
+    def ways(self) -> float:
+        """The average number of rows for a key."""
+        return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:
         """The column of each variable that is sought, with None where there is not exactly one value."""
         if not self.sought:
             return {}
-        keys = list(zip(*[columns[name] for name in self.known], strict=True)) if self.known else [()] * count
+        keys: Sequence[Any] = [()] * count
+        if self.known:
+            parts = [columns[name] for name in self.known]
+            keys = list(zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
         key, value = _columns(self.known.values()), _columns(self.sought.values())
         wanted = set(keys)
-        index: dict[Row, Row | None] = {}
+        index: dict[Any, Any] = {}
         for row in self.rows:
             if (at := key(row)) in wanted and index.setdefault(at, values := value(row)) != values:
                 index[at] = None
+        found = list(map(index.get, keys))
+        if len(self.sought) == 1:
+            return {next(iter(self.sought)): found}
         nothing = (None,) * len(self.sought)
-        return dict(zip(self.sought, zip(*[index.get(at) or nothing for at in keys], strict=True), strict=True))
+        return dict(zip(self.sought, zip(*[values or nothing for values in found], strict=True), strict=True))
 
 
-def _columns(numbers: Collection[int]) -> Callable[[Row], Row]:
-    """A function that returns these columns of a row, as a row."""
-    if len(numbers) > 1:
-        return itemgetter(*numbers)
-    return itemgetter(slice(*((n, n + 1) if (n := next(iter(numbers), -1)) >= 0 else (0, 0))))
+def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
+    """A function that returns these columns of a row: a value, or a tuple of none or several."""
+    return itemgetter(*numbers) if numbers else itemgetter(slice(0))
