@@ -12,10 +12,9 @@ from planner.engine.walk.hooks import Hooks
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors, warning
 from planner.foundation.vocabulary.limits import walk_of
 from planner.foundation.vocabulary.records import evolve, frozen
-from planner.logic.datalog.engine.fact_base import FactBuilder
-from planner.logic.graph.build import ASKED, build_graph, graph_problems, graph_program
+from planner.logic.graph.build import ASKED, build_graph, graph_problems
 from planner.logic.graph.cycles import Knot, knots
-from planner.logic.graph.edge_sources import relations_for_grounds
+from planner.logic.graph.edge_sources import MOST_EDGES
 from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan
 from planner.operations import graphs
@@ -138,8 +137,8 @@ class Explored:
 
     plan: Plan
     kinds: tuple[str, ...]
-    graph: Callable[[str, int], Graph]
-    """the graph of a kind; of one with more edges than this number, only those of the reduced graph have sources"""
+    graph: Callable[[str], Graph]
+    """the graph of a kind; of one with more than MOST_EDGES edges, only those of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -157,7 +156,9 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. The plan is
     checked with the policies of the options and those on record. None without a plan."""
-    answer = open_or_make_plan(options, plan_file, hooks)
+    # causes compile the few expressions again that they evaluate; compiled ones need more memory than a graph
+    keeping = evolve(options, shown_edges=MOST_EDGES if "plan" in kinds else 0, evaluates_once=True)
+    answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete
     if made is None:
         return None, list(answer.diagnostics)
@@ -171,13 +172,13 @@ def explore(
     shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
     chains = causes(made)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
-    if options.made is None and made.context is not None:
-        made.context.take_apart()  # no other question will read it, and the graphs need the memory
-        made.loaded.derived.plan_graph = None
+    is_last = options.made is None  # no other question will read the plan, and the graphs need the memory
+    if is_last and made.context is not None:
+        made.context.take_apart()
     explored = Explored(
         made.plan,
         shown,
-        partial(_graph, made),
+        partial(_graph, made, is_last),
         chains,
         made.loaded.schemas,
         changed_actions(made),
@@ -189,10 +190,15 @@ def explore(
     return explored, problems
 
 
-def _graph(made: MadePlan[Unstored], kind: str, most_edges: int) -> Graph:
+def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
+    """The graph of a kind: the one of the planning, if it has all that is shown."""
+    loaded, derived = made.loaded, made.loaded.derived
+    known = derived.plan_graph
+    if is_last:
+        derived.plan_graph = None
     facts_of = graphs.planning_facts if kind == "plan" else graphs.apply_facts
-    builder = FactBuilder(facts_of(made.plan, made.loaded))
-    builder.add("most_shown_edges", most_edges)
-    facts, own = builder.build(), made.loaded.rules
-    relations = relations_for_grounds(graph_program(own), facts)
-    return build_graph(facts, own=own, more=relations, is_walked=False)
+    facts = graphs.shown_facts(facts_of(made.plan, loaded), MOST_EDGES)
+    if kind == "plan" and known is not None and known.database.facts.says_the_same(facts):
+        return known
+    del known
+    return build_graph(facts, own=loaded.rules, more=graphs.relations_to_show(facts, loaded), is_walked=False)

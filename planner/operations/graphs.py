@@ -80,16 +80,41 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
     return made[imports][1]
 
 
-def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED) -> Graph:
-    """The graph of one walk. Raises Failure if it cannot be walked."""
-    return walkable(graph_facts(walk, loaded, state, limits), loaded)
+def build(
+    walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0
+) -> Graph:
+    """The graph of one walk. `shown_edges`: if not 0, with the relations for a page, as in `shown_facts`. Raises
+    Failure if it cannot be walked."""
+    facts = graph_facts(walk, loaded, state, limits)
+    if not shown_edges:
+        return walkable(facts, loaded)
+    facts = shown_facts(facts, shown_edges)
+    return walkable(facts, loaded, relations_to_show(facts, loaded))
 
 
-def walkable(facts: FactBase, loaded: Loaded[Any]) -> Graph:
-    """The graph that the rules derive from facts. Raises Failure if it cannot be walked."""
+def shown_facts(facts: FactBase, most: int) -> FactBase:
+    """The facts of a graph for a page, which shows implied edges only if there are at most this number of edges."""
+    from planner.logic.datalog.engine.fact_base import FactBuilder
+
+    builder = FactBuilder(facts)
+    builder.add("most_shown_edges", most)
+    return builder.build()
+
+
+def relations_to_show(facts: FactBase, loaded: Loaded[Any]) -> tuple[str, ...]:
+    """The relations that a page reads from a graph of these facts."""
+    from planner.logic.graph.build import graph_program
+    from planner.logic.graph.edge_sources import relations_for_grounds
+
+    return relations_for_grounds(graph_program(loaded.rules), facts)
+
+
+def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -> Graph:
+    """The graph that the rules derive from facts, with the additional relations `more`. Raises Failure if it cannot be
+    walked."""
     from planner.logic.graph.build import build_graph, graph_problems
 
-    graph = build_graph(facts, own=loaded.rules)
+    graph = build_graph(facts, own=loaded.rules, more=more)
     problems = graph_problems(graph, edited_since_commit(loaded.options.directory))
     if has_errors(problems):
         raise Failure(problems)

@@ -105,6 +105,8 @@ class OperationOptions(StateOptions):
     """whether an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
     """whether the input values of the plan will be queried"""
+    shown_edges: int = field(default=0, eq=False)
+    """if not 0, the graph of the plan is kept for a page, which shows implied edges only up to this number"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that are about to be written (`planner.world.state.backend`): readers of such a state receive its planned
     content"""

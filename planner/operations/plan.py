@@ -188,7 +188,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
         diagnostics.check(validate_loaded(start, graph))
 
     def build_graph(start: Start, walk: Walk, state: State) -> Graph:
-        graph = build(walk, start, state, options.limits)
+        graph = build(walk, start, state, options.limits, options.shown_edges)
         if not is_checked:
             check(graph)
         if options.policies or options.keeps_values:

@@ -19,6 +19,8 @@ LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges, as distinguished by rules/shared/order.dl"""
 RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
 """the relations that a graph must have been built with"""
+MOST_EDGES = 20_000
+"""the number of edges of a graph above which pages leave out implied edges"""
 MOST_PLACES = 3
 """the maximum number of lines that are shown for an edge"""
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")

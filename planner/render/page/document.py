@@ -36,8 +36,6 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.datalog.engine.native import levels
 
 FORMAT_VERSION = "1.1"
-MOST_EDGES = 20_000
-"""the number of edges of a view above which implied edges are left out"""
 CLIPPED = 200
 """the maximum number of characters of a line of a file that are shown"""
 
@@ -95,7 +93,7 @@ class PageView:
     """read once"""
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
-    """whether implied edges are left out, because there are more than MOST_EDGES edges"""
+    """whether implied edges are left out, because there are too many edges"""
 
 
 @frozen
@@ -120,7 +118,7 @@ class Page:
     title: str
     summary: tuple[str, ...]
     views: Iterable[PageView]
-    """the views, read once, so that only one large graph is in memory at a time"""
+    """the views, the last first; read once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
@@ -136,7 +134,8 @@ class Page:
 def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
     tables = _Tables(page.hide)
-    views = [_View(view, [name for name, _ in page.layers], tables).json() for view in page.views]
+    drawn = [_View(view, [name for name, _ in page.layers], tables) for view in page.views]
+    views = [view.json() for view in reversed(drawn)]
     return {
         "format_version": FORMAT_VERSION,
         "title": page.title,
@@ -163,6 +162,10 @@ def _pack(texts: dict[str, str]) -> dict[str, str] | str:
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
 
 
+_Ground = tuple[str, str, tuple[Place, ...]]
+"""the rule, the reason with placeholders, and the places"""
+
+
 class _ValueTable:
     """A table of different values, by number."""
 
@@ -180,31 +183,28 @@ class _Tables:
         self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
         self.hide = hide
         self.known_places: dict[Place, int] = {}
+        self.known_grounds: dict[_Ground, _Ground] = {}
 
 
 class _View:
     def __init__(self, view: PageView, layers: Sequence[str], tables: _Tables) -> None:
-        self.view, self.bits = view, {name: 1 << n for n, name in enumerate(layers)}
+        self.arrows, self.bits = view.arrows, {name: 1 << n for n, name in enumerate(layers)}
+        self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
         self.hide = tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
-        self.known_places = tables.known_places
+        self.known_places, self.known_grounds = tables.known_places, tables.known_grounds
         items, self.parents = together(sorted(view.items, key=lambda item: item.name), view.boxes)
         self.items = items
         self.number = {item.name: n for n, item in enumerate(self.items)}
         self.edges = self._edges()
+        self.arrows = ()  # lets a large graph go
         self.box_names = ["", *sorted(self.parents, key=_natural)]
         self.box = {name: n for n, name in enumerate(self.box_names)}
 
     def json(self) -> dict[str, Any]:
-        return {
-            "name": self.view.name,
-            "title": self.view.title,
-            "is_reduced": self.view.is_reduced,
-            "boxes": self._boxes(),
-            "nodes": self._nodes(),
-            "edges": self.edges,
-        }
+        edges = {**self.edges, "grounds": self._grounds()}
+        return {**self.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
 
     def _nodes(self) -> dict[str, Any]:
         items, text = self.items, self.strings.of
@@ -222,7 +222,7 @@ class _View:
     def _edges(self) -> dict[str, Any]:
         number, bits = self.number, dict[tuple[str, ...], int]()
         rows = []
-        for arrow in self.view.arrows:
+        for arrow in self.arrows:
             dependent, dependency, layers, is_implied, reasons = arrow
             if layers not in bits:
                 bits[layers] = sum(self.bits[x] for x in layers)
@@ -234,8 +234,8 @@ class _View:
         rows.sort(key=itemgetter(0, 1))
         return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
 
-    def _ground(self, one: int, other: int, reason: Reason) -> int:
-        """The number of a reason without names, because the reasons of many edges differ only in names."""
+    def _ground(self, one: int, other: int, reason: Reason) -> _Ground:
+        """A reason without names, because the reasons of many edges differ only in names."""
         rule, text, those, values = reason
         a, b = self.items[one], self.items[other]
         names = {b.about: "\4", a.about: "\3", b.name: "\2", a.name: "\1"}
@@ -246,8 +246,21 @@ class _View:
                 for inner in sorted(names, key=lambda name: (-len(name), names[name])):
                     text = text.replace(inner, names[inner]) if len(inner) >= SHORTEST else text
                 break
-        places = tuple([self._place(place) for place in those])
-        return self.grounds.of((self.strings.of(rule), self.strings.of(text), places))
+        ground = rule, text, those
+        return self.known_grounds.setdefault(ground, ground)
+
+    def _grounds(self) -> list[int | list[int]]:
+        """The number of the reason of each edge, or of each of its reasons."""
+        numbers: dict[_Ground, int] = {}
+
+        def number(ground: _Ground) -> int:
+            if ground not in numbers:
+                rule, text, places = ground
+                row = self.strings.of(rule), self.strings.of(text), tuple(map(self._place, places))
+                numbers[ground] = self.grounds.of(row)
+            return numbers[ground]
+
+        return [number(one) if one.__class__ is tuple else [*map(number, one)] for one in self.edges["grounds"]]
 
     def _place(self, place: Place) -> int:
         known = self.known_places.get(place)

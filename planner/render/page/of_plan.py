@@ -17,7 +17,6 @@ from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_wo
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
-    MOST_EDGES,
     Arrow,
     Page,
     PageChange,
@@ -57,7 +56,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     return Page(
         title,
         tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
-        (_view(name, graph(name, MOST_EDGES), plan, changes, places) for name in explored.kinds),
+        (_view(name, graph(name), plan, changes, places) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,

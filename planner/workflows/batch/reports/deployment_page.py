@@ -70,7 +70,7 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
     return Page(
         summary_line(document),
         (f"Objects: {totals_text(document) or 'none'}.", f"{document['seconds']} s."),
-        tuple(_together([view for view in drawn if view.name == name], name) for name in _TITLES),
+        tuple(_together([view for view in drawn if view.name == name], name) for name in reversed(_TITLES)),
         LAYERS,
         colours(document),
         tuple(change_of(unit, texts) for unit in moved),
