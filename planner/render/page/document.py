@@ -28,7 +28,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isqrt
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.support.exact_json import dumps
@@ -194,7 +194,7 @@ class _View:
         self.hide = tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
         self.known_places, self.known_grounds = tables.known_places, tables.known_grounds
-        items, self.parents = together(sorted(view.items, key=lambda item: item.name), view.boxes)
+        items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes)
         self.items = items
         self.number = {item.name: n for n, item in enumerate(self.items)}
         self.edges = self._edges()
@@ -407,9 +407,11 @@ _TYPE = re.compile(r"(data\.|ephemeral\.)?\w*")
 _NUMBER = re.compile(r"(\d+)")
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> list[Any]:
     """A sort key that puts r2 before r10."""
-    return [(int(part), "") if n % 2 else (0, part) for n, part in enumerate(_NUMBER.split(name))]
+    parts: list[Any] = _NUMBER.split(name)
+    parts[1::2] = map(int, parts[1::2])  # numbers are at odd places, texts at even ones
+    return parts
 
 
 # The layout of a page's boxes: in columns, with each item to the right of its dependencies.
@@ -461,11 +463,14 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
     """Order a column by the mean place of neighbours; items without neighbours stay."""
 
-    def mean(item: int) -> float:
+    if len(column) == 1:
+        return
+    means = []
+    for item in column:
         those = neighbours[item]
-        return sum(place[other] for other in those) / len(those) if those else place[item]
-
-    column.sort(key=lambda item: (mean(item), item))
+        means.append((sum([place[other] for other in those]) / len(those) if those else place[item], item))
+    means.sort()
+    column[:] = [item for _, item in means]
     _number(column, place)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.vocabulary.address import AddressError, ModuleAddress, parse_module, parse_resource_instance
+from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Source, Span
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
@@ -139,8 +139,10 @@ def _summary(plan: Plan, line: str) -> list[str]:
 def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...], places: _SourcePlaces) -> PageView:
     number = {change.address: n for n, change in enumerate(changes)}
     of_resource: dict[str, list[int]] = defaultdict(list)
+    declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():
-        of_resource[str(parse_resource_instance(change.address).config)].append(number[change_name(change)])
+        resource = format_resource(declared_in[change.module], change.mode, change.type, change.name)
+        of_resource[resource].append(number[change_name(change)])
     outputs = {change.address for change in changes if change.address.startswith(OUTPUT)}
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])

@@ -69,7 +69,7 @@ def derivations(
 ) -> dict[Row, tuple[FilledReason, ...]]:
     """As `makers`, with the values apart from the reasons, which many rows share."""
     result = _Makers(program, database)
-    result.follow(predicate, rows & database[predicate])
+    result.follow(predicate, _among(rows, database.rows(predicate)))
     return result.makers
 
 
@@ -124,9 +124,9 @@ class _Makers:
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
         rows = {rule.number: self._rows(rule, wanted) for rule in rules if rule is not most}
-        given = self.database.facts.relation(predicate)
+        given = self.database.facts.rows(predicate)
         if most is not None:
-            others = set(wanted & given).union(*rows.values())
+            others = _among(wanted, given).union(*rows.values())
             rows[most.number] = (wanted - others) | (self._rows(most, others) if others else others)
         for rule in rules:
             yield rule, rows.pop(rule.number)
@@ -144,12 +144,15 @@ class _Makers:
         for number, constants in function.constants:
             if not all(value in self._values(number, column) for column, value in constants):
                 return frozenset()
-        rows_of = self.rows_of
+        rows_of, narrowed = self.rows_of, wanted
         below = _passed_on(rule)
         if below is not None and [atom.predicate for atom, _ in atoms(rule.body)].count(below) == 1:
             number = self.program.predicates[below].number
+            narrowed = _among(wanted, self._known(number))
             rows_of = list(rows_of)
-            rows_of[number] = dict.fromkeys(wanted & self._known(number).keys())
+            rows_of[number] = dict.fromkeys(narrowed)
+            if not narrowed or self._is_apart(rule, below, narrowed):
+                return frozenset()
         indexes: list[Any] = [None] * len(self.program.compiled.indexes)  # not kept: few rules share one
         for need in function.needs:
             index = self.program.compiled.indexes[need]
@@ -157,7 +160,21 @@ class _Makers:
             self.program.functions[f"x{need}"](rows_of[index.predicate], made)
         delta = self._known(function.delta) if function.delta >= 0 else None
         rows: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
-        return wanted & rows.keys()
+        return _among(narrowed, rows)
+
+    def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
+        """Whether none of the rows, which the rule passes on from `below`, fits another atom of the rule."""
+        columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
+        for atom in rule.body:
+            if isinstance(atom, Atom) and atom.predicate != below:
+                known = self._known(self.program.predicates[atom.predicate].number)
+                for at, term in enumerate(atom.arguments):
+                    column = columns.get(str(term))
+                    if column is not None:
+                        values = set(map(itemgetter(column), rows))
+                        if values.isdisjoint(map(itemgetter(at), known)):
+                            return True
+        return False
 
     def _values(self, number: int, column: int) -> AbstractSet[Any]:
         """The values in a column of a relation."""
@@ -170,6 +187,11 @@ class _Makers:
         if self.rows_of[number] is None:
             self.rows_of[number] = self.database.rows(self.numbers[number])
         return self.rows_of[number]
+
+
+def _among(wanted: AbstractSet[Row], rows: Collection[Row]) -> set[Row]:
+    """The wanted rows that are among the rows, which may be many more."""
+    return {row for row in wanted if row in rows}
 
 
 def _passed_on(rule: Rule) -> str | None:
@@ -205,8 +227,11 @@ class _Reasons:
                 columns.setdefault(term.name, column)
         looked_up = self._looked_up(columns, len(rows))
         unknown = (None,) * len(rows)
+        found = [looked_up.get(name, unknown) for name in self.names]
+        if not any(None in column for column in found):
+            return list(zip(*map(_all_plain, found), strict=True))
         result = []
-        for row, values in enumerate(zip(*[looked_up.get(name, unknown) for name in self.names], strict=True)):
+        for row, values in enumerate(zip(*found, strict=True)):
             if None in values:
                 solved = self._solved({name: column[row] for name, column in columns.items()})
                 result.append(tuple([plain(solved[x]) if x in solved else f"{{{x}}}" for x in self.names]))
@@ -242,6 +267,12 @@ class _Reasons:
                 return min(several, key=lambda a: [str(a.get(name, "")) for name in wanted], default=start)
             assignment = ways[0][1] if ways else assignment
         return assignment
+
+
+def _all_plain(values: Sequence[Any]) -> list[str]:
+    """Many values in readable form."""
+    known = {value: plain(value) for value in set(values)}
+    return [known[value] for value in values]
 
 
 def _is_plain(term: Term) -> bool:
