@@ -80,9 +80,7 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
     return made[imports][1]
 
 
-def build(
-    walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0
-) -> Graph:
+def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
     """The graph of one walk. `shown_edges`: if not 0, with the relations for a page, as in `shown_facts`. Raises
     Failure if it cannot be walked."""
     facts = graph_facts(walk, loaded, state, limits)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from engine_helpers import derived
 
-from planner.logic.datalog.explain.deriving_rules import makers
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.datalog.explain.deriving_rules import makers, relations_read
 
 RULES = """
 /// mention
@@ -61,3 +63,14 @@ def test_only_the_wanted_rows_are_returned() -> None:
     whole = makers(database.program, database, "edge", database["edge"])
     for row in database["edge"]:
         assert makers(database.program, database, "edge", {row}) == ({row: whole[row]} if row in whole else {})
+
+
+def test_only_relations_of_rules_that_the_facts_may_fit_are_read() -> None:
+    program = derived(RULES, FACTS).program
+    facts = FactBase.build({name: rows for name, rows in FACTS.items() if name not in ("order", "kind")})
+    read = relations_read(program, facts, "edge")
+    assert not {"order", "kind"} & {*read}
+    assert {"order", "kind"} < {*relations_read(program, FactBase.build(FACTS), "edge")}
+    whole = evaluate(program, facts)
+    sparing = evaluate(program, facts, ["edge", *read], let_go=True)
+    assert makers(program, sparing, "edge", whole["edge"]) == makers(program, whole, "edge", whole["edge"])

@@ -138,7 +138,7 @@ def build_graph(
 
         try_out(program, facts, want, ", ".join(name for name, _ in own))
     if len(facts) > _SMALL:
-        return read_graph(program, evaluate(program, facts, want, let_go=True))
+        return read_graph(program, evaluate(program, facts, want, let_go=True), is_walked)
     return _lately_built(program, facts, want) or _remember(read_graph(program, evaluate(program, facts, want)), want)
 
 
@@ -216,16 +216,12 @@ WANTED = (
 """the relations that a walk needs from the rules"""
 
 
-def read_graph(program: RuleProgram, database: Database) -> Graph:
-    """The graph that the relations describe, everything sorted."""
+def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
+    """The graph that the relations describe, everything sorted; unless `is_walked`, reduced edges only as a
+    relation."""
     nodes = read_nodes(database)
-    return Graph(
-        nodes,
-        database["edge"],
-        adjacency(nodes, database["reduced_edge"]),
-        database=database,
-        program=program,
-    )
+    reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
+    return Graph(nodes, database["edge"], reduced, database=database, program=program)
 
 
 def read_nodes(database: Database) -> dict[str, Node]:

@@ -54,13 +54,16 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, Edge
                 several, tuple(sorted(several, key=LAYERS.index))
             )
     mentions: dict[Edge, list[Row]] = defaultdict(list)
+    is_ordered = False
     for row in database["edge_mention"]:
         if (edge := row[:2]) in edges:
             mentions[edge].append(row)
+            is_ordered = is_ordered or row[3] == ORDER
     objects = speakers(graph)
     stated = [name for name in _MENTIONS if database.facts.rows(name)]
     derived = derivations(graph.program, database, "edge", edges)
-    derived.update(_ordered(graph, mentions, objects))
+    if is_ordered:
+        derived.update(_ordered(graph, mentions, objects))
     for edge in sorted(edges):
         sources: list[Any] = []
         for _, _, target, path in sorted(mentions.pop(edge, ())):
@@ -85,8 +88,6 @@ def _ordered(
         for edge, those in mentions.items()
         if all(row[3] == ORDER for row in those)
     }
-    if not asked:
-        return {}
     rows = frozenset(row for rows in asked.values() for row in rows)
     rules = [derivations(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")]
     return {

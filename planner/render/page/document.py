@@ -437,13 +437,15 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to a
     dependency, which is further left."""
     pairs = sorted({edge for edge in edges if edge[0] != edge[1]})
-    known: dict[int, int] = dict(levels(pairs, {}))  # the same for all items of a cycle; folded modules may form cycles
-    level = [known.get(item, 0) for item in range(count)]
     left: list[list[int]] = [[] for _ in range(count)]
     right: list[list[int]] = [[] for _ in range(count)]
     for dependent, dependency in pairs:
         left[dependent].append(dependency)
         right[dependency].append(dependent)
+    level = _levels(left, right)
+    if level is None:  # the same for all items of a cycle; folded modules may form cycles
+        known: dict[int, int] = dict(levels(pairs, {}))
+        level = [known.get(item, 0) for item in range(count)]
     for neighbours in (left, right):
         for item, those in enumerate(neighbours):
             neighbours[item] = [o for o in those if len(left[o]) + len(right[o]) <= HUB]
@@ -458,6 +460,21 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
         for column in by_level if is_forward else reversed(by_level):
             _arrange(column, left if is_forward else right, place)
     return _broken_levels(by_level, count)
+
+
+def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
+    """The length of the longest path from each item to the left; None if there are cycles."""
+    level = [0] * len(left)
+    waiting = list(map(len, left))
+    ready = [item for item, count in enumerate(waiting) if not count]
+    for item in ready:
+        after = level[item] + 1
+        for other in right[item]:
+            level[other] = max(level[other], after)
+            waiting[other] -= 1
+            if not waiting[other]:
+                ready.append(other)
+    return level if len(ready) == len(left) else None
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:

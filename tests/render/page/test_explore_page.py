@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 import pytest
 from cli.conftest import Ran
 from render.page.browser import MISSING, browsing, needs_browser, opened
+
+from planner.logic.datalog.engine.evaluate import evaluate
+from planner.logic.datalog.engine.fact_base import FactBase
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "01_first_plan" / "main.tf"
 HOSTILE = "</script><script>throw 1</script><!-- & \u2028 ' \" `${1}`"
@@ -74,6 +78,22 @@ def explored(planner: Callable[..., Ran], folder: Path, *words: str) -> tuple[st
     assert ran.out == f"The page is in {folder}/page.html.\n"
     text = (folder / "page.html").read_text("utf-8")
     return text, document(text)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("", 2), ("plan", 1), ("apply", 2)])
+def test_a_graph_is_derived_once(
+    folder: Path, planner: Callable[..., Ran], kind: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walks = []
+
+    def counted(program: Any, facts: FactBase, *rest: Any, **named: Any) -> Any:
+        walks.append(facts.sorted("walk"))
+        return evaluate(program, facts, *rest, **named)
+
+    monkeypatch.setattr("planner.logic.graph.build.evaluate", counted)
+    monkeypatch.setattr("planner.logic.graph.build._lately", deque(maxlen=0))
+    explored(planner, folder, f"-type={kind}")
+    assert walks == [[("plan",)], [("apply",)]][:count]
 
 
 def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:

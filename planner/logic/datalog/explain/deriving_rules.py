@@ -69,7 +69,7 @@ def derivations(
 ) -> dict[Row, tuple[FilledReason, ...]]:
     """As `makers`, with the values apart from the reasons, which many rows share."""
     result = _Makers(program, database)
-    result.follow(predicate, _among(rows, database.rows(predicate)))
+    result.follow(predicate, rows & database[predicate])
     return result.makers
 
 
@@ -124,9 +124,9 @@ class _Makers:
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
         rows = {rule.number: self._rows(rule, wanted) for rule in rules if rule is not most}
-        given = self.database.facts.rows(predicate)
+        given = self.database.facts.relation(predicate)
         if most is not None:
-            others = _among(wanted, given).union(*rows.values())
+            others = set(wanted & given).union(*rows.values())
             rows[most.number] = (wanted - others) | (self._rows(most, others) if others else others)
         for rule in rules:
             yield rule, rows.pop(rule.number)
@@ -148,7 +148,7 @@ class _Makers:
         below = _passed_on(rule)
         if below is not None and [atom.predicate for atom, _ in atoms(rule.body)].count(below) == 1:
             number = self.program.predicates[below].number
-            narrowed = _among(wanted, self._known(number))
+            narrowed = wanted & self._known(number).keys()
             rows_of = list(rows_of)
             rows_of[number] = dict.fromkeys(narrowed)
             if not narrowed or self._is_apart(rule, below, narrowed):
@@ -160,7 +160,7 @@ class _Makers:
             self.program.functions[f"x{need}"](rows_of[index.predicate], made)
         delta = self._known(function.delta) if function.delta >= 0 else None
         rows: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
-        return _among(narrowed, rows)
+        return narrowed & rows.keys()
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
         """Whether none of the rows, which the rule passes on from `below`, fits another atom of the rule."""
@@ -187,11 +187,6 @@ class _Makers:
         if self.rows_of[number] is None:
             self.rows_of[number] = self.database.rows(self.numbers[number])
         return self.rows_of[number]
-
-
-def _among(wanted: AbstractSet[Row], rows: Collection[Row]) -> set[Row]:
-    """The wanted rows that are among the rows, which may be many more."""
-    return {row for row in wanted if row in rows}
 
 
 def _passed_on(rule: Rule) -> str | None:
