@@ -222,11 +222,11 @@ class _Reasons:
                 columns.setdefault(term.name, column)
         looked_up = self._looked_up(columns, len(rows))
         unknown = (None,) * len(rows)
-        found = [looked_up.get(name, unknown) for name in self.names]
-        if not any(None in column for column in found):
-            return list(zip(*map(_all_plain, found), strict=True))
+        named = [looked_up.get(name, unknown) for name in self.names]
+        if not any(None in column for column in named):
+            return list(zip(*map(_all_plain, named), strict=True))
         result = []
-        for row, values in enumerate(zip(*found, strict=True)):
+        for row, values in enumerate(zip(*named, strict=True)):
             if None in values:
                 solved = self._solved({name: column[row] for name, column in columns.items()})
                 result.append(tuple([plain(solved[x]) if x in solved else f"{{{x}}}" for x in self.names]))
@@ -310,11 +310,11 @@ class _Lookup(NamedTuple):
         for row in self.rows:
             if (at := key(row)) in wanted and index.setdefault(at, values := value(row)) != values:
                 index[at] = None
-        found = list(map(index.get, keys))
+        results = list(map(index.get, keys))
         if len(self.sought) == 1:
-            return {next(iter(self.sought)): found}
+            return {next(iter(self.sought)): results}
         nothing = (None,) * len(self.sought)
-        return dict(zip(self.sought, zip(*[values or nothing for values in found], strict=True), strict=True))
+        return dict(zip(self.sought, zip(*[values or nothing for values in results], strict=True), strict=True))
 
 
 def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
