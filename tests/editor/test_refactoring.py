@@ -108,7 +108,9 @@ REFUSED = {
     "a name that is taken": (["mv", "terraform_data.app", "number"], "is already declared"),
     "no name": (["mv", "terraform_data.app", "1x"], "is not a valid name"),
     "another place": (["mv", "terraform_data.app", "module.net.terraform_data.app"], "is not another name"),
-    "nothing": (["mv", "terraform_data.none", "x"], "is not declared"),
+    "nothing": (["mv", "terraform_data.none", "x"], "is not declared in this directory."),
+    "a wrong name": (["mv", "terraform_data.ap", "x"], 'in this directory. Did you mean "terraform_data.app"?'),
+    "a wrong name in a module": (["mv", "module.net.var.cider", "x"], 'in net. Did you mean "module.net.var.cidr"?'),
     "no module": (["mv", "module.none.var.x", "y"], "There is no module"),
     "no key": (["rename-key", "terraform_data.app", "x"], "has no key"),
     "a key that is taken": (["rename-key", 'terraform_data.app["web"]', "job"], 'has an instance ["job"] already'),
@@ -222,6 +224,34 @@ def test_what_was_changed_since_is_not_taken_back(applied: Path, planner: Run) -
     assert done.code == 1 and "was changed after the refactoring" in done.err
     (applied / ".terraform" / "refactorings.json").write_text('[{"command": 1}]')
     assert "is not a record" in planner("refactor", "undo").err
+
+
+def test_mistakes_in_files_are_reported(applied: Path, planner: Run) -> None:
+    for data, text in (
+        (MAIN.encode() + b"# caf\xe9\n", "The file is not valid UTF-8"),
+        (MAIN.replace("locals {", "locals [").encode(), "Expected an argument or block"),
+    ):
+        (applied / "main.tf").write_bytes(data)
+        for address in ("terraform_data.reads", "module.net.terraform_data.inner", "terraform_data.none"):
+            done = planner("refactor", "mv", address, "x")
+            assert done.code == 1 and text in done.err, (address, done.err)
+    (applied / "main.tf").write_text(MAIN)
+    (applied / "other").mkdir()
+    (applied / "other" / "main.tf").write_text('module "n" {\n  source = "../net"\n  cidr   = 1\n}}\n')
+    assert planner("refactor", "mv", "module.net.var.cidr", "block").code == 0
+    assert "  block   = 1\n}}\n" in (applied / "other" / "main.tf").read_text()
+
+
+def test_calls_through_links_are_edited(applied: Path, planner: Run) -> None:
+    (applied / "net").rename(applied / "shared")
+    (applied / "net").symlink_to("shared")
+    (applied / "other").mkdir()
+    (applied / "other" / "main.tf").write_text('module "n" {\n  source = "../shared"\n  cidr   = 1\n}\n')
+    assert planner("refactor", "mv", "module.net.var.cidr", "block").code == 0
+    assert "block  = 1" in (applied / "other" / "main.tf").read_text()
+    done = planner("refactor", "inline-module", "module.net")
+    assert "The files of net stay, since module.n in other calls it, too." in done.out
+    assert (applied / "shared" / "main.tf").exists()
 
 
 def test_line_ends_stay(applied: Path, planner: Run) -> None:

@@ -57,7 +57,7 @@ _UNTYPED = ("string", "number", "bool")
 def extract_module(options: OperationOptions, addresses: Sequence[str], to: str, name: str = "") -> Refactoring:
     """Move blocks of one module into a new module in a directory. Raises Failure."""
     workspace = workspace_of(options)
-    targets = [target_of(workspace, options.directory, address) for address in addresses]
+    targets = [target_of(workspace, options, address) for address in addresses]
     directory, module = targets[0][0].directory, targets[0][1]
     if any(prefix != module for _, prefix in targets):
         raise refusal("The addresses belong to different modules: name objects of one.")

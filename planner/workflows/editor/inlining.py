@@ -69,7 +69,7 @@ def inline_module(options: OperationOptions, address: str) -> Refactoring:
 
 def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refactoring:
     workspace = workspace_of(options)
-    target, module = target_of(workspace, options.directory, address)
+    target, module = target_of(workspace, options, address)
     if not target.key.startswith("module."):
         raise refusal(f"{address} is not a call of a module.")
     made = _Inlining(workspace, target.directory, target.key.partition(".")[2], is_exact)

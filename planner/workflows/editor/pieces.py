@@ -15,7 +15,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.references import BadReference, Ref, parse_reference
 from planner.language.expressions.constraints import Defaults
 from planner.language.syntax.body import Attribute, Block, NativeBody, variables
-from planner.language.syntax.format import format_text
+from planner.language.syntax.format import format_file
 from planner.language.syntax.nodes import Expression, GetAttr, Literal, Object, Parens, Traversal, Tuple
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.navigation import DeclaredObject, declarations
@@ -161,10 +161,11 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     return text
 
 
-def edited_file(path: str, text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     """The text of a file after the edits: in the standard layout if it was in that before."""
     new = with_edits(text, edits)
-    return new if path.endswith(".json") or format_text(text) != text else format_text(new)
+    is_standard = format_file(text.encode(), "")[0] == text  # never for a file in JSON or with mistakes
+    return (format_file(new.encode(), "")[0] or new) if is_standard else new
 
 
 def cut_text(text: str, start: int, end: int, edits: Changes) -> str:

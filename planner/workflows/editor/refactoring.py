@@ -17,6 +17,7 @@ from planner.foundation.support.disk import read_whole, view
 from planner.foundation.values.value import Null
 from planner.foundation.vocabulary.address import MODULE_STEP, AddressError, format_key, scan_traversal
 from planner.foundation.vocabulary.diagnostic import Failure, error
+from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve, frozen
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.directory import manifest_path, manifest_text, read_manifest
@@ -26,7 +27,7 @@ from planner.language.syntax.nodes import Expression
 from planner.logic.model.plan import OutputChange, Plan, ResourceChange
 from planner.logic.programs.actions import NO_OP, words_for
 from planner.logic.programs.actions import actions as all_actions
-from planner.operations.load import begin
+from planner.operations.load import begin, read_configuration
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, plan
 from planner.render.what_if import MOST_VALUES, value_text
@@ -96,7 +97,7 @@ def diff_of(texts: Mapping[str, tuple[str | None, str | None]]) -> str:
 def move(options: OperationOptions, old: str, new: str) -> Refactoring:
     """Rename a resource, module call, variable, local value or output. Raises Failure."""
     workspace = workspace_of(options)
-    target, module = target_of(workspace, options.directory, old)
+    target, module = target_of(workspace, options, old)
     name, other = new, ""
     if "." in new:
         other, _, name = new.rpartition(".")
@@ -131,7 +132,7 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
     if not isinstance(old, str):
         raise refusal(f"{match[2]} is not a valid key.")
     workspace = workspace_of(options)
-    target, module = target_of(workspace, options.directory, match[1])
+    target, module = target_of(workspace, options, match[1])
     if new == old:
         raise refusal(f"{address} has that key already.")
     (edits, renamed), before = rename_key_edits(workspace, target, old, new), plan_or_fail(options)
@@ -148,7 +149,7 @@ def rename_key(options: OperationOptions, address: str, new: str) -> Refactoring
 def count_to_for_each(options: OperationOptions, address: str) -> Refactoring:
     """Turn the count of a resource or module into a for_each. Raises Failure."""
     workspace = workspace_of(options)
-    target, module = target_of(workspace, options.directory, address)
+    target, module = target_of(workspace, options, address)
     check_renamable(workspace, target)
     before = plan_or_fail(options)
 
@@ -212,11 +213,11 @@ def workspace_of(options: OperationOptions) -> Workspace:
     return workspace
 
 
-def target_of(workspace: Workspace, directory: str, address: str) -> tuple[DeclaredObject, str]:
+def target_of(workspace: Workspace, options: OperationOptions, address: str) -> tuple[DeclaredObject, str]:
     """The object that an address names, and the address of its module with a dot at the end. Raises Failure."""
     if not address:
         raise refusal("The address is empty: name an object, such as terraform_data.web.")
-    here, module, rest = os.path.abspath(directory), "", address
+    here, module, rest = os.path.abspath(options.directory), "", address
     while (match := re.match(r"module\.([\w-]+)\.(?=.)", rest)) is not None:
         below = workspace.module_directory(here, match[1])
         if below is None:
@@ -226,7 +227,10 @@ def target_of(workspace: Workspace, directory: str, address: str) -> tuple[Decla
     if rest.endswith("]") and declarations(workspace, DeclaredObject(here, rest.partition("[")[0])):
         raise refusal(f"{address} is one instance: name the whole block, {module}{rest.partition('[')[0]}.")
     if not declarations(workspace, target):
-        raise refusal(f"{address} is not declared in {os.path.relpath(here) if module else 'this directory'}.")
+        read_configuration(options).loaded()  # files with mistakes have no declarations
+        where = os.path.relpath(here) if module else "this directory"
+        names = [f"{module}{key}" for key in workspace.module(here).symbols]
+        raise refusal(f"{address} is not declared in {where}.{did_you_mean(address, names)}")
     return target, module
 
 
@@ -271,6 +275,7 @@ def check(
     """Check that the plan is the same with the edits as without them, and return them as a refactoring. `more`: files
     that are created or (None) removed; `back`: returns the former address of a planned object; `calls`: the new keys of
     installed modules by the former keys; `gone`: names of removed checks. Raises Failure."""
+    before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
     installed = os.path.join(os.path.abspath(options.directory), data_directory(os.environ), "")
@@ -281,8 +286,7 @@ def check(
         if read_whole(path) != text.encode():
             raise refusal(f"{os.path.relpath(path)} is not plain UTF-8 text.")
         if path not in texts:
-            texts[path] = edited_file(path, text, changes)
-    before = before if before is not None else plan_or_fail(options)
+            texts[path] = edited_file(text, changes)
     for path, new in _with_links(texts, before).items():
         workspace.opened.put(uri_of(path), TextDocument(new or ""))
     try:

@@ -76,7 +76,7 @@ _LOCK = ".terraform.lock.hcl"
 def split_state(options: OperationOptions, addresses: Sequence[str], to: str) -> Refactoring:
     """Move blocks of the root module with their objects to another root module. Raises Failure."""
     workspace = workspace_of(options)
-    targets = [target_of(workspace, options.directory, address) for address in addresses]
+    targets = [target_of(workspace, options, address) for address in addresses]
     if any(module for _, module in targets):
         raise refusal("Only blocks of the root module can move to another root module.")
     source = os.path.abspath(options.directory)
@@ -445,7 +445,7 @@ class _Transfer:
         former: dict[str, str | None] = {}
         for path, edits in ({} if self.whole else self._cuts()).items():
             former[path] = self.workspace.document(path).text
-            texts[path] = edited_file(path, former[path] or "", edits)
+            texts[path] = edited_file(former[path] or "", edits)
         for path in self.workspace.module(self.source).files if self.whole else ():
             if kind_of(path) == "configuration":
                 native_body(self.workspace, path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 
 from planner.foundation.support.disk import view
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure
@@ -259,15 +259,16 @@ class Workspace:
         stamp = (self._listed_at, [(path, self.symbols(path).sources) for path in opened])
         if self._callers[0] != stamp:
             table: dict[str, list[tuple[str, str]]] = {}
+            real = cache(os.path.realpath)  # a module may be called through a symbolic link
             for path in files:
                 if kind_of(path) == "configuration":
                     above = os.path.dirname(path)
                     for name, source in self.symbols(path).sources.items():
                         if source.startswith(("./", "../")):
                             below = os.path.normpath(os.path.join(above, source))
-                            table.setdefault(below, []).append((above, name))
+                            table.setdefault(real(below), []).append((above, name))
             self._callers = stamp, table
-        return self._callers[1].get(directory, [])
+        return self._callers[1].get(os.path.realpath(directory), [])
 
     def roots_above(self, directory: str) -> list[str]:
         """The directories that call a module, directly or not, nearest first."""
