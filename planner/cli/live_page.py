@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 1 << 18
 """the maximum length of an answer, in characters"""
 MOST_SNAPSHOTS, MOST_ROWS = 8, 500
+_NO_SNAPSHOT = "There is no such snapshot"
 _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
 
 
@@ -52,6 +53,7 @@ class LivePage(LiveDocument):
             "question": self.question,
             "what-if": self.what_if,
             "keep": self.keep,
+            "drop": self.drop,
             "compare": self.compare,
         }
         self._making = Making.of_command()
@@ -164,6 +166,14 @@ class LivePage(LiveDocument):
             del self._snapshots[old]
         return self.snapshots()
 
+    def drop(self, body: Body) -> Body:
+        """Remove a snapshot."""
+        number = int(body["number"])
+        if number not in self._snapshots:
+            raise UsageError("Choose a snapshot: the present plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
+        del self._snapshots[number]
+        return self.snapshots()
+
     def snapshots(self) -> Body:
         """The kept plans, by number."""
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
@@ -180,7 +190,7 @@ class LivePage(LiveDocument):
         if number == 0 and self._made is not None:
             return "The present plan", self._made
         if number not in self._snapshots:
-            raise UsageError("There is no such snapshot")
+            raise UsageError(_NO_SNAPSHOT)
         return self._snapshots[number]
 
     @property

@@ -17,8 +17,9 @@ def count_verdicts(verdict: Verdict) -> str:
     return f"Policies: {', '.join(parts) if parts else passed}."
 
 
-def compared_verdicts(verdict: Verdict, former: Verdict | None, paint: Paint) -> list[str]:
-    """The counts, and the findings that a verdict has in addition to (+) or in contrast to (-) a former one."""
+def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
+    """The counts, and the findings that a verdict has in addition to (+) or in contrast to (-) a former one. None means
+    that there are no policies."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one
@@ -27,7 +28,7 @@ def compared_verdicts(verdict: Verdict, former: Verdict | None, paint: Paint) ->
     )
     lines = [f"  {paint('+', 'red')} {text}" for text in found if text not in was]
     lines += [f"  {paint('-', 'green')} {text}" for text in was if text not in found]
-    return [paint(count_verdicts(verdict), "bold"), *lines]
+    return [paint(count_verdicts(verdict) if verdict is not None else "Policies: none any more.", "bold"), *lines]
 
 
 def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:

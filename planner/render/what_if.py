@@ -59,6 +59,8 @@ def _change(difference: Difference) -> str:
 def value_text(value: ValueDifference, name: str) -> str:
     """A difference of a value of the object with this name: name 2 instead of 1."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
+    if value.within == "nothing":
+        return f"no {what}"
     if not value.without:
         return f"a known {what}"
     if not value.within:

@@ -192,6 +192,10 @@ def test_the_page_follows_the_files(served: Served) -> None:
     main.write_text(MAIN)
     served.until(lambda state: state["version"] == 3 and not state["planning"])
     assert served.ask("compare", one=1, other=0)["rows"] == []
+    assert [name for _, name in served.ask("keep", name=" before ")["snapshots"]][1:] == ["before"]
+    assert [number for number, _ in served.ask("drop", number=1)["snapshots"]] == [2]
+    for number, text in ((1, "no such snapshot"), (0, "cannot be removed"), ("x", "not valid")):
+        assert text in served.ask("drop", number=number)["problems"]
 
 
 @pytest.mark.slow
@@ -217,6 +221,12 @@ def test_in_a_browser(served: Served) -> None:
         expect(tab.locator(".summary")).to_contain_text("3 to add")
         tab.get_by_role("button", name="Compare", exact=True).click()
         expect(tab.locator("#details")).to_contain_text("no change → create")
+        tab.get_by_label("Name").fill("with a fourth")
+        tab.get_by_role("button", name="Keep this plan").click()
+        expect(tab.locator("#one")).to_contain_text("with a fourth")
+        kept = tab.locator("#one option").count()
+        tab.get_by_role("button", name="Remove").click()
+        expect(tab.locator("#one option")).to_have_count(kept - 1)
         main.write_text("resource {")
         expect(tab.locator("#problems")).to_contain_text("main.tf:1")
         main.write_text(MAIN)

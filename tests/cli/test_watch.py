@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,6 +189,12 @@ def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
     file.write_text(text + 'warn("more", X, "is new") :- action(X, "create").\n')
     text = watching.until("Waiting")
     assert "  + warn more terraform_data.x" in text and "  + warn named" not in text
+    assert "The plan stays as it was." in text and "causes" not in text
+    shutil.rmtree(folder / ".planner")
+    text = watching.until("Waiting")
+    assert "Policies: none any more." in text and "  - warn more terraform_data.x" in text
+    (folder / "more.tf").write_text("")
+    assert "Policies" not in watching.until("Waiting")
     assert watching.end() == 0
 
 

@@ -82,3 +82,11 @@ def test_values_of_an_object_that_only_one_plan_changes(
     value = difference.values[0]
     assert (value.what, value.without, value.within) == ("terraform_data.server[0].input.name", '"a"', '"b"')
     assert '"values"' not in planner("what-if", "-var=name=b", "-json").out  # those of an action are in the plan
+
+
+def test_a_value_that_the_other_plan_lacks(tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    part = 'resource "terraform_data" "part" { count = var.number }\n'
+    whole = 'resource "terraform_data" "whole" { input = terraform_data.part[*].id }\n'
+    Path("main.tf").write_text(f'variable "number" {{ default = 2 }}\n{part}{whole}')
+    assert "terraform_data.whole: created with no input[1]" in planner("what-if", "-var=number=1").out

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "[options]",
     """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
 state, rules, policies, and files that functions read. Shows how each plan differs from the one before, and why, then
-the causes of all changes of the plan, and with policies how the verdicts differ. Nothing is changed.
+the causes of all changes unless the plan stays as it was, and with policies how the verdicts differ. Nothing changes.
 
 With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.""",
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),
@@ -91,11 +91,13 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
                 made, problems = parted.made, ()
                 parts[id(made)] = parted
             judging: list[Diagnostic] = []
-            former, verdict = verdict if calls.options.judges else None, None
+            former, verdict = verdict, None
             if made is not None and calls.options.judges:
                 _, verdict, judging = judgement(made)
-            _tell(last, made, changed, parts, terminal, is_json, verdict, former)
-            verdict = verdict or former  # failed verdicts are not compared, like failed plans
+            is_judged = verdict is not None or not calls.options.judges
+            _tell(last, made, changed, parts, terminal, is_json, verdict, former if is_judged else None)
+            if calls.options.judges or made is None:
+                verdict = verdict or former  # failed verdicts are not compared, like failed plans
             finish([*problems, *judging], terminal)
             files.also(calls, made or last, since)
             if not is_json:
@@ -165,8 +167,8 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """The differences of a plan and its verdict from the last ones, and its causes. `parts`: the plans that were made
-    in part, by name; their causes are not the causes of the whole plan."""
+    """Print the differences of a plan and its verdict from the last ones, and its causes if it is another plan.
+    `parts`: the plans that were made in part, by name; their causes are not the causes of the whole plan."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
@@ -187,11 +189,11 @@ def _tell(
         lines = differences_lines(comparison, actions, terminal.paint)
         terminal.out("\n".join(lines or ["The plan stays as it was."]))
         terminal.out()
-    if chains is None or not actions_of(made):
+    if chains is None or not actions_of(made) or (last is not None and not comparison.differences):
         terminal.out(plan_headline(made, causes_of(made, {}, terminal)))
     else:
         show_summary(made, terminal, chains=chains)
-    if verdict is not None:
+    if verdict is not None or former is not None:
         terminal.out()
         for line in compared_verdicts(verdict, former, terminal.paint):
             terminal.out(line)

@@ -288,6 +288,9 @@ def test_saved_forms(tmp_path: Path) -> None:
         assert tab.evaluate("picture().then(blob => blob.size)") > 1000
         lines = tab.evaluate("markdown()").splitlines()
         assert lines[0] == "# Small" and "| web | gone |" in lines and "- **deny** code web must stay" in lines
+        tab.evaluate("data.changes.push(['output.o', 'create', '', ['new'], []])")
+        heads = [line for line in tab.evaluate("markdown()").splitlines() if line.startswith("##")]
+        assert heads == ["## - destroy (1)", "## + create (1)", "## Outputs (1)", "## Policies"]
         with tab.expect_download() as download:
             tab.locator("summary", has_text="Save").click()
             tab.get_by_role("button", name="SVG").click()

@@ -47,10 +47,11 @@ const literal = text => text.replace(/[\\`*_{}[\]<>#|!~@&:]/g, "\\$&").replace(/
 function markdown() {
   const changes = data.changes.filter(change => change[1] !== "no-op");
   const lines = [`# ${literal(document.title)}`, "", ...data.summary.map(literal), "", ...data.about.map(([word, text]) => `- ${word}: ${literal(text)}`)];
-  for (const [action] of data.actions) {
-    const found = changes.filter(change => change[1] === action);
+  const isOutput = change => noun === "node" && OUTPUT.test(change[0]);
+  const sections = [...data.actions].sort(([a], [b]) => rank(a) - rank(b)).map(([action]) => [named(action), changes.filter(change => change[1] === action && !isOutput(change))]);
+  for (const [title, found] of [...sections, ["Outputs", changes.filter(isOutput)]]) {
     if (!found.length) continue;
-    lines.push("", `## ${literal(named(action))} (${found.length})`, "", "| object | cause |", "| --- | --- |");
+    lines.push("", `## ${literal(title)} (${found.length})`, "", "| object | cause |", "| --- | --- |");
     lines.push(...found.map(([address, , reason, causes]) => `| ${literal(address)} | ${literal([reason, ...causes].filter(text => text).join("; "))} |`));
   }
   if (data.verdicts.length) lines.push("", "## Policies", "", ...data.verdicts.map(([kind, ...words]) => `- **${literal(kind)}** ${literal(words.join(" "))}`));

@@ -70,7 +70,8 @@ function differenceParts({ rows, counts, more }, none) {
   const item = ([address, one, other, , values], short) => el("li", {}, changeButton(address, short),
     one === other ? null : el("div", {}, ...words(one), " \u2192 ", ...words(other)),
     one === other && !values.length ? el("div", { class: "why" }, "other values, known after apply") : null,
-    ...values.map(([what, was, is]) => el("div", { class: "why" }, `${what.replace(`${address}.`, "")}: ${was || "known after apply"} \u2192 ${is || "known after apply"}`)));
+    ...values.map(([what, was, is]) => el("div", { class: "why" }, `${what.replace(`${address}.`, "").replace(address, "value")}: ` +
+      (was === is ? `another value${was.startsWith("(") ? ` ${was}` : ""}` : `${was || "known after apply"} \u2192 ${is || "known after apply"}`))));
   return [el("p", {}, counts[0] === counts[1] ? counts[0] : `${counts[0]} \u2192 ${counts[1]}`),
     ...[...causes].flatMap(([cause, those]) => [el("h3", {}, cause || "Other differences"), some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
     more ? el("p", {}, `${more} more objects differ.`) : null];
@@ -132,13 +133,19 @@ async function fillSnapshots(answer) {
   $("other").value = 0;
   $("comparing").hidden = !snapshots.length;
 }
-$("keep").addEventListener("click", async () => {
-  const answer = await answered("Snapshots", "keep", {});
-  if (!answer) return;
-  if (answer.problems) { showAnswer("Snapshots", answer); return; }
+/** Change the snapshots on the server. Returns whether that succeeded. */
+async function changed(route, body) {
+  const answer = await answered("Snapshots", route, body);
+  if (answer && answer.problems) showAnswer("Snapshots", answer);
+  if (!answer || answer.problems) return false;
   await fillSnapshots(answer);
-  say("The plan is kept.");
+  return true;
+}
+$("keep").addEventListener("click", async () => {
+  if (await changed("keep", { name: $("naming").value })) say("The plan is kept.");
+  $("naming").value = "";
 });
+$("drop").addEventListener("click", async () => { if (await changed("drop", { number: +$("one").value })) say("The snapshot is removed."); });
 $("compare").addEventListener("click", async () => {
   const answer = await answered("Compare", "compare", { one: +$("one").value, other: +$("other").value });
   if (!answer) return;

@@ -243,6 +243,8 @@ function showPath(from, to) {
 }
 const OUTPUT = /^output\.[^.[]+$/;
 const RISKY = ["replace", "delete", "forget"];
+/** The place of an action in lists: what is lost or has failed comes first. */
+const rank = action => (RISKY.indexOf(colourOf.get(action)) + RISKY.length + 1) % (RISKY.length + 1);
 /** The button of a changed object, if the graph has it. */
 function changeButton(address, short = address) {
   const node = scene.nodeOf.get(address);
@@ -256,9 +258,8 @@ function showOverview() {
   for (const found of byAction.values()) found.sort((a, b) => NUMERIC.compare(a[0], b[0]));
   const why = ([, , reason, causes]) => causes.length ? `${causes.slice(0, 2).join("; ")}${causes.length > 2 ? ` and ${causes.length - 2} more` : ""}` : reason;
   const line = text => text ? el("div", { class: "why" }, text) : null;
-  const risky = action => RISKY.includes(colourOf.get(action)) ? 0 : 1;
-  const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => risky(a[0]) - risky(b[0])).flatMap(([action, found]) => {
-    const item = (change, short) => el("li", {}, changeButton(change[0], short)), nameOf = change => change[0], most = risky(action) ? 8 : 20;
+  const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => rank(a[0]) - rank(b[0])).flatMap(([action, found]) => {
+    const item = (change, short) => el("li", {}, changeButton(change[0], short)), nameOf = change => change[0], most = rank(action) < RISKY.length ? 20 : 8;
     const byCause = new Map();
     for (const change of found) { const text = why(change); if (byCause.has(text)) byCause.get(text).push(change); else byCause.set(text, [change]); }
     return [el("h3", {}, swatch(colourOf.get(action)), `${named(action)} (${found.length})`),
@@ -292,7 +293,7 @@ function matching() {
 }
 /** The nodes by action, changed ones first, the others by kind. */
 function fillList() {
-  const nodes = matching(), order = [...data.actions].sort(([, a], [, b]) => RISKY.includes(b) - RISKY.includes(a));
+  const nodes = matching(), order = [...data.actions].sort(([a], [b]) => rank(a) - rank(b));
   const groups = new Map(order.map(([action]) => [action, []]));
   for (const [title] of CALM) groups.set(title, []);
   for (const n of nodes) groups.get(scene.action[n] || (noun === "node" ? CALM.find(([, kinds]) => kinds.test(scene.kind(n)))[0] : "Others")).push(n);
