@@ -90,8 +90,9 @@ def _differences(
         old_action, new_action = (c.action if c is not None else "no-op" for c in (old, new))
         if old_action == new_action and (old is None or new is None or _same(old.after, new.after)):
             continue
-        stays = old is not None and new is not None and Null not in {old.after.__class__, new.after.__class__}
-        values = value_differences(name, old.after, new.after) if stays else ()  # type: ignore[union-attr]
+        values: tuple[ValueDifference, ...] = ()
+        if old is not None and new is not None and Null not in {old.after.__class__, new.after.__class__}:
+            values = value_differences(name, old, new)
         if old is not None and new is not None and old_action == new_action:
             explainers = explainers or (explainer_of(without), explainer_of(within))
             because = cause_between([value.what for value in values], *explainers)

@@ -460,7 +460,17 @@ def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run
         assert "output.out waited for its depends_on" in done.out and '+variable "topic" {' in done.out
         assert is_unchanged(planner)
         assert planner("refactor", "undo").code == 0 and files(shop) == before
-    (shop / "main.tf").write_text(MAIN.replace("  cidr   =", "  shape  = terraform_data.base.output\n  cidr   ="))
+    shapes = 'locals {\n  shapes = { n = { name = "n", inner = { size = 4 } } }\n}\n'
+    (shop / "main.tf").write_text(MAIN.replace("  cidr   =", '  shape  = local.shapes["n"]\n  cidr   =') + shapes)
+    assert planner("apply", "-auto-approve").code == 0
+    before = files(shop)
+    done = planner("refactor", "inline-module", "module.net")
+    assert done.code == 0, done.err
+    assert "shape = merge({ inner = {" in done.out and 'local.shapes["n"], { inner = one([for value in' in done.out
+    assert is_unchanged(planner)
+    assert planner("refactor", "undo").code == 0 and files(shop) == before
+    call = MAIN.replace("  cidr   =", '  shape  = merge(local.shapes["n"])\n  cidr   =')
+    (shop / "main.tf").write_text(call + shapes)
     done = planner("refactor", "inline-module", "module.net")
     assert done.code == 1 and "gets attributes by its type" in " ".join(done.err.split())
 
@@ -506,3 +516,24 @@ def test_the_files_of_a_module_that_is_called_elsewhere_stay(shop: Path, planner
     for _ in range(2):
         assert planner("refactor", "undo").code == 0
     assert files(shop) == before
+
+
+FAR = """provider "terraform" { alias = "far" }
+module "net" {
+  source    = "./net"
+  providers = { terraform = terraform.far }
+}
+"""
+
+
+def test_blocks_on_one_line_get_providers(shop: Path, planner: Run) -> None:
+    (shop / "net" / "main.tf").write_text(
+        'resource "terraform_data" "a" {}\nresource "terraform_data" "b" { input = { c = 1 } }\n'
+    )
+    (shop / "main.tf").write_text(FAR)
+    assert planner("init").code == 0 and planner("apply", "-auto-approve").code == 0
+    done = planner("refactor", "inline-module", "module.net")
+    assert done.code == 0, done.err
+    text = (shop / "main.tf").read_text()
+    assert '"a" {\n  provider = terraform.far\n}\n' in text
+    assert '"b" {\n  provider = terraform.far\n  input    = { c = 1 }\n}\n' in text and is_unchanged(planner)

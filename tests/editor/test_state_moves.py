@@ -244,10 +244,13 @@ ASSERT = """run "plan" {
 
 REFUSED = {
     "both refer to each other": (["terraform_data.middle", "-to=../a"], "would read each other's states"),
-    "it waits for what stays": (["terraform_data.waits", "-to=../a"], "Another root module cannot refer to that here"),
+    "it waits for what stays": (
+        ["terraform_data.waits", "-to=../a"],
+        "Another root module cannot refer to that in depends_on",
+    ),
     "what stays waits for it": (
         ["terraform_data.app", "terraform_data.reads", "terraform_data.middle", "-to=../a"],
-        "Another root module cannot refer to that here",
+        "Another root module cannot refer to that in depends_on",
     ),
     "a variable": (["var.size", "-to=../a"], "cannot move by itself"),
     "in a module": (["module.net.terraform_data.inner", "-to=../a"], "Only blocks of the root module"),

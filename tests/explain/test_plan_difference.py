@@ -90,3 +90,13 @@ def test_a_value_that_the_other_plan_lacks(tmp_path: Path, planner, monkeypatch:
     whole = 'resource "terraform_data" "whole" { input = terraform_data.part[*].id }\n'
     Path("main.tf").write_text(f'variable "number" {{ default = 2 }}\n{part}{whole}')
     assert "terraform_data.whole: created with no input[1]" in planner("what-if", "-var=number=1").out
+
+
+def test_sensitive_outputs_are_not_shown(tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    output = 'output "%s" {\n  value = %s\n  sensitive = true\n}\n'
+    outputs = output % ("a", '"hunter-${var.x}"') + output % ("b", '{ c = ["hunter-${var.x}"] }')
+    Path("main.tf").write_text(f'variable "x" {{ default = "one" }}\n{outputs}')
+    for words in ((), ("-json",)):
+        assert "hunter" not in planner("what-if", "-var=x=two", *words).out
+    assert "output.a: created with another value" in planner("what-if", "-var=x=two").out

@@ -12,9 +12,10 @@ from planner.answers.explain.places import place_name
 from planner.answers.explain.value_trace import part_at
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.expression_text import short_text, short_texts
-from planner.foundation.values.value import Unknown, Value, identical, unmark_deep
+from planner.foundation.values.value import SENSITIVE, Marked, Unknown, Value, identical, unmark_deep
 from planner.foundation.vocabulary.records import frozen
 from planner.logic.datalog.engine.fact_base import FactBase
+from planner.logic.model.plan import OutputChange, ResourceChange
 
 
 @frozen
@@ -27,8 +28,20 @@ class ValueDifference:
     within: str
 
 
-def value_differences(name: str, before: Value, after: Value) -> tuple[ValueDifference, ...]:
+def value_differences(
+    name: str, before: ResourceChange | OutputChange, after: ResourceChange | OutputChange
+) -> tuple[ValueDifference, ...]:
     """The parts in which the planned values of an object, or of an output, differ."""
+    return _value_differences(name, *(_hidden(one) for one in (before, after)))
+
+
+def _hidden(change: ResourceChange | OutputChange) -> Value:
+    """The planned value; that of a sensitive output is marked as a whole."""
+    is_secret = bool(getattr(change, "sensitive", False))
+    return Marked(unmark_deep(change.after)[0], frozenset((SENSITIVE,))) if is_secret else change.after
+
+
+def _value_differences(name: str, before: Value, after: Value) -> tuple[ValueDifference, ...]:
     differences = []
     for path, _ in differing(before, after):
         old, new = part_at(before, path), part_at(after, path)

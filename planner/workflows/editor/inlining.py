@@ -21,10 +21,12 @@ from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
 from planner.workflows.editor.navigation import DeclaredObject, Edits, moved_text
 from planner.workflows.editor.pieces import (
+    REFERENCE,
     Changes,
     Use,
     comment_edit,
     comments_of,
+    completed,
     completions,
     cut_text,
     free_name,
@@ -50,7 +52,6 @@ from planner.workflows.editor.refactoring import (
 from planner.workflows.editor.symbols import RESOURCES, attributes_of, nodes
 from planner.workflows.editor.workspace import Workspace, kind_of
 
-_REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*")\])*\Z')
 _REMOVED = ("variable", "output", "terraform")
 """blocks of the module that are removed"""
 
@@ -194,7 +195,7 @@ class _Inlining:
         is_part = any(len(use.node.steps) > 1 or id(use.node) in in_template for use in hits)
         if new == "null" and (is_part or (hits and self.is_exact)):
             return self._variable(decl)
-        if not hits or _REFERENCE.match(new):
+        if not hits or REFERENCE.match(new):
             return new
         if is_plain and new == source and len(hits) == 1 and not any(id(use.node) in in_template for use in hits):
             return new
@@ -217,9 +218,12 @@ class _Inlining:
         parent = self.outer.root.variables.get(source[4:]) if source.startswith("var.") else None
         if parent is not None and parent.constraint == decl.constraint:
             return source
+        wanted, defaults = decl.constraint.written, decl.constraint.defaults
         try:
-            changes = list(completions(text, node, decl.constraint.written, decl.constraint.defaults))
+            changes = list(completions(text, node, wanted, defaults))
         except ValueError:
+            with suppress(ValueError):
+                return completed(source, wanted, defaults)
             detail = (
                 f"The argument {decl.name} of module.{self.name} gets attributes by its type, but is not written out"
             )
@@ -375,7 +379,15 @@ class _Inlining:
         if given is not None and new != str(ref):
             changes.append((given.expr.start, given.expr.end, new))
         elif given is None and new != own and isinstance(block.body, NativeBody):
-            changes.append((block.body.start + 1, block.body.start + 1, f"\n  provider = {new}"))
+            start = block.source.text.index("{", block.labels[-1].end) + 1
+            inside = block.source.text[start : block.end - 1]
+            line = f"\n  provider = {new}"
+            if "\n" in inside:
+                changes.append((start, start, line))
+            elif inside.strip():
+                changes += [(start, start, f"{line}\n "), (block.end - 1, block.end - 1, "\n")]
+            else:
+                changes.append((start, block.end - 1, f"{line}\n"))
 
     @staticmethod
     def _key(block: Block) -> str:
@@ -444,7 +456,7 @@ class _Inlining:
             for use in uses(self.bodies[path]):
                 if value.start <= use.node.start < value.end and use.ref.kind == "var":
                     own += self.comments.pop(f"var.{use.ref.name}", ())
-            if not _REFERENCE.match(source):
+            if not REFERENCE.match(source):
                 source = self._local(name, source, self.comments.pop(f"output.{name}"))
             self.outputs[name] = source
         return self.outputs[name]

@@ -300,6 +300,9 @@ def source_text(text: str, node: Expression) -> str:
 # ---------------------------------------------------------------- attributes that a type adds
 
 
+REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*")\])*\Z')
+
+
 def relative_source(directory: str, to: str) -> str:
     """The source of a local module, relative to a directory."""
     path = os.path.relpath(to, directory)
@@ -350,6 +353,35 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
             yield from completions(text, one, wanted.element, children.get(""))
     elif not (isinstance(node, Literal) and node.value.__class__ is Null) and without_optional(wanted) != wanted:
         raise ValueError("an expression that is not written as an object")
+
+
+def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
+    """An expression that adds the missing optional attributes of a type to the value of a reference. Attributes that
+    are null get no default. Raises ValueError for another expression."""
+    if without_optional(wanted) == wanted:
+        return source
+    if not REFERENCE.match(source):
+        raise ValueError("an expression that is not a reference")
+    children = defaults.children if defaults is not None else {}
+    if isinstance(wanted, MapType):
+        return f"{{ for key, value in {source} : key => {completed('value', wanted.element, children.get(''))} }}"
+    if isinstance(wanted, (ListType, SetType)):
+        return f"[for value in {source} : {completed('value', wanted.element, children.get(''))}]"
+    if not isinstance(wanted, ObjectType):
+        raise ValueError("another type")
+    texts = {name: _default_text(wanted, name, defaults) for name in sorted(wanted.optional)}
+    parts = ["{ " + ", ".join(f"{name} = {text}" for name, text in texts.items()) + " }"] if texts else []
+    inner = []
+    for name, one in wanted.attributes.items():
+        if without_optional(one) == one:
+            continue
+        if name in texts:
+            given = f"try({source}.{name}, {texts[name]})"
+            text = completed("value", one, children.get(name))
+            inner.append(f"{name} = one([for value in [{given}] : value == null ? null : {text}])")
+        else:
+            inner.append(f"{name} = {completed(f'{source}.{name}', one, children.get(name))}")
+    return f"merge({', '.join([*parts, source, *(['{ ' + ', '.join(inner) + ' }'] if inner else [])])})"
 
 
 def _default_text(wanted: ObjectType, name: str, defaults: Defaults | None) -> str:

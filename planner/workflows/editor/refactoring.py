@@ -370,7 +370,7 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
     """The first known values of an object that would differ; "" if one of the two plans lacks the object."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
-    parts = [one for one in value_differences(name, old.after, new.after) if one.without and one.within]
+    parts = [one for one in value_differences(name, old, new) if one.without and one.within]
     more = len(parts) - MOST_VALUES
     return ", ".join([value_text(part, name) for part in parts[:MOST_VALUES]] + ([f"{more} more"] if more > 0 else []))
 

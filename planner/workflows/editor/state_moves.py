@@ -196,7 +196,8 @@ class _Transfer:
         if kind_of(path) == "test":
             raise refusal(f"{reason} Remove that from the test first.")
         if self.whole or use.role != "value":
-            raise refusal(f"{reason} Another root module cannot refer to that here: name both blocks.")
+            where = f" in {use.role}" if use.role != "value" else ""
+            raise refusal(f"{reason} Another root module cannot refer to that{where}: name both blocks.")
         self.links.add(path, use, consumer, reason)
 
     def _providers(self, piece: Piece) -> Iterator[str]:
