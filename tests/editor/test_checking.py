@@ -11,6 +11,7 @@ import pytest
 
 from editor.client import Editor, applied, edited, text_at
 from planner.workflows.editor.checking import Checking
+from planner.workflows.editor.completion import completions
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace
 
@@ -375,3 +376,35 @@ def test_a_glance_keeps_other_problems_at_their_lines(tmp_path: Path) -> None:
     result = fork.result()
     fork.end()
     assert result and lines(checking.keep(subject, result)) == [(1, "undeclared_variable")]
+
+
+def test_called_modules_are_read_when_they_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = ""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "main.tf").write_text(f'output "of_{name}" {{\n  value = 1\n}}\n')
+        calls += f'module "{name}" {{\n  source = "./{name}"\n}}\n'
+    text = f'{MAIN}{calls}output "b" {{\n  value = module.b.of_c\n}}\n'
+    workspace, main, reads = Workspace(), tmp_path / "main.tf", list[str]()
+    original = Workspace.single_module
+
+    def single_module(self: Workspace, root: str, directory: str) -> Any:
+        reads.append(directory)
+        return original(self, root, directory)
+
+    monkeypatch.setattr(Workspace, "single_module", single_module)
+    workspace.folders = [str(tmp_path)]
+    path = workspace.opened.put(uri_of(str(main)), TextDocument(text, 1))
+    checking = Checking(workspace)
+
+    def names(beginning: str) -> set[str]:
+        typed = f'{text}output "x" {{\n  value = {beginning}'
+        model = checking.recent_model(path)
+        return {one["label"] for one in completions(model, path, f"{typed}\n}}\n", len(typed), False)}
+
+    assert names("var.") == {"size"} and reads == []
+    assert names("module.b.") == {"of_b"} and set(reads) == {"b"}
+    assert {str(tmp_path / name) for name in ("a", "b", "c")} < checking.model(path).directories
+    assert len(list(checking.read_called(("module", str(tmp_path))))) == 3 and set(reads) == {"a", "b", "c"}
+    (problem,) = checking.check(("module", str(tmp_path)))[path]
+    assert "of_c" in problem["message"]

@@ -106,6 +106,14 @@ class Checking:
             if directory in model.directories or directory.startswith(f"{folder}/"):
                 self._edited[folder].add(path)
 
+    def read_called(self, subject: tuple[str, str]) -> Iterator[None]:
+        """Read the modules that a module calls, one at each step; they are kept."""
+        if subject[0] == "module" and not self.is_large(subject) and self._open_paths(subject):
+            model = self.model(os.path.join(subject[1], "main.tf"))
+            for name in model.root.calls:
+                model.child(name)
+                yield
+
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module and all modules below it, which takes seconds for large trees. None if the
         module calls no other."""

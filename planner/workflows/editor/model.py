@@ -48,7 +48,7 @@ class Model:
         with self.reading():
             self._begun, problems = begin(Options(directory, offline=True))
             self._manifest = read_manifest(directory, data_directory(os.environ))[0]
-            config, more = load_tree(
+            self._own, more = load_tree(
                 directory,
                 variables=self._begun.given,
                 workspace=self._begun.workspace,
@@ -56,9 +56,9 @@ class Model:
                 queries=any(path.endswith(QUERIES) for path in workspace.opened.documents),
             )
             self.problems = [*problems, *more]
-            self.config: Config = config
-            if config.root.calls:
-                self.config = evolve(config, root=with_modules(config.root, self._module))
+            for name, call in self.root.calls.items():
+                if name not in self.root.children and (name,) not in self._places and (name,) not in self._absent:
+                    self._locate((name,), call, ".", Problems())  # not reached by loading if the module is invalid
         self.schemas = Schemas(self._start)
 
     @contextmanager
@@ -69,8 +69,16 @@ class Model:
 
     @property
     def root(self) -> ModuleConfig:
-        """The module itself."""
-        return self.config.root
+        """The module itself. Unless `is_deep`, it has no children, which only a check needs all."""
+        return self._own.root
+
+    @cached_property
+    def config(self) -> Config:
+        """The module with the modules that it calls, which are read on first use: that may be hundreds."""
+        if not self.root.calls:
+            return self._own
+        with self.reading():
+            return evolve(self._own, root=with_modules(self.root, self._module))
 
     def path(self, name: str) -> str:
         """The absolute path of a file by its name in diagnostics."""
@@ -79,15 +87,16 @@ class Model:
     @cached_property
     def directories(self) -> frozenset[str]:
         """The directories of the module and of the modules that it calls."""
-        called = [os.path.join(self.directory, child.directory) for child in self.root.children.values()]
-        files = [os.path.dirname(self.path(name)) for name in self.config.files]
+        calls = {path: self.root.calls[path[0]].source for path in self._absent if len(path) == 1}
+        called = [os.path.join(self.directory, place) for place in {**self._places, **calls}.values()]
+        files = [os.path.dirname(self.path(name)) for name in self._own.files]
         return frozenset([self.directory, *map(os.path.normpath, called), *files])
 
     @cached_property
     def _text(self) -> str:
         """The text of all files of the module."""
         texts = []
-        for name in self.config.files:
+        for name in self._own.files:
             with suppress(OSError):
                 texts.append(self.workspace.opened.read(self.path(name)).decode("utf-8", "replace"))
         return "\n".join(texts)
@@ -96,8 +105,12 @@ class Model:
         """A called module, also if the files of this one are invalid: then `source` is the source of the call. None if
         the module is not known."""
         known = self.root.children.get(name) or self._called.get(name)
+        if known is None and name in self.root.calls:
+            with self.reading():
+                known = self._module((name,), self.root.calls[name])
         if known is None and source:
             known = self.workspace.single_module(self.directory, source)
+        if known is not None:
             self._called[name] = known
         return known
 
@@ -129,8 +142,6 @@ class Model:
 
     def _module(self, path: ModulePath, call: ModuleCall) -> ModuleConfig | None:
         """A called module that is not in the tree."""
-        if path not in self._places and path not in self._absent and len(path) == 1:
-            self._locate(path, call, ".", Problems())  # not reached by loading if the module is invalid
         if path in self._places:
             module = self.workspace.single_module(self.directory, self._places[path])
             return evolve(module, path=path, call=call, is_remote=call.source_kind != "local")
@@ -143,13 +154,13 @@ class Model:
             return self._cached(address)
         except Failure as failure:
             self.missing[address] = failure.diagnostics[0]
-        return guessed_provider(self.config, address, [self._text])
+        return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
         """The provider from the cache, in the version of this directory or of one that calls this module. Raises
         Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
-        wanted = provider_constraints(self.config)
+        wanted = provider_constraints(self._own)
         first: Failure | None = None
         for number, folder in enumerate(folders):
             if not number or os.path.isdir(os.path.join(folder, data_directory(os.environ))):

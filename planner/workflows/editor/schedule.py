@@ -30,6 +30,8 @@ _MOST_CHECKS = 50
 """the number of checks after which new garbage is collected at once"""
 _TICK = 0.1
 """seconds between two looks at whether a running check is still needed"""
+_SLICE = 0.01
+"""seconds for which called modules are read between two messages"""
 
 
 class CheckSchedule:
@@ -89,6 +91,10 @@ class CheckSchedule:
                     return
                 self._publish_all(self._checking.keep(subject, result))
             else:
+                await self._read_called(subject)
+                if self._rounds[subject] != this:
+                    return
+                began = time.monotonic()
                 self._publish_all(self._checking.check(subject))
         except Exception as problem:  # a defect of planner: the server continues
             self._server.log(problem, "check failed")
@@ -97,6 +103,15 @@ class CheckSchedule:
         self.in_background(self._tidy())
         if subject[0] == "module":
             self.in_background(self._check_tree(subject))
+
+    async def _read_called(self, subject: tuple[str, str]) -> None:
+        """Read the modules that a module calls before it is checked, while requests are answered: that may be hundreds
+        the first time."""
+        began = time.monotonic()
+        for _ in self._checking.read_called(subject):
+            if time.monotonic() - began > _SLICE:
+                await asyncio.sleep(0)
+                began = time.monotonic()
 
     def _is_slow(self, subject: tuple[str, str]) -> bool:
         return hasattr(os, "fork") and subject[0] == "module" and self._seconds.get(subject, 0.0) > SLOW
