@@ -87,8 +87,8 @@ class Model:
     @cached_property
     def directories(self) -> frozenset[str]:
         """The directories of the module and of the modules that it calls."""
-        calls = {path: self.root.calls[path[0]].source for path in self._absent if len(path) == 1}
-        called = [os.path.join(self.directory, place) for place in {**self._places, **calls}.values()]
+        places = [*self._places.values(), *(self.root.calls[path[0]].source for path in self._absent if len(path) == 1)]
+        called = [os.path.join(self.directory, place) for place in places]
         files = [os.path.dirname(self.path(name)) for name in self._own.files]
         return frozenset([self.directory, *map(os.path.normpath, called), *files])
 
