@@ -206,7 +206,18 @@ def test_the_state_of_a_local_backend_is_read_by_its_path(core: Path, planner: R
     check_both(core, planner)
     text = (core / ("dns" if name == "reads" else "core") / "main.tf").read_text()
     assert f'path = "{"../core/states/core" if name == "reads" else "../dns/terraform"}.tfstate"' in text
-    assert "may read one of the two states" in " ".join(planner("refactor", "merge-state", "../dns").err.split())
+    after = files(core)
+    done = planner("refactor", "merge-state", "../dns")
+    assert done.code == 0, done.err
+    both = "".join(path.read_text() for path in (core / "core").glob("*.tf"))
+    assert "input = terraform_data.app.id" in both and "terraform_remote_state" not in both
+    assert "No changes" in planner("plan").out and not (core / "dns" / "main.tf").exists()
+    assert planner("refactor", "undo").code == 0 and files(core) == after
+    consumer = core / ("dns" if name == "reads" else "core") / "main.tf"
+    consumer.write_text(consumer.read_text().replace(".outputs.app_id", ".outputs"))
+    done = planner("refactor", "merge-state", "../dns")
+    assert "but not to one of its outputs" in " ".join(done.err.split())
+    consumer.write_text(text)
     assert planner("refactor", "undo").code == 0 and files(core) == before
     (core / "core" / "a.tftest.hcl").write_text(ASSERT)
     done = planner("refactor", "split-state", "terraform_data.app", "-to=../dns")

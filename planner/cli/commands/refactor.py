@@ -183,7 +183,8 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
     "[options] DIR",
     """Moves all blocks of another root module, and all objects of its state, into this one: the reverse of split-state.
 Blocks that are the same in both, such as variables and provider configurations, are not repeated. Different blocks with
-the same name are an error. The backend of the other root module and its files with values do not move.
+the same name are an error. A terraform_remote_state of one that reads the local state of the other is replaced by what
+it reads. The backend of the other root module and its files with values do not move.
 
 The plan is made first. Only if it does not change, this state is written, then the files and the other state.
 `planner refactor undo` moves the objects back.

@@ -144,12 +144,11 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
     """The edit that removes whole lines, and the blank lines after them if a blank line or nothing is before them."""
     before = text[:start]
+    if before.strip() and not text[end:].strip():
+        return len(before.rstrip()), len(text), "\n"
     if not before.strip() or before.replace("\r", "").endswith(("\n\n", "{\n")):
         blank = re.compile(r"(?:[ \t]*\r?\n)+").match(text, end)
         end = blank.end() if blank is not None else end
-    elif not text[end:].strip():
-        start, end = len(before.rstrip()), len(text)
-        return start, end, "\n"
     return start, end, ""
 
 

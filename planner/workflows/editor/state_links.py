@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from planner.engine.plan.options import ComingState
@@ -13,6 +13,7 @@ from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.records import evolve
 from planner.language.config.model import Expr
 from planner.language.syntax.format import format_text
+from planner.language.syntax.nodes import GetAttr
 from planner.logic.model.plan import OutputChange
 from planner.operations.explanations import explainer_of
 from planner.operations.load import selected_workspace
@@ -20,8 +21,18 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.model import Model
-from planner.workflows.editor.navigation import DeclaredObject
-from planner.workflows.editor.pieces import Changes, Use, free_name, piece_of, plain_name, relative_source
+from planner.workflows.editor.navigation import DeclaredObject, Edits
+from planner.workflows.editor.pieces import (
+    REFERENCE,
+    Changes,
+    Use,
+    free_name,
+    module_uses,
+    piece_of,
+    plain_name,
+    relative_source,
+    source_text,
+)
 from planner.workflows.editor.symbols import attributes_of, literal
 from planner.workflows.editor.workspace import Workspace
 from planner.world.state.backend import DEFAULT_WORKSPACE, Store, state_identity
@@ -129,11 +140,39 @@ class StateLinks:
 
 def may_read(workspace: Workspace, directory: str, key: str, states: Iterable[str]) -> bool:
     """Whether a data source may read one of these state files."""
+    path = _state_read(workspace, directory, key)
+    return not path or path in states
+
+
+def _state_read(workspace: Workspace, directory: str, key: str) -> str:
+    """The path of the state file that a data source reads, "" if it is not known."""
     arguments = attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body)
     config = arguments.get("config")
     value = Model(workspace, directory).value(Expr(config.expr, config.source), key) if config else None
     settings = unmark_deep(value)[0] if value is not None else None
     path = settings.get("path") if isinstance(settings, dict) else None
-    if "backend" not in arguments or literal(arguments["backend"].expr) != "local" or not isinstance(path, str):
-        return True
-    return os.path.realpath(os.path.join(directory, path)) in states
+    is_local = "backend" in arguments and literal(arguments["backend"].expr) == "local"
+    return os.path.realpath(os.path.join(directory, path)) if is_local and isinstance(path, str) else ""
+
+
+def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
+    """The data sources of a root module that read the state file of another one, each with the edits that replace its
+    references with the values of the outputs. Raises Failure."""
+    for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
+        edits: Edits = {}
+        if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):
+            continue
+        uses = module_uses(workspace, directory, [key]) if _state_read(workspace, directory, key) == state else None
+        for path, use in uses or ():
+            names = [step.name for step in use.node.steps[use.base :] if isinstance(step, GetAttr)]
+            if use.key != key:
+                continue
+            if use.role != "value" or names[:1] != ["outputs"] or len(names) < 2:
+                raise refusal(f"{os.path.relpath(path)} refers to {key}, but not to one of its outputs.")
+            output = piece_of(workspace, DeclaredObject(producer, f"output.{names[1]}"))
+            value = attributes_of(output.holder.body)["value"].expr
+            text = source_text(workspace.document(output.path).text, value)
+            text = text if REFERENCE.match(text) else f"({text})"
+            edits.setdefault(path, []).append((use.node.start, use.end(use.base + 2), text))
+        if uses is not None:
+            yield key, edits

@@ -54,7 +54,7 @@ from planner.workflows.editor.pieces import (
     whole_lines,
 )
 from planner.workflows.editor.refactoring import CHANGES, Refactoring, actions, differences_of, target_of, workspace_of
-from planner.workflows.editor.state_links import READER, StateLinks, may_read
+from planner.workflows.editor.state_links import READER, StateLinks, may_read, unlinked
 from planner.workflows.editor.symbols import attributes_of
 from planner.workflows.editor.texts import TextDocument, uri_of
 from planner.workflows.editor.workspace import Workspace, kind_of
@@ -125,6 +125,8 @@ class _Transfer:
         self.objects = [key for key in self.moved if not key.startswith(("local.", "output.", "check."))]
         self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
         self.values: dict[str, Any] = {}
+        self.merged: set[tuple[str, str]] = set()
+        """the directories and keys of data sources that are replaced by what they read"""
 
     def _check_places(self) -> None:
         """Raises Failure for directories that cannot be two root modules."""
@@ -252,12 +254,27 @@ class _Transfer:
                 reason = f"{os.path.relpath(path)} refers to {use.key} in {what}, which stays."
                 self._link(path, use, self.source, reason)
 
+    def _merge_readers(self, store: Store, other: Store) -> None:
+        """Replace data sources that read the state of the other root module, if both become one. Raises Failure."""
+        for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
+            path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
+            for key, edits in unlinked(self.workspace, directory, producer, path) if path else ():
+                piece = piece_of(self.workspace, DeclaredObject(directory, key))
+                self.merged.add((directory, key))
+                self.moved.pop(key, None)
+                if directory == self.target:
+                    text = self.workspace.document(piece.path).text
+                    edits.setdefault(piece.path, []).append(removal(text, piece.start, piece.end))
+                for file, changes in edits.items():
+                    self.links.changes.setdefault(file, []).extend(changes)
+
     def _check_readers(self, stores: Iterable[Store]) -> None:
         """Raises Failure if a data source of the two root modules may already read one of their states."""
         states = {os.path.realpath(one.path) for one in stores if isinstance(one, StateStore)}
         for directory in (self.source, self.target) if self.whole or self.there else ():
             for key in self.workspace.module(directory).symbols:
-                if key.startswith(READER) and may_read(self.workspace, directory, key, states):
+                is_reader = key.startswith(READER) and (directory, key) not in self.merged
+                if is_reader and may_read(self.workspace, directory, key, states):
                     detail = f"{key} in {os.path.relpath(directory)} may read one of the two states."
                     raise refusal(f"{detail} Replace its references first.")
 
@@ -384,6 +401,7 @@ class _Transfer:
             if store.seal is not PLAIN and other.seal is PLAIN:
                 detail = f"The state of {os.path.relpath(self.source)} is encrypted, and that of {there} would not be"
                 raise refusal(f"{detail}: write an encryption block there first.")
+            self._merge_readers(store, other)
             self._check_readers((store, other))
             if self.links.producer:
                 self.links.read_from(store if self.links.producer == self.source else other, self.options)
@@ -444,7 +462,8 @@ class _Transfer:
         """The new texts of all files by path, and the former ones."""
         texts: dict[str, str | None] = {}
         former: dict[str, str | None] = {}
-        for path, edits in ({} if self.whole else self._cuts()).items():
+        here = {path: one for path, one in self.links.changes.items() if os.path.dirname(path) == self.target}
+        for path, edits in (here if self.whole else self._cuts()).items():
             former[path] = self.workspace.document(path).text
             texts[path] = edited_file(former[path] or "", edits)
         for path in self.workspace.module(self.source).files if self.whole else ():
