@@ -297,6 +297,46 @@ def test_calls_in_json_are_edited_or_named(applied: Path, planner: Run) -> None:
     )
 
 
+def test_blocks_in_json_are_not_edited(applied: Path, planner: Run) -> None:
+    (applied / "more.tf.json").write_text('{"resource": {"terraform_data": {"j": {"count": 2}}}}\n')
+    before = files(applied)
+    for words in (["extract-module", "-to=j"], ["split-state", "-to=root"], ["count-to-for-each"], ["mv", "k"]):
+        done = planner("refactor", words[0], "terraform_data.j", *words[1:])
+        assert done.code == 1 and ("JSON" in done.err or "native syntax" in done.err), (words, done.err)
+        assert "no plan" not in done.err and files(applied) == before
+
+
+VALUES = """variables {
+  apps = { web = 1 }
+}
+run "one" {
+  variables {
+    apps = { web = 2, job = 3 }
+  }
+  assert {
+    condition     = terraform_data.app["web"].input == 2
+    error_message = "two"
+  }
+}
+"""
+
+
+def test_values_of_tests_and_of_the_command_line_follow(applied: Path, planner: Run) -> None:
+    text = 'variable "apps" { type = map(number) }\n'
+    text += 'resource "terraform_data" "app" {\n  for_each = var.apps\n  input    = each.value\n}\n'
+    (applied / "main.tf").write_text(text)
+    (applied / "values.auto.tfvars").write_text("apps = { web = 1 }\n")
+    test = applied / "a.tftest.hcl"
+    test.write_text(VALUES)
+    assert planner("apply", "-auto-approve").code == 0
+    assert planner("refactor", "rename-key", 'terraform_data.app["web"]', "site").code == 0
+    assert test.read_text() == VALUES.replace("web", "site") and planner("test").code == 0
+    (applied / "values.auto.tfvars").unlink()
+    done = planner("refactor", "mv", "var.apps", "services", "-var=apps={site=1}")
+    assert done.code == 0, done.err
+    assert "0 to add, 0 to change" in planner("plan", "-var=services={site=1}").out
+
+
 def test_named_value_files_are_edited_wherever_they_are(applied: Path, planner: Run) -> None:
     text = 'variable "names" {}\nresource "terraform_data" "app" {\n  for_each = toset(var.names)\n}\n'
     (applied / "main.tf").write_text(text)
@@ -452,6 +492,13 @@ def test_what_is_edited_meanwhile_is_not_written(applied: Path, planner: Run) ->
     with pytest.raises(Failure) as caught:
         write(options, made, [])
     assert "changed meanwhile" in caught.value.diagnostics[0].detail and files(applied) == before
+
+
+def test_a_file_that_is_read_only_stays(applied: Path, planner: Run) -> None:
+    (applied / "net" / "main.tf").chmod(0o444)
+    before = files(applied)
+    done = planner("refactor", "mv", "module.net.var.cidr", "block")
+    assert done.code == 1 and "net/main.tf is read-only" in done.err and files(applied) == before
 
 
 def test_what_was_interrupted_is_taken_back(applied: Path, planner: Run) -> None:

@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.address import format_key, quote, valid_ident
 from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.span import Source
 from planner.language.config.model import Expr
-from planner.language.syntax.body import Attribute, Block, variables
+from planner.language.syntax.body import Attribute, Block, NativeBody, variables
 from planner.language.syntax.nodes import (
     Call,
     Conditional,
@@ -209,9 +209,16 @@ class _KeyTexts:
 
     def _values(self, directory: str, name: str) -> None:
         for path in self.workspace.module(directory).files:
-            if kind_of(path) == "values" and not path.endswith(".json"):
-                body, _ = self.workspace.body(path)
-                attribute = body.just_attributes()[0].get(name) if body is not None else None
+            kind = kind_of(path)
+            if kind not in ("values", "test") or path.endswith(".json"):
+                continue
+            body, _ = self.workspace.body(path)
+            bodies = [body] if body is not None and kind == "values" else []
+            if isinstance(body, NativeBody) and kind == "test":
+                runs = [one.body for one in body.blocks if one.type == "run" and isinstance(one.body, NativeBody)]
+                bodies += (block.body for one in (body, *runs) for block in one.blocks if block.type == "variables")
+            for one in bodies:
+                attribute = attributes_of(one).get(name)
                 if attribute is not None:
                     self.look(directory, path, attribute.expr)
 

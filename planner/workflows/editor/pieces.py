@@ -50,10 +50,10 @@ def native_body(workspace: Workspace, path: str) -> NativeBody:
         is_plain = text == workspace.document(path).text
     except (OSError, ValueError):
         body, is_plain = None, False
+    if path.endswith(".json"):
+        raise refusal(f"{os.path.relpath(path)} is in JSON syntax: only names can be edited there.")
     if not isinstance(body, NativeBody) or not is_plain:
-        raise refusal(
-            f"{os.path.relpath(path)} cannot be edited: it is not a file of the native syntax in plain UTF-8."
-        )
+        raise refusal(f"{os.path.relpath(path)} cannot be edited: it has mistakes, or is not plain UTF-8.")
     return body
 
 

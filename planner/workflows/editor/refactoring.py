@@ -111,12 +111,19 @@ def move(options: OperationOptions, old: str, new: str) -> Refactoring:
         raise refusal(f"{old} has that name already.")
     calls = [(old.rpartition(".")[2], name)] if target.key.startswith("module.") else []
     back = FormerAddresses(module, [(target.key, f"{target.key.rpartition('.')[0]}.{name}")])
+    later = options
+    if target.key.startswith("var.") and not module:
+        given = f"{target.key[4:]}="
+        words = ((kind, text.replace(given, f"{name}=", 1) if text.startswith(given) else text)
+                 for kind, text in options.var_args)  # fmt: skip
+        later = evolve(options, var_args=tuple(words))
     return check(
         workspace,
         options,
         rename_edits(workspace, target, name),
         back,
         calls=renamed_calls(options, target.directory, calls),
+        later=later,
     )
 
 
@@ -271,10 +278,12 @@ def check(
     more: Mapping[str, str | None] | None = None,
     calls: dict[str, str] | None = None,
     gone: re.Pattern[str] | None = None,
+    later: OperationOptions | None = None,
 ) -> Refactoring:
     """Check that the plan is the same with the edits as without them, and return them as a refactoring. `more`: files
     that are created or (None) removed; `back`: returns the former address of a planned object; `calls`: the new keys of
-    installed modules by the former keys; `gone`: names of removed checks. Raises Failure."""
+    installed modules by the former keys; `gone`: names of removed checks; `later`: the options with the edits. Raises
+    Failure."""
     before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
@@ -291,12 +300,12 @@ def check(
         workspace.opened.put(uri_of(path), TextDocument(new or ""))
     try:
         with view(workspace.overlay()):
-            listed = _manifest(options, calls or {}) if calls is not None else {}
+            listed = _manifest(later or options, calls or {}) if calls is not None else {}
         for path, new in listed.items():
             former[path], texts[path] = _text(path), new
             workspace.opened.put(uri_of(path), TextDocument(new or ""))
         with view(workspace.overlay()):
-            after = plan_or_fail(options)
+            after = plan_or_fail(later or options)
     except Failure as failure:
         why = refusal("With the edits, no plan can be made. Nothing was written.")
         raise Failure([*why.diagnostics, *failure.diagnostics]) from None

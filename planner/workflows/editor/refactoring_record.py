@@ -29,6 +29,8 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
+        if text is not None and not os.stat(name).st_mode & 0o222:  # it would be replaced nevertheless
+            raise refusal(f"{os.path.relpath(name)} is read-only. Nothing was written.")
     path = _record_path(options)
     entry = {
         "command": list(words),
