@@ -230,6 +230,18 @@ def test_large_graphs(nodes: int, modules: int, most: int, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @needs_browser
+def test_labels_are_condensed_before_they_are_cut(tmp_path: Path) -> None:
+    texts = """scale => { const texts = [], { context } = drawing, before = context.fillText;
+      context.fillText = (text, x, y, room) => texts.push([text, room]);
+      for (const length of [10, 12, 14]) drawing.letters(context, "abcdefghijklmn".slice(0, length), 0, 0, 75, "#000", scale);
+      context.fillText = before;
+      return texts; }"""
+    with opened(written(tmp_path, small())) as tab:
+        assert tab.evaluate(texts, 1) == [["abcdefghij", 75], ["abcdefghijkl", 75], ["abcd\u2026hijklmn", 75]]
+
+
+@pytest.mark.slow
+@needs_browser
 def test_nothing_to_draw(tmp_path: Path) -> None:
     page = Page("Nothing", (), (PageView("plan", "Nothing", (), ()),), LAYERS, ())
     with opened(written(tmp_path, page)) as tab:

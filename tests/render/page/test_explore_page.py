@@ -154,6 +154,8 @@ def test_search_and_proof(folder: Path, planner: Callable[..., Ran]) -> None:
         tab.get_by_label("Graph", exact=True).select_option("What is declared")
         tab.get_by_label("Search").fill("given")
         assert "2 nodes found" in tab.get_by_role("status").inner_text()
+        tab.get_by_label("Search").fill("input module.M  given")  # all words
+        assert "1 node found" in tab.get_by_role("status").inner_text()
         tab.get_by_role("button", name="module.m.var.given (expand, input)").first.click()
         details = tab.get_by_role("complementary", name="Details")
         assert details.get_by_role("heading").first.inner_text() == "module.m.var.given (expand, input)"

@@ -3,7 +3,9 @@
 "use strict";
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
-const LEGIBLE = 0.75; // the scale from which on a page begins with all of a graph
+const LEGIBLE = 0.65; // the scale from which on a page begins with all of a graph
+const LETTER_OF = 0.602; // the width of a letter at size 1
+const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 class Drawing {
@@ -220,15 +222,15 @@ class Drawing {
     }
     context.globalAlpha = 1;
   }
-  /** Text around the middle of a line, larger than usual where the scale is small, with its end if it is too long. */
+  /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {
     const size = Math.min(NODE * 0.7, Math.max(12, 9 / k));
     if (size * k < 6) return;
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
     context.fillStyle = colour;
-    const fits = Math.floor(room / (size * 0.602)), first = Math.floor(fits * 0.4);
-    context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y);
+    const fits = Math.floor(room / (size * LETTER_OF) * CONDENSED), first = Math.floor(fits * 0.4);
+    context.fillText(text.length > fits ? `${text.slice(0, first)}\u2026${text.slice(text.length - fits + first + 1)}` : text, x, y, room);
   }
 
   // -------------------------------------------------------------- pointing

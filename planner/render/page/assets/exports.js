@@ -14,9 +14,10 @@ class Vectors {
   stroke() { this.add("path", { d: this.way, fill: "none", stroke: this.strokeStyle, "stroke-width": round(this.lineWidth), ...(this.dash.length ? { "stroke-dasharray": this.dash.join(" ") } : {}) }); }
   fillRect(...area) { this.way = ""; this.rect(...area); this.fill(); }
   strokeRect(...area) { this.way = ""; this.rect(...area); this.stroke(); }
-  fillText(text, x, y) {
+  fillText(text, x, y, room) {
     const [, weight, size] = /^(\d+ )?([\d.]+)px/.exec(this.font);
-    this.add("text", { x: round(x), y: round(y + size * 0.35), fill: this.fillStyle, "font-size": round(+size), ...(weight ? { "font-weight": weight.trim() } : {}) }, text);
+    const condensed = text.length * size * LETTER_OF > room ? { textLength: round(room), lengthAdjust: "spacingAndGlyphs" } : {};
+    this.add("text", { x: round(x), y: round(y + size * 0.35), fill: this.fillStyle, "font-size": round(+size), ...(weight ? { "font-weight": weight.trim() } : {}), ...condensed }, text);
   }
   add(tag, properties, text = "") {
     if (tag === "path" && !properties.d) return;

@@ -282,12 +282,12 @@ const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Outputs"
 const NUMERIC = new Intl.Collator("en", { numeric: true });
 const isSought = () => $("search").value.trim() !== "" || group !== null;
 function matching() {
-  const word = $("search").value.trim().toLowerCase(), nodes = [];
+  const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean), nodes = []; // names have all of them
   for (let n = 0; n < scene.count; n++) {
-    if ($("changed").checked && !scene.action[n] && !word) continue;
+    if ($("changed").checked && !scene.action[n] && !words.length) continue;
     if (group !== null && !scene.changes(n).some(change => change[3].includes(group))) continue;
-    if (word && !scene.name(n).toLowerCase().includes(word)) continue;
-    nodes.push(n);
+    const name = words.length ? scene.name(n).toLowerCase() : "";
+    if (words.every(word => name.includes(word))) nodes.push(n);
   }
   return nodes;
 }
