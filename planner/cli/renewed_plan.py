@@ -99,18 +99,20 @@ def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
     """Print the plan and return the exit code if the stored data determine it; otherwise print nothing."""
     changed = _changed_inputs(known)
-    texts = _edited(known, changed)
-    if texts is None:
+    edits = _edited(known, changed)
+    if edits is None:
         return None
+    texts, calls = edits
     lock = _lock(known)
     if lock is None:
         return None
     try:
-        renewed = _renewed(known, texts, settings) if texts else None
-        is_same = bool(texts) or known.plugins is None or _are_answers_same(known)
+        if known.plugins is not None and not _are_answers_same(known, texts):
+            return None
+        renewed = _renewed(known, texts, calls, settings) if edits != ({}, set()) else None
     finally:
         lock()
-    if not is_same or (texts and renewed is None) or not _changed_inputs(known) <= changed:
+    if (edits != ({}, set()) and renewed is None) or not _changed_inputs(known) <= changed:
         return None  # or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
@@ -127,19 +129,26 @@ def _changed_inputs(known: KeptPlan) -> set[str]:
     return {entry[0] for entry in known.reads if not comparison.is_same(*entry)}
 
 
-def _edited(known: KeptPlan, changed: set[str]) -> dict[str, str] | None:
-    """The texts of edited files, by name; None if other inputs have changed, too."""
+def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str]] | None:
+    """The texts of edited files of the root module, by name, and the calls of modules whose files were edited; None if
+    other inputs have changed, too."""
     texts: dict[str, str] = {}
+    calls: set[str] = set()
     here = os.getcwd()
     for path in changed:
         name = os.path.relpath(path, here)
-        if known.parts is None or name not in known.parts.files:
+        if known.parts is None:
+            return None
+        if name in known.parts.modules:
+            calls.update(known.parts.modules[name])
+            continue
+        if name not in known.parts.files:
             return None
         try:
             texts[name] = read_whole(name).decode()
         except (OSError, ValueError):
             return None
-    return {name: text for name, text in texts.items() if known.parts and known.parts.files[name] != text}
+    return {name: text for name, text in texts.items() if known.parts and known.parts.files[name] != text}, calls
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
@@ -152,18 +161,19 @@ def _lock(known: KeptPlan) -> Callable[[], object] | None:
     return None if lock.acquire("OperationTypePlan", 0.0) else lock.release
 
 
-def _renewed(known: KeptPlan, texts: dict[str, str], settings: OperationOptions) -> Renewed | None:
+def _renewed(known: KeptPlan, texts: dict[str, str], calls: set[str], settings: OperationOptions) -> Renewed | None:
     from planner.workflows.renew.renewal import Renewal
 
     assert known.parts is not None
-    return Renewal(known, known.parts, texts, settings).renewed()
+    return Renewal(known, known.parts, texts, settings, calls).renewed()
 
 
-def _are_answers_same(known: KeptPlan) -> bool:
+def _are_answers_same(known: KeptPlan, texts: dict[str, str]) -> bool:
     from planner.workflows.renew.plugin_calls import are_answers_same
 
     assert known.plugins is not None
-    return are_answers_same(known.plugins, known.reads, ".")
+    former = {os.path.abspath(name): known.parts.files[name].encode() for name in texts} if known.parts else {}
+    return are_answers_same(known.plugins, known.reads, ".", former)
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:

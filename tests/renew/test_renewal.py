@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import random_edits
 import random_language
+import random_modules
 from cli.conftest import Ran
 from random_tests import examples
 from thinned import thinned
@@ -186,6 +187,68 @@ def test_without_a_look_at_objects_nothing_is_told_in_the_order_of_the_graph(pla
     assert seen.how == "in part"
 
 
+CALLS = """
+module "a" {
+  source = "./m"
+  v      = "a"
+}
+module "b" {
+  source   = "./m"
+  for_each = toset(["k", "l.m"])
+  v        = module.a.o
+}
+module "c" {
+  source = "./n"
+  v      = [for one in module.b : one.o]
+}
+output "c" {
+  value = module.c.p
+}
+"""
+INNER = """variable "v" {}
+resource "terraform_data" "x" {
+  input = var.v
+}
+output "o" {
+  value = terraform_data.x.input
+}
+output "p" {
+  value = path.module
+}
+"""
+CALL_EDITS = {
+    "an argument": ("main.tf", 'v      = "a"', 'v      = "z"', "in part"),
+    "the last module": ("main.tf", "one.o]", "one.p]", "in part"),
+    "keys": ("main.tf", '"l.m"', '"n"', "in part"),
+    "a file of one module": ("n/main.tf", "input = var.v", "input = [var.v]", "in part"),
+    "a file of two modules": ("m/main.tf", "input = var.v", "input = [var.v]", "in part"),
+    "another source": ("main.tf", '"./n"', '"./m"', "whole"),
+    "a module goes": ("main.tf", CALLS[CALLS.index('module "c"') : CALLS.index('output "c"')], "", "whole"),
+    "another name": ("main.tf", 'module "c"', 'module "d"', "whole"),
+    "a module with another output": ("n/main.tf", 'output "p"', 'output "q"', "whole"),
+    "a circle": ("main.tf", 'v      = "a"', "v      = module.c.o", "whole"),
+}
+
+
+@pytest.mark.parametrize("edit", CALL_EDITS)
+@pytest.mark.parametrize("applied", [False, True], ids=["new", "applied"])
+def test_an_edit_of_a_module_or_call(planner: Run, seen: Seen, edit: str, applied: bool) -> None:
+    file, old, new, how = CALL_EDITS[edit]
+    files = {"main.tf": CALLS, "m/main.tf": INNER, "n/main.tf": INNER}
+    put(files)
+    planner("init")
+    if applied:
+        assert planner("apply", "-auto-approve").code == 0
+    for words in (["-refresh=false"], []):
+        put(files)
+        compared(planner, seen, *words)
+        assert files[file].count(old) == 1
+        put({file: files[file].replace(old, new)})
+        compared(planner, seen, *words)
+        # reads of objects are reported in the order of the graph of the module
+        assert (words == [] and applied) or seen.how == how
+
+
 @pytest.mark.parametrize("first", range(0, examples(60), 15))
 def test_random_edits_give_the_plan_that_is_made_anew(planner: Run, seen: Seen, first: int) -> None:
     hows = random_plans(planner, seen, range(first, first + 15))
@@ -198,8 +261,14 @@ def test_random_edits_of_much_of_the_language(planner: Run, seen: Seen, first: i
     assert {"whole", "in part"} <= hows
 
 
+@pytest.mark.parametrize("first", range(0, examples(40), 10))
+def test_random_edits_of_modules_and_calls(planner: Run, seen: Seen, first: int) -> None:
+    hows = random_plans(planner, seen, range(first, first + 10), random_modules)
+    assert {"whole", "in part"} <= hows
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("language", [random_edits, random_language])
+@pytest.mark.parametrize("language", [random_edits, random_language, random_modules])
 def test_many_random_edits(planner: Run, seen: Seen, language: ModuleType) -> None:
     random_plans(planner, seen, range(1000, 1600), language)
 
@@ -212,6 +281,8 @@ def random_plans(planner: Run, seen: Seen, seeds: range, language: ModuleType = 
         os.chdir(f"{seed}")
         files = language.configuration(r)
         put({**files, "text": "one", "a.txt": ""})
+        if language is random_modules:
+            planner("init")
         words = ["-refresh=false"] if r.random() < 0.3 else []
         if r.random() < 0.5:
             planner("apply", "-auto-approve")
@@ -256,7 +327,6 @@ def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp
 
 STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 ONLY_WHOLE = {
-    "modules": 'module "m" {\n  source = "./m"\n}\n',
     "data": 'data "terraform_remote_state" "s" {\n  backend = "local"\n  config  = { path = "s" }\n}\n',
     "checks": 'check "c" {\n  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
     "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.a\n}\n",
@@ -267,7 +337,6 @@ ONLY_WHOLE = {
     "rules": "",
 }
 BESIDE = {
-    "modules": {"m/main.tf": 'output "o" {\n  value = 1\n}'},
     "data": {"s": json.dumps(STATE)},
     "an override": {"b_override.tf": 'resource "terraform_data" "a" {\n  input = 9\n}\n'},
     "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
-from cli.conftest import make_terminal
-from random_edits import configuration, edited
+import random_edits
+import random_modules
+from cli.conftest import Ran, make_terminal
 from random_tests import examples
 
 from planner.engine.walk.hooks import Hooks
@@ -25,31 +28,35 @@ from planner.workflows.renew.watch import Changed, Standing
 
 def put(files: dict[str, str]) -> None:
     for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
         Path(name).write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize("language", [random_edits, random_modules])
 @pytest.mark.parametrize("first", range(0, examples(60), 15))
 def test_what_is_said_of_a_part_is_what_is_said_of_the_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran], first: int, language: ModuleType
 ) -> None:
     parts = 0
     for seed in range(first, first + 15):
         r = random.Random(seed)
         (tmp_path / str(seed)).mkdir()
         monkeypatch.chdir(tmp_path / str(seed))
-        files = configuration(r)
+        files = language.configuration(r)
         put(files)
+        if language is random_modules:
+            planner("init")
         options = OperationOptions(refresh=False, parallelism=1)
         if r.random() < 0.5:
             made = plan(options, Hooks(), to_apply=True)
             if made.complete is not None:
                 apply(options, made, Hooks())
             release(made)
-        parts += _edits(r, files, options)
+        parts += _edits(r, files, options, language)
     assert parts > 3
 
 
-def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -> int:
+def _edits(r: random.Random, files: dict[str, str], options: OperationOptions, language: ModuleType) -> int:
     """One after the other, of which those that are wrong are taken back; how many plans were made in part."""
     found = open_or_make_plan(options)
     last = found.complete
@@ -59,7 +66,7 @@ def _edits(r: random.Random, files: dict[str, str], options: OperationOptions) -
     before: MadePlan[Any] | Changed = last
     parts = 0
     for _ in range(6):
-        new = edited(r, files)
+        new = language.edited(r, files)
         put(new)
         whole = open_or_make_plan(options)
         parted = standing.after([name for name in new if new[name] != files[name]], options)

@@ -69,7 +69,8 @@ class PlanOptions(WalkOptions):
     """whether the expressions of a resource are not evaluated again after its plan; their compiled forms are then
     dropped"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module, by address, that are already planned and are not planned again"""
+    """resources of the root module and outputs of called modules, by address, that are already planned and are not
+    planned again"""
     keep: Callable[[EvaluationContext], None] | None = None
     """receives the values of the finished plan; without it, they are released"""
 

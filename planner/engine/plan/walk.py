@@ -184,6 +184,11 @@ class PlanWalk(PlanWork):
         self.checks.announce("output_value", config_address, (join(m.text, f"output.{node.object}") for m in modules))
         if not node.module and self.options.mode == "destroy":
             return self.output_destroy(node)
+        settled = self.options.settled.get(config_address)
+        if settled is not None:
+            for module in modules:
+                module.set_output(node.object, settled[module.key])
+            return []
         problems: list[Diagnostic] = []
         for module in modules:
             problems += plan_output(self, module, node.object, config_address)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import has_asked_time, read_whole
-from planner.foundation.values.value import is_marked_deep
+from planner.foundation.values.paths import parts
+from planner.foundation.values.value import Marked, Null, Unknown, is_marked_deep
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.directory import is_secret
-from planner.language.config.model import Config, ResourceDecl
+from planner.language.config.model import Config, ModuleCall, ModuleConfig, ResourceDecl
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.model.plan import ResourceChange
@@ -23,11 +24,14 @@ from planner.operations.encryption import UNENCRYPTED
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins, provider_constraints, running_command
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
-from planner.workflows.renew.partial_plan import uses_of
+from planner.workflows.renew.partial_plan import CALL, block_of, uses_of
 from planner.world.state.backends.local import StateStore
 from planner.world.state.model import ResourceState
 
 if TYPE_CHECKING:
+    from planner.engine.evaluation.context import ModuleInstance
+    from planner.foundation.values.value import Value
+    from planner.foundation.vocabulary.address import InstanceKey
     from planner.render.plan import PlanText
     from planner.world.provider.plugin.kept_answers import CallLog
 
@@ -84,7 +88,17 @@ def gathered(made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None)
         objects.update(dict.fromkeys(some, (at, len(piece))))
         pieces.append(piece)
         at += len(piece)
+    for name in context.root.calls:
+        piece = _pickle.dumps({f"{CALL}{name}": call_values(context.root, name)}, 5)
+        objects[f"{CALL}{name}"] = (at, len(piece))
+        pieces.append(piece)
+        at += len(piece)
     return KeepingFacts(items, b"".join(pieces), objects, uses_of(graph))
+
+
+def call_values(root: ModuleInstance, name: str) -> dict[InstanceKey, Value]:
+    """The planned outputs of the instances of a call."""
+    return {key: module.output_object() for key, module in root.calls.get(name, {}).items()}
 
 
 def keep_plan(
@@ -158,7 +172,6 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     loaded, plan = made.loaded, made.plan
     config, options = loaded.config, loaded.options
     if asks_plugins(config, plan.prior_state) or logs:
-        yield "answers of plugins"
         if not logs or any(log is None or not log.is_complete for log in logs.values()):
             yield "plugins"
         if loaded.encryption is not UNENCRYPTED:
@@ -186,10 +199,16 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
-    elif any(map(is_marked_deep, made.context.root.variables.values())) or any(map(_has_secrets, plan.changes)):
+    elif _has_marks(made.context.root) or any(_has_secrets(change) for change in plan.changes if not change.module):
         yield "sensitive values"
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
         yield "another order"
+
+
+def _has_marks(root: ModuleInstance) -> bool:
+    """Whether a variable of the root module or an output of a called one is sensitive."""
+    outputs = (value for name in root.calls for values in call_values(root, name).values() for value in values.values())
+    return any(map(is_marked_deep, root.variables.values())) or any(map(is_marked_deep, outputs))
 
 
 def _texts(config: Config) -> dict[str, bytes]:
@@ -206,18 +225,25 @@ def _texts(config: Config) -> dict[str, bytes]:
 
 
 def _declarations(config: Config) -> Iterator[str]:
-    root = config.root
-    if root.children or root.calls:
-        yield "modules"
-    if root.moved or root.imports or root.removed:
-        yield "moved, import or removed"
-    if root.checks:
-        yield "checks"
-    if root.providers:
-        yield "provider configurations"
-    if any(name.endswith(".json") or name.rsplit(".", 1)[0].endswith("override") for name in config.files):
+    names = [name for name in config.files if _is_in_root(config, name)]
+    if any(name.endswith(".json") or name.rsplit(".", 1)[0].endswith("override") for name in names):
         yield "overrides or JSON"
-    for decl in root.resources.values():
+    for module in config.root.walk():
+        yield from _declared_in(module)
+    if any(output.type is not None for child in config.root.children.values() for output in child.outputs.values()):
+        yield "types of outputs"
+    if any(call.enabled is not None for call in config.root.calls.values()):
+        yield "enabled"
+
+
+def _declared_in(module: ModuleConfig) -> Iterator[str]:
+    if module.moved or module.imports or module.removed:
+        yield "moved, import or removed"
+    if module.checks:
+        yield "checks"
+    if module.providers:
+        yield "provider configurations"
+    for decl in module.resources.values():
         if decl.mode != "managed":
             yield decl.mode
         if decl.enabled is not None:
@@ -226,7 +252,7 @@ def _declarations(config: Config) -> Iterator[str]:
             yield "provisioners"
         if decl.lifecycle.create_before_destroy is not None or decl.lifecycle.replace_triggered_by:
             yield "another order"
-    for output in root.outputs.values():
+    for output in module.outputs.values():
         if output.sensitive or output.ephemeral:
             yield "sensitive values"
 
@@ -236,7 +262,16 @@ def _is_replaced_first(resource: ResourceState) -> bool:
 
 
 def _has_secrets(change: ResourceChange) -> bool:
-    return is_marked_deep(change.after) or is_marked_deep(change.before)
+    return _is_secret_value(change.after) or _is_secret_value(change.before)
+
+
+def _is_secret_value(value: Value) -> bool:
+    """Whether a part of a value is sensitive and known."""
+    if value.__class__ is Marked:
+        return value.value.__class__ not in (Null, Unknown)
+    if not is_marked_deep(value):
+        return False
+    return any(_is_secret_value(part) for _, part in parts(value))
 
 
 def _parts(
@@ -248,13 +283,18 @@ def _parts(
         # a line break, and the object: the piece before ends where this begins, but for the first
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
-        (c.address, c.resource_address, c.mode, c.action, *places.get(c.address, (-1, -1))) for c in made.plan.changes
+        (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))
+        for c in made.plan.changes
     ]
     actions = {one.name: one.action for one in made.plan.outputs}
     outputs = [(name, actions[name], sign, value) for name, sign, value in printed.text.output_parts()]
+    root = made.loaded.config.root
+    blocks = {name: (*_place(decl), _argument(decl)) for name, decl in root.resources.items()}
+    blocks |= {f"{CALL}{name}": (*_place(call), _argument(call)) for name, call in root.calls.items()}
     return RenewableParts(
-        {name: data.decode() for name, data in texts.items()},
-        {name: (*_place(decl), _argument(decl)) for name, decl in made.loaded.config.root.resources.items()},
+        {name: data.decode() for name, data in texts.items() if _is_in_root(made.loaded.config, name)},
+        _module_files(made.loaded.config),
+        blocks,
         uses,
         changes,
         outputs,
@@ -262,9 +302,23 @@ def _parts(
     )
 
 
-def _place(decl: ResourceDecl) -> tuple[str, int, int]:
+def _is_in_root(config: Config, name: str) -> bool:
+    return os.path.normpath(os.path.dirname(name) or ".") == os.path.normpath(config.root.directory or ".")
+
+
+def _module_files(config: Config) -> dict[str, list[str]]:
+    """For each file of called modules the calls in the root module that use it."""
+    users: dict[str, set[str]] = {}
+    for module in config.root.walk():
+        if module.path:
+            users.setdefault(os.path.normpath(module.directory), set()).add(f"{CALL}{module.path[0]}")
+    folders = {name: users.get(os.path.normpath(os.path.dirname(name) or ".")) for name in config.files}
+    return {os.path.normpath(name): sorted(calls) for name, calls in folders.items() if calls}
+
+
+def _place(decl: ResourceDecl | ModuleCall) -> tuple[str, int, int]:
     return decl.block.source.filename, decl.block.start, decl.block.end
 
 
-def _argument(decl: ResourceDecl) -> str:
+def _argument(decl: ResourceDecl | ModuleCall) -> str:
     return "count" if decl.count is not None else "for_each" if decl.for_each is not None else "none"

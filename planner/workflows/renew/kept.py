@@ -25,12 +25,14 @@ class RenewableParts:
 
     files: dict[str, str]
     """the texts of the root module's files, by name"""
+    modules: dict[str, list[str]]
+    """for each file of called modules the calls (`module.name`) in the root module that use it"""
     blocks: dict[str, tuple[str, int, int, str]]
-    """for each resource block its file, its beginning and end, and its argument (`count`, `for_each` or `none`)"""
+    """for each resource and call its file, its beginning and end, and its argument (`count`, `for_each` or `none`)"""
     uses: dict[str, list[str]]
     """the references between blocks, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
-    """each change, in order: address, resource, mode, action, and its position in the output (-1: none)"""
+    """each change, in order: address, resource or call, mode, action, and its position in the output (-1: none)"""
     outputs: list[tuple[str, str, str, str]]
     """each root output, by name: action, sign and value as printed"""
     told: int
@@ -100,6 +102,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
             if parts is None
             else (
                 parts.files,
+                parts.modules,
                 parts.blocks,
                 parts.uses,
                 parts.changes,

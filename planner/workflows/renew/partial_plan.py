@@ -1,27 +1,31 @@
 """Planning a part of a configuration: the blocks to plan again, with only the headers of the blocks to which they
-refer, since their planned objects are known. All parts of the configuration other than resources are included too."""
+refer, since their planned objects are known. All parts of the configuration other than resources and calls of modules
+are included too. A call is planned again as a whole; other calls have a module in their place that has only outputs."""
 
 from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from planner.engine.walk.hooks import Hooks
+from planner.foundation.support.disk import Entry, TreeEntry, list_directory, read_whole, view
+from planner.foundation.vocabulary.address import quote
 from planner.foundation.vocabulary.diagnostic import Diagnostics, Failure
 from planner.foundation.vocabulary.records import evolve, frozen
+from planner.language.config.directory import ModuleRecord, read_manifest
 from planner.language.config.load import load_config
 from planner.operations.load import ConfigurationReading, begin, load_values
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, plan_stored
 from planner.operations.state_access import open_backend, read_state
 from planner.world.state.model import State
+from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
-    from planner.logic.model.graph import Graph
+    from planner.logic.model.graph import Graph, Node
 
 _NAMES = re.compile(r"([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
 _HEADERS = {
@@ -29,17 +33,46 @@ _HEADERS = {
     "count": 'resource "{}" "{}" {{\n  count = 1\n}}\n',
     "for_each": 'resource "{}" "{}" {{\n  for_each = {{}}\n}}\n',
 }
+_FOLDER = ".planner-parts"
+"""the directory of modules that have only outputs, in the configuration of a part"""
+CALL = "module."
+"""the beginning of the name of a call"""
+_CALL = re.compile(r"module\.([^.\[]+)")
 
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module: its files with the blocks to plan at their places; other resources have only a header,
-    with the argument that determines their instances."""
+    """A part of a root module: its files with the blocks to plan at their places; other resources and calls have only a
+    header, with the argument that determines their instances."""
 
     files: Mapping[str, str]
     headers: Mapping[str, str]
     about: Collection[str]
-    """the resources and outputs (`output.name`) whose state the plan uses"""
+    """the resources, calls (`module.name`) and outputs (`output.name`) whose state the plan uses"""
+
+
+class _Overlay:
+    """The files on the disk, some of them with another text."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.root = os.path.realpath(".")
+        self._files = files
+
+    def read(self, name: str) -> bytes:
+        if name in self._files:
+            return self._files[name].encode()
+        with view(None):
+            return read_whole(os.path.join(self.root, name))
+
+    def entries(self, directory: str) -> Iterable[Entry]:
+        prefix = "" if directory == "." else f"{directory}/"
+        ours = {name.removeprefix(prefix).split("/")[0] for name in self._files if name.startswith(prefix)}
+        entries: list[Entry] = []
+        if not directory.startswith(_FOLDER):
+            with view(None):
+                entries += list_directory(os.path.join(self.root, directory))
+        known = {entry.name for entry in entries}
+        return entries + [TreeEntry(name, f"{prefix}{name}" not in self._files) for name in sorted(ours - known)]
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
@@ -49,61 +82,102 @@ def mentioned(text: str, known: Collection[str]) -> set[str]:
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
     """The plan of a part, if it has no diagnostics: problems are reported by a complete plan."""
-    headers = [_HEADERS[argument].format(*name.split(".", 1)) for name, argument in sorted(part.headers.items())]
-    options = evolve(options, settled=settled, keeps_values=True, lock=False, ask_variable=None)
+    files = dict(part.files)
+    headers, modules = [], {}
+    known: dict[str, Settled] = {}
+    for name, argument in sorted(part.headers.items()):
+        if not name.startswith(CALL):
+            headers.append(_HEADERS[argument].format(*name.split(".", 1)))
+            known[name] = settled[name]
+            continue
+        call, instances = name.removeprefix(CALL), settled[name]
+        outputs = sorted({output for values in instances.values() for output in values})
+        folder = f"{_FOLDER}/{call}"
+        files[f"{folder}/main.tf"] = "".join(f'output "{output}" {{\n  value = null\n}}\n' for output in outputs)
+        headers.append(f'module "{call}" {{\n  source = "./{folder}"\n{_repetition(argument, instances)}}}\n')
+        modules[call] = ModuleRecord(call, f"./{folder}", folder)
+        known |= {f"{name}.output.{o}": {key: values[o] for key, values in instances.items()} for o in outputs}
+    files[f"{max(map(len, part.files)) * 'x'}x.tf"] = "\n".join(headers)
+    options = evolve(options, settled=known, keeps_values=True, lock=False, ask_variable=None)
     diagnostics = Diagnostics()
     try:
-        with tempfile.TemporaryDirectory(prefix="planner-") as folder:
-            for name, text in {**part.files, (f"{max(map(len, part.files)) * 'x'}x.tf"): "\n".join(headers)}.items():
-                with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
-                    file.write(text)
-            made = _plan(options, folder, part.about, diagnostics)
-    except (Failure, OSError):  # OSError: no space for these files
+        made = _plan(options, files, modules, part.about, diagnostics)
+    except (Failure, OSError):
         return None
     return None if diagnostics else made
 
 
+def _repetition(argument: str, instances: Settled) -> str:
+    if argument == "count":
+        return f"  count = {len(instances)}\n"
+    if argument == "for_each":
+        return "".join(("  for_each = {\n", *(f"    {quote(str(key))} = 1\n" for key in instances), "  }\n"))
+    return ""
+
+
 def _plan(
-    options: OperationOptions, folder: str, about: Collection[str], diagnostics: Diagnostics
+    options: OperationOptions,
+    files: Mapping[str, str],
+    modules: Mapping[str, ModuleRecord],
+    about: Collection[str],
+    diagnostics: Diagnostics,
 ) -> MadePlan[Start] | None:
     """Raises Failure."""
     begun, problems = begin(options)
-    config, more = load_config(folder, variables=begun.given, workspace=begun.workspace)
+    installed, more = read_manifest(options.directory, data_directory(os.environ))
+    problems += more
+    manifest = {key: record for key, record in installed.items() if key.split(".")[0] not in modules}
+    manifest.update(modules)
+    with view(_Overlay(files)):
+        config, more = load_config(
+            options.directory, variables=begun.given, manifest=manifest, workspace=begun.workspace
+        )
     diagnostics += [*problems, *more]
     loaded = ConfigurationReading(begun, config, (), tuple(diagnostics)).loaded()
-    opened = open_backend(loaded, diagnostics)
-    variables, problems = load_values(loaded)
-    diagnostics += problems
-    if diagnostics:
-        return None
-    stored = read_state(opened, diagnostics)
-    stored = evolve(stored, state=_limited(stored.state, about))
-    planned = plan_stored(stored, variables, Hooks())
+    try:
+        opened = open_backend(loaded, diagnostics)
+        variables, problems = load_values(loaded)
+        diagnostics += problems
+        if diagnostics:
+            return None
+        stored = read_state(opened, diagnostics)
+        stored = evolve(stored, state=_limited(stored.state, about))
+        planned = plan_stored(stored, variables, Hooks())
+    finally:
+        loaded.schemas.close()
     diagnostics += planned.diagnostics
     return planned.complete
 
 
 def _limited(state: State, about: Collection[str]) -> State:
-    """The part of a state that contains some resources and outputs."""
-    resources = {name: resource for name, resource in state.resources.items() if name in about}
+    """The part of a state that contains some resources, calls and outputs."""
+    resources = {name: resource for name, resource in state.resources.items() if block_of(name) in about}
     outputs = {name: output for name, output in state.outputs.items() if f"output.{name}" in about}
     return evolve(state, resources=resources, outputs=outputs)
 
 
 def uses_of(graph: Graph) -> dict[str, list[str]]:
-    """Which blocks of the root module refer to which, by their names in expressions."""
-    names = {node.name: _KINDS[node.kind] + node.object for node in graph.nodes.values() if _counts(node)}
-    result: dict[str, list[str]] = {}
+    """Which blocks of the root module refer to which, by their names in expressions. Everything in a called module
+    belongs to its call."""
+    names = {node.name: name for node in graph.nodes.values() if (name := _block(node))}
+    result: dict[str, set[str]] = {}
     for dependent, dependency in graph.edge_rows:
-        if dependent in names and dependency in names:
-            result.setdefault(names[dependent], []).append(names[dependency])
-    for used in result.values():
-        used.sort()
-    return result
+        user, used = names.get(dependent, ""), names.get(dependency, "")
+        if user and used and user != used:
+            result.setdefault(user, set()).add(used)
+    return {user: sorted(used) for user, used in result.items()}
 
 
 _KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}
 
 
-def _counts(node: object) -> bool:
-    return node.kind in _KINDS and not node.module  # type: ignore[attr-defined]
+def _block(node: Node) -> str:
+    if node.module:
+        return block_of(node.module)
+    return _KINDS[node.kind] + node.object if node.kind in _KINDS else ""
+
+
+def block_of(address: str) -> str:
+    """The block of the root module with this resource or module instance: a resource, or the call of a module."""
+    call = _CALL.match(address)
+    return f"{CALL}{call[1]}" if call is not None else address

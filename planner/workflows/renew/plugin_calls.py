@@ -2,8 +2,8 @@
 plan is used again: the plan is the same if all answers are. So real objects and data sources are read as the user
 demands, but nothing is evaluated, decoded or decided.
 
-Requests may contain credentials. They are encrypted with a key that is derived from the files with the configuration
-and the state, and is not kept: they can only be read with these files."""
+Requests may contain credentials. They are encrypted with a key that is derived from the environment and the files with
+the configuration and the state, and is not kept: they can only be read with these."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.world.provider.plugin.kept_answers import (
     SECONDS,
+    UNRELATED,
     CallLog,
     answer_digest,
     environment,
@@ -66,7 +67,7 @@ def sealed_calls(
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = os.urandom(_NONCE)
-        sealed = nonce + AESGCM(_key(reads)).encrypt(nonce, marshal.dumps(sent), None)
+        sealed = nonce + AESGCM(_key(reads, {})).encrypt(nonce, marshal.dumps(sent), None)
     named = {path: stamp for log in complete.values() for path, stamp in log.named.items()}
     return (
         min(log.since for log in complete.values()) + SECONDS,
@@ -78,11 +79,14 @@ def sealed_calls(
     )
 
 
-def _key(reads: list[list[Any]]) -> bytes:
+def _key(reads: list[list[Any]], former: Mapping[str, bytes]) -> bytes:
     made = blake2b(digest_size=32, person=b"plugin calls")
+    for name, value in sorted(os.environ.items()):
+        if name not in UNRELATED:
+            made.update(os.fsencode(f"{name}={value}\0"))
     for path, kind, *_ in reads:
-        data = b""
-        if kind == "file":
+        data = former.get(path, b"")
+        if kind == "file" and path not in former:
             with suppress(OSError):
                 data = read_whole(path) if os.path.getsize(path) <= _LARGEST else b""
         for part in (os.fsencode(path), data):
@@ -91,9 +95,11 @@ def _key(reads: list[list[Any]]) -> bytes:
     return made.digest()
 
 
-def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
-    """Whether the plugins of a kept plan, whose files are unchanged, would answer as they did. `directory`: that of the
-    configuration."""
+def are_answers_same(
+    plugins: tuple[Any, ...], reads: list[list[Any]], directory: str, former: Mapping[str, bytes]
+) -> bool:
+    """Whether the plugins of a kept plan would answer as they did. `directory`: that of the configuration; `former`:
+    the former contents of files that have changed."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -108,7 +114,7 @@ def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
-        sent: Sent = marshal.loads(AESGCM(_key(reads)).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
+        sent: Sent = marshal.loads(AESGCM(_key(reads, former)).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
     except (InvalidTag, ValueError, TypeError, EOFError):
         return False
     return _Repetition(programs, sent).is_same()

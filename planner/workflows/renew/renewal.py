@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pickle
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from planner.engine.evaluation.repetition import repetition_argument
 from planner.foundation.values.value import identical
 from planner.foundation.vocabulary.records import frozen
 from planner.foundation.vocabulary.span import Source
@@ -16,14 +17,15 @@ from planner.language.syntax.parse import parse_config
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBuilder
 from planner.logic.programs.rule_programs import product_program
-from planner.operations.explanations import Chains, causes
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, may_have_cycle
+from planner.workflows.renew.keep import call_values
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
-from planner.workflows.renew.partial_plan import ModulePart, mentioned, plan_part, uses_of
+from planner.workflows.renew.partial_plan import CALL, ModulePart, block_of, mentioned, plan_part, uses_of
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
+    from planner.operations.explanations import Chains
 
 MOST = 1000
 """the maximum number of blocks to plan again; for more, a complete plan takes no longer"""
@@ -39,12 +41,18 @@ class Renewed:
 
 
 class Renewal:
-    """One stored plan, and the present texts of its files."""
+    """One stored plan, and the present texts of its files. `calls`: the calls of modules (`module.name`) whose files
+    were edited."""
 
     def __init__(
-        self, kept: KeptPlan, parts: RenewableParts, texts: Mapping[str, str], options: OperationOptions
+        self,
+        kept: KeptPlan,
+        parts: RenewableParts,
+        texts: Mapping[str, str],
+        options: OperationOptions,
+        calls: Collection[str] = (),
     ) -> None:
-        self.kept, self.parts, self.options = kept, parts, options
+        self.kept, self.parts, self.options, self.calls = kept, parts, options, calls
         self.texts = {**parts.files, **texts}
         self._edited = [name for name, text in texts.items() if text != parts.files[name]]
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
@@ -69,36 +77,49 @@ class Renewal:
         names = {name for places in spans.values() for name in places}
         if len(names) != sum(map(len, spans.values())) or not gone.isdisjoint(edited) or not gone.isdisjoint(names):
             return None  # a name occurs twice, or a block was moved to another file
-        return self._converged(edited, gone, spans)
+        return self._converged(edited.union(self.calls) - gone, gone, spans)
 
     def _converged(self, edited: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> Renewed | None:
         different: frozenset[str] = frozenset()
         while True:
             anew = self._anew(edited, gone, different)
-            part = None if len(anew) > MOST else self._part(anew, gone, spans)
+            part = None if len(anew) > MOST or self._is_large(anew) else self._part(anew, gone, spans)
             made = None if part is None else self._plan(part)
             if made is None:
                 return None
             more = different | {name for name in anew if self._differs(made, name)}
             if more == different or self._anew(edited, gone, more) == anew:
-                return None if self._is_beyond(made, anew | edited, gone) else Renewed(made, anew, gone)
+                return None if self._is_beyond(made, anew, edited, gone) else Renewed(made, anew, gone)
             different = more
 
-    def _is_beyond(self, made: MadePlan[Start], changed: frozenset[str], gone: frozenset[str]) -> bool:
+    def _is_large(self, anew: frozenset[str]) -> bool:
+        """Whether most calls of modules must be planned again, and so a complete plan takes no longer."""
+        calls = sum(name.startswith(CALL) for name in self.parts.blocks)
+        return calls > 4 and 2 * sum(name.startswith(CALL) for name in anew) > calls
+
+    def _is_beyond(
+        self, made: MadePlan[Start], anew: frozenset[str], edited: frozenset[str], gone: frozenset[str]
+    ) -> bool:
         """Whether the edits affect more than this part: messages about the whole plan."""
+        changed = anew | edited
         graph = made.loaded.derived.plan_graph
         assert graph is not None
         now = {name: used for name, used in uses_of(graph).items() if name in changed}
-        if may_have_cycle(made.plan) or self._may_circle(now):
+        if self._may_circle(now) or (may_have_cycle(made.plan) and self._hides_cycle(made, now)):
             return True
         if not self.parts.told:
             return False
-        # reads of objects are reported in the order of the graph, and before the plan
+        if gone or not all(map(self._has_same_keys, [made] * len(changed), changed)):
+            return True
+        # reads of objects are reported before the plan: with plugins in any order, otherwise in the order of the graph
         same = all(now.get(name, []) == self.parts.uses.get(name, []) for name in changed)
-        return bool(gone) or not same or not all(map(self._has_same_keys, [made] * len(changed), changed))
+        return self.kept.plugins is None and not (same and not any(name.startswith(CALL) for name in edited))
 
     def _has_same_keys(self, made: MadePlan[Start], name: str) -> bool:
         assert made.context is not None
+        if name.startswith(CALL):
+            now = sorted(change.address for change in made.plan.changes if block_of(change.resource_address) == name)
+            return now == sorted(change[0] for change in self.parts.changes if change[1] == name)
         resource = made.context.root.resources.get(name)
         if resource is None:
             return True
@@ -140,6 +161,17 @@ class Renewal:
         self._tell_uses(facts, now)
         return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
+    def _hides_cycle(self, made: MadePlan[Start], now: Mapping[str, list[str]]) -> bool:
+        """Whether an apply of the whole plan may have a cycle that the part does not show."""
+        facts = FactBuilder()
+        changed = {block_of(change.resource_address) for change in made.plan.changes if change.action != "no-op"}
+        for name in changed:
+            facts.add("changed_block", name)
+        for action in {action for _, block, _, action, _, _ in self.parts.changes if block not in changed}:
+            facts.add("staying_action", action)
+        self._tell_uses(facts, now)
+        return bool(evaluate(product_program("renewal"), facts.build(), ["hides_cycle"])["hides_cycle"])
+
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
@@ -170,14 +202,19 @@ class Renewal:
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
         """Whether the planned objects of a resource differ from the former ones."""
         assert made.context is not None
-        resource = made.context.root.resources.get(name)
-        if resource is None:
+        root = made.context.root
+        resource = root.resources.get(name)
+        if resource is None and not name.startswith(CALL):
             return False  # outputs have no dependents
-        now = resource.planned
+        if resource is not None:
+            now, argument = resource.planned, resource.argument
+        else:
+            call = name.removeprefix(CALL)
+            now, argument = call_values(root, call), repetition_argument(root.config.calls[call])
         before = self.objects(name) if name in self.kept.objects else None
         return (
             before is None
-            or resource.argument != self.parts.blocks[name][3]
+            or argument != self.parts.blocks[name][3]
             or before.keys() != now.keys()
             or not all(identical(value, before[key]) for key, value in now.items())
         )
@@ -189,11 +226,14 @@ def _is_expression(name: str) -> bool:
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
     """The causes of the changes of the part; None if the part does not contain everything that is shown of them."""
+    from planner.operations.explanations import causes
+
     facts = FactBuilder()
     chains = causes(renewed.made)
     for name, because in chains.items():
         for root in because.roots:
-            if root.kind == "text" and "local." in root.what and not root.value:
+            is_inner = "local." in root.what or CALL in root.what
+            if root.kind in ("text", "unapplied") and is_inner and not (root.value and root.before):
                 facts.add("unshown_root", name, root.what)
     for change in renewed.made.plan.changes:
         facts.add("part_action", change.address, change.action)
@@ -222,9 +262,11 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
 # a block ends with its brace and the next one begins on a new line.
 
 
-_PREFIXES = {"resource": "", "output": "output.", "variable": "var.", "local": "local."}
+_PREFIXES = {"resource": "", "module": CALL, "output": "output.", "variable": "var.", "local": "local."}
 """prefixes in expressions of blocks, and of single local values, whose edits can be followed"""
-_LABELS = {"resource": 2, "output": 1, "variable": 1}
+_LABELS = {"resource": 2, "module": 1, "output": 1, "variable": 1}
+_PLACED = ("resource", "module")
+"""blocks whose positions are known, and which are left out of parts that do not need them"""
 
 
 MOST_TEXT = 1 << 16
@@ -284,7 +326,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
         for name, (start, end) in zip(names[at : region.first], places[at : region.first], strict=True):
             item[name] = start + moved, end + moved
         for block in here:
-            if block.type == "resource":
+            if block.type in _PLACED:
                 item[block.name] = region.begin_now + block.start, region.begin_now + block.end
                 count += 1
         count += region.first - at

@@ -13,6 +13,7 @@ from planner.render.diff_block import SchemaLookup
 from planner.render.plan import PlanText
 from planner.render.terminal import Terminal
 from planner.workflows.renew.keep import Printed, gathered, keep_plan
+from planner.workflows.renew.partial_plan import block_of
 from planner.workflows.renew.renewal import Renewal, Renewed, shown_causes
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Changed:
         part = renewed.made.plan
         touched = renewed.anew | renewed.gone
         outputs = {one.name for one in part.outputs} | {name.removeprefix("output.") for name in renewed.gone}
-        stay = tuple(change for change in whole.plan.changes if change.resource_address not in touched)
+        stay = tuple(change for change in whole.plan.changes if block_of(change.resource_address) not in touched)
         plan = evolve(
             whole.plan,
             changes=stay + part.changes,

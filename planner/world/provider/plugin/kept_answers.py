@@ -33,7 +33,8 @@ _MOST_FILES = 2000
 """the maximum number of files in directories that a request names; with more files a request is not answered from the
 cache"""
 
-_UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
+UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
+"""variables on which no answer depends"""
 _UNRELATED_PREFIXES = ("TF_VAR_", "TF_LOG", "TF_CLI_ARGS", "PLANNER_")
 _SETTINGS = (
     "~/.aws/config",
@@ -227,7 +228,7 @@ def _digests(call: str, request: bytes) -> tuple[bytes, bytes]:
 
 def _environment() -> Iterator[str]:
     for name, value in sorted(os.environ.items()):
-        if name not in _UNRELATED and not name.startswith(_UNRELATED_PREFIXES):
+        if name not in UNRELATED and not name.startswith(_UNRELATED_PREFIXES):
             yield f"{name}={value}"
     for path in (*_SETTINGS, *(os.environ.get(name, "") for name in _SETTING_VARIABLES)):
         yield _stamp(os.path.expanduser(path))
