@@ -51,8 +51,10 @@ def refusal(detail: str) -> Failure:
 def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> tuple[str, Block, Attribute | None]:
     """The file and the block that declare an object, and the named argument of the block. Raises Failure."""
     places = declarations(workspace, target)
-    if len(places) != 1 or places[0][0].endswith(".json"):
-        raise refusal(f"{target.key} is not declared exactly once, in a file of the native syntax.")
+    if len(places) != 1:
+        raise refusal(f"{target.key} is declared in {len(places)} places, such as override files.")
+    if places[0][0].endswith(".json"):
+        raise refusal(f"{target.key} is declared in {os.path.relpath(places[0][0])}, in JSON syntax.")
     path, symbol = places[0]
     body, _ = workspace.body(path)
     blocks = body.partial_content(FILE)[0].blocks if body is not None else ()
