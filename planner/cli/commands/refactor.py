@@ -215,11 +215,11 @@ def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
 
     is_dry = bool(arguments["dry-run"])
     words, files = undo(plan_calls(Making, arguments).options, from_record, is_written=not is_dry)
+    shown = sorted(name for name in files if not name.endswith("modules.json"))
     if is_dry:
-        shown = sorted(name for name in files if not name.endswith("modules.json"))
         terminal.out(diff_of({name: files[name] for name in shown}))
     terminal.out(f"{'Would be undone' if is_dry else 'Undone'}: planner refactor {shlex.join(words)}")
-    for name in files:
+    for name in shown:
         terminal.out(f"  {name}")
     return 0
 
