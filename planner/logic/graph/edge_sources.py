@@ -43,7 +43,7 @@ def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, .
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
-    """The sources of each of these edges, sorted."""
+    """The sources of each of these edges, in no order."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
     sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
@@ -64,7 +64,7 @@ def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, Edge
     derived = derivations(graph.program, database, "edge", edges)
     if is_ordered:
         derived.update(_ordered(graph, mentions, objects))
-    for edge in sorted(edges):
+    for edge in edges:
         sources: list[Any] = []
         for _, _, target, path in sorted(mentions.pop(edge, ())):
             source = _source(graph, stated, objects.get(edge[0], ()), target, path)

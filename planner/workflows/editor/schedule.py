@@ -47,6 +47,8 @@ class CheckSchedule:
         self._background: set[asyncio.Task[None]] = set()
         self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
         self._checks = 0  # since the last collection of garbage
+        self.reading = 0
+        """the number of checks whose called modules are being read"""
 
     def in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that runs while requests are answered."""
@@ -108,10 +110,14 @@ class CheckSchedule:
         """Read the modules that a module calls before it is checked, while requests are answered: that may be hundreds
         the first time."""
         began = time.monotonic()
-        for _ in self._checking.read_called(subject):
-            if time.monotonic() - began > _SLICE:
-                await asyncio.sleep(0)
-                began = time.monotonic()
+        self.reading += 1
+        try:
+            for _ in self._checking.read_called(subject):
+                if time.monotonic() - began > _SLICE:
+                    await asyncio.sleep(0)
+                    began = time.monotonic()
+        finally:
+            self.reading -= 1
 
     def _is_slow(self, subject: tuple[str, str]) -> bool:
         return hasattr(os, "fork") and subject[0] == "module" and self._seconds.get(subject, 0.0) > SLOW

@@ -28,6 +28,8 @@ MOST_PARSED = 300
 """the number of files whose declarations are kept"""
 _SCANNED = 25
 """the number of files of the workspace that are read between two messages"""
+_PAUSE = 0.05
+"""seconds between two looks at whether the first check of an open file has what it reads"""
 
 server = EditorServer()
 workspace = Workspace()
@@ -96,6 +98,8 @@ async def _scan() -> None:
         workspace.symbols(path)
         if number % _SCANNED == 0:
             await asyncio.sleep(0)
+            while schedule.reading:
+                await asyncio.sleep(_PAUSE)
     gc.freeze()  # these objects live until the end
 
 

@@ -117,7 +117,8 @@ class Workspace:
         return body, text
 
     def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
-        body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=False)
+        is_open = path in self.opened.documents  # every keystroke would be kept
+        body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=not is_open)
         if path.endswith(".json") and body is not None and kind_of(path) != "values":
             body = native_view(body, FILE)
         return body, source.text, problems
