@@ -504,3 +504,13 @@ def test_small_configurations_are_not_looked_up(
     put({"main.tf": CHAIN})
     planner("plan")
     assert not (tmp_path / "cache" / "planner" / "plans").exists()
+
+
+def test_a_log_has_the_steps_of_a_plan(
+    planner: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put({"main.tf": CHAIN})
+    monkeypatch.setenv("TF_LOG", "debug")
+    for _ in range(2):
+        planner("plan")
+        assert seen.how == "whole" and not (tmp_path / "cache" / "planner" / "plans").exists()

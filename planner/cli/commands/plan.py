@@ -43,6 +43,8 @@ _PLAIN = frozenset(
 """flags with which a plan may be cached: all others change the output or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
+_LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
+"""variables that request a log of the steps of a plan, which are left out if it is cached"""
 
 LARGE = 1 << 18
 """the size of a root module, in bytes, above which a plan is cached, also without plugins and called modules"""
@@ -102,6 +104,8 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 def _may_be_kept(arguments: Arguments) -> bool:
     """Whether to look for a cached plan, and to cache this one."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
+        return False
+    if any(map(os.environ.get, _LOGS)):
         return False
     data = os.environ.get("TF_DATA_DIR") or ".terraform"
     if any(map(os.path.lexists, (".terraform.lock.hcl", os.path.join(data, "modules", "modules.json")))):
