@@ -27,8 +27,7 @@ from planner.operations.state_access import Stored
 from planner.world.state.model import State
 
 _MOST_ROUNDS = 8
-"""the maximum number of plans by which moved blocks are checked; blocks that are still wrong afterwards are not
-proposed"""
+"""the maximum number of plans made to test moved blocks; blocks that are still wrong afterwards are not proposed"""
 
 
 @frozen
@@ -40,7 +39,7 @@ class Remark:
     message: str
     block: MovedBlock | None = field(default=None, eq=False)
     commands: tuple[str, ...] = ()
-    """commands on the state that would keep objects"""
+    """commands on the state that would keep the objects"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -53,7 +52,7 @@ class Remark:
 
 @frozen(eq=False)
 class AdviceResult:
-    """The remarks about a plan, sorted: from the product's rules and from the user's own. `written`: files with new
+    """The remarks about a plan, sorted: from the product's rules and from the user's own. `written`: the files with new
     moved blocks."""
 
     remarks: tuple[Remark, ...] = ()
@@ -62,9 +61,9 @@ class AdviceResult:
 
 
 def advice(options: OperationOptions, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-    """Advice about a plan. `write`: its moved blocks are inserted into their files."""
+    """Advice about a plan. `write`: insert the moved blocks into their files."""
     answer = open_or_make_plan(options, plan_file)
-    # objects that must not be destroyed may only have another address
+    # objects that must not be destroyed may only change their address
     is_prevented = all(d.code == "plan.destroy_prevented" for d in answer.diagnostics if d.is_error)
     made = answer.made if is_prevented else None
     if made is None:
@@ -98,7 +97,7 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
         )
         for code, address, message in sorted(built.database["advice"])
     ]
-    remarks.sort(key=lambda remark: remark.block is None)  # with a moved block, other advice may not be needed
+    remarks.sort(key=lambda remark: remark.block is None)  # with a moved block, other advice may be unnecessary
     chosen = [r.block for r in remarks if r.block is not None and r.code == "likely_rename"]
     if not write or not chosen:
         return AdviceResult(tuple(remarks), (), answer.diagnostics)
@@ -111,7 +110,8 @@ def advice(options: OperationOptions, plan_file: str | None = None, write: bool 
 
 @frozen(eq=False)
 class TriedBlock:
-    """A moved block, and the former addresses of its objects, grouped by their action in a plan with the block."""
+    """A moved block, and the former addresses of the objects that it moves, grouped by their action in a plan with the
+    block."""
 
     block: MovedBlock
     kept: tuple[str, ...]
@@ -120,8 +120,8 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """The moves for objects that look renamed, each tested by planning. Invalid moves, and moves that would replace
-    objects, are left out. Together, the remaining moves keep the objects."""
+    """The moves for objects that look renamed; each is tested by making a plan with it. Invalid moves, and moves that
+    would replace objects, are left out. Together, the remaining moves keep all of their objects."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []
     start = _start(options, made, plan_file)
@@ -142,7 +142,7 @@ def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | 
         keeping = [block for block in tried if block.kept]
         if len(keeping) == len(tried):
             return [*keeping, *updating]
-        # again without these, on which no other move may rely
+        # try again without these moves, on which no other move may rely
         updating += [trial for trial in tried if not trial.kept]
         others = {move.to for trial in updating for move in trial.block.moves}
     return []
@@ -157,7 +157,7 @@ def _start(options: OperationOptions, made: MadePlan[Any], plan_file: str | None
 def _plan_with(
     start: MadePlan[Start], made: MadePlan[Any], blocks: list[MovedBlock]
 ) -> tuple[list[TriedBlock], list[tuple[str, str]]]:
-    """The result of planning with the blocks; or the objects of wrong blocks."""
+    """The result of planning with the blocks, or the objects of the blocks that are wrong."""
     config, spans = with_moved(start.loaded.config, blocks)
     planned = _plan_again(start, config, made.plan.prior_state)
     if planned.complete is None:
@@ -208,7 +208,7 @@ def _effect(change: ResourceChange) -> str:
 
 
 def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> bool:
-    """Whether objects are unchanged at their new addresses, in a plan for another state."""
+    """Whether objects are unchanged at their new addresses in a plan for another state."""
     planned = _plan_again(start, start.loaded.config, state)
     if planned.complete is None:
         return False
@@ -217,8 +217,8 @@ def _is_kept(start: MadePlan[Start], state: State, moves: Mapping[str, str]) -> 
 
 
 def _steps(resource: str, moves: Mapping[str, str], state: State) -> list[tuple[str, str]]:
-    """A sequence of moves, each to an address that is free by then. Objects in the way first move to an address that
-    becomes free, or to a temporary index."""
+    """A sequence of moves, each to an address that is free at that point. Objects that occupy a target address first
+    move to an address that becomes free, or to a temporary index."""
     known = {f"{resource}{format_key(key)}" for key in state.resources[resource].instances}
     left = dict(moves)
     in_the_way = sorted((known & set(moves.values())) - moves.keys(), key=sort_key)

@@ -39,9 +39,9 @@ class Applied:
     counts: Counts = Counts()
     diagnostics: tuple[Diagnostic, ...] = ()
     unsaved: bytes = b""
-    """the state file to be printed, when no file took the state"""
+    """the state file to print, if it could be written to no file"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty if all were done, or none was begun"""
+    """the outcome of each change, by its name; empty if all changes were done, or none was begun"""
 
 
 def apply(options: OperationOptions, planned: Planned[Start] | str, hooks: Hooks) -> Applied:
@@ -79,7 +79,8 @@ def refuse(made: MadePlan[Start]) -> None:
 
 
 def _guard(made: MadePlan[Start], diagnostics: Diagnostics) -> PolicyGuard | None:
-    """The policy guard of the apply, if there are policies. Raises Failure if they deny the plan or are wrong."""
+    """The policy guard of the apply, if there are policies. Raises Failure if the policies deny the plan or are
+    wrong."""
     if made.plan.policy is None and not made.loaded.options.judges:
         return None
     from planner.operations.policies import apply_guard
@@ -133,7 +134,7 @@ def _apply(
     state, problems = store.write(outcome.state)
     invoked = outcome.counts.invoke + outcome.counts.failed
     if invoked and not problems and stored is not None and state.serial == stored.serial:
-        # nothing in the state shows an invocation, but the plan must not be applied again
+        # the state does not show whether an action was invoked, but the plan must not be applied again
         state, problems = store.put(evolve(state, serial=state.serial + 1))
     diagnostics += problems
     whole = not (plan.limits.is_partial or has_errors(outcome.diagnostics))
@@ -151,8 +152,7 @@ def _apply(
 
 
 def _not_available(graph: Graph, start: Start) -> list[Diagnostic]:
-    """Errors for providers that an apply needs and that cannot be started, because a plan may come from another
-    machine."""
+    """Errors for providers that an apply needs and that cannot be started; a plan may come from another machine."""
     problems: list[Diagnostic] = []
     configurations = [node.object for node in graph.nodes.values() if node.kind == "provider"]
     for source in sorted({parse_provider_configuration(one).source for one in configurations}):
@@ -186,23 +186,23 @@ def _nothing_to_refresh(state: State) -> list[Diagnostic]:
     return [warning("state.nothing_to_refresh", "Empty or non-existent state", detail)]
 
 
-# A state that could not be saved after an apply: its other copies, and instructions.
+# A state that could not be saved after an apply: its other copies, and instructions for the user.
 #
-# The journal has it, if complete; `errored.tfstate` in the working directory has it, where users of OpenTofu expect it;
-# and if no file can be written, it is printed.
+# The journal has the state, if complete; `errored.tfstate` in the working directory, where users of OpenTofu look for
+# it, has it, too; and if no file can be written, it is printed.
 
 
 def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
-    """Rescue a state that the store did not accept: the diagnostics, and the bytes to print if it could not be stored
-    anywhere."""
+    """Rescue a state that the store did not accept: returns the diagnostics, and the bytes to print if the state could
+    not be stored anywhere."""
     journal = store.journal
     recovered = journal is not None and journal.is_complete
     if not recovered:
-        # The journal may have a part of the changes under this serial, so the complete state gets the next one.
+        # The journal may contain some of the changes under this serial, so the complete state gets the next serial.
         state = evolve(state, serial=state.serial + 1)
     try:
         data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))
-    except Failure as failure:  # then it must not be written or printed unencrypted
+    except Failure as failure:  # in that case it must not be written or printed unencrypted
         return list(failure.diagnostics), b""
     try:
         replace_file(ERRORED, data, 0o600)

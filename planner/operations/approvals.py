@@ -1,6 +1,6 @@
-"""Approvals: signatures of saved plans, and the requirements for applying them. The signatures of a plan are next to it
-in PLAN.intoto.jsonl, one line for each signer. A statement identifies one plan by its name and digest. It has digests
-of the plan's inputs, the time until which it may be applied, and the causes of its changes."""
+"""Approvals: signatures of saved plans, and the signatures required for applying them. The signatures of a plan are
+next to it in PLAN.intoto.jsonl, one line for each signer. A statement identifies one plan by its name and digest. It
+contains digests of the plan's inputs, the time until which the plan may be applied, and the causes of its changes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ _MOST_CAUSES = 200
 
 def sign(options: OperationOptions, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
     """Sign the plan in a file, or the manifest of a fleet's plans, valid for this number of seconds (0: forever).
-    Returns the file with its signatures, to which the new one was added, and the fingerprint of the key. Raises
-    Failure."""
+    Returns the file with its signatures, including the new one, and the fingerprint of the key. Raises Failure."""
     signer = load_signer(key)
     data = read_plan_file(path)
     if (manifest := fleet_content(data)) is not None:
@@ -108,7 +107,7 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """The variables to sign, without sensitive ones: with few possible values, a digest would reveal them."""
+    """The variables to sign, without sensitive ones, because a digest of one of few possible values would reveal it."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
         if value is not None and not (name in declared and declared[name].sensitive):
@@ -116,7 +115,7 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a variable without marks; only a digest of all values is signed."""
+    """The value of a variable without marks; what is signed is only one digest of all values."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

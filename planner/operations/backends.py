@@ -1,8 +1,7 @@
 """The backend that keeps the state: in the current configuration, and as `init` set it up.
 
-Every command but `init` requires that the two agree; `init` makes them agree, and copies states when the storage
-changes.
-"""
+Every command but `init` requires that these two backends agree; `init` makes them agree, and copies states if the
+storage changes."""
 
 from __future__ import annotations
 
@@ -44,7 +43,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class BackendRequest:
-    """The backend block with its options; `written` are its own settings, without the settings of -backend-config."""
+    """The backend block with its options; `written` are the settings in the block itself, without those of
+    -backend-config."""
 
     type: str
     settings: dict[str, Any]
@@ -58,7 +58,7 @@ class BackendRequest:
         return 0 if schema is None else settings_hash(self.type, schema, self.written)
 
     def matches(self, pointer: BackendPointer) -> bool:
-        """Whether this is the backend that was set up, according to the block and the options."""
+        """Whether this is the backend that was set up, judging by the block and the options."""
         given = {name: value for name, value in self.settings.items() if value not in (None, [])}
         saved = {name: value for name, value in pointer.settings.items() if value not in (None, [])}
         return self.type == pointer.type and given == saved
@@ -151,7 +151,7 @@ def _init_required(reason: str, mark: str) -> Diagnostic:
 @frozen(eq=False)
 class BackendInit:
     """How `init` treats the backend: the encryption of states, the values of -backend-config, the other flags, and
-    functions for prompts (None: not interactive) and for output."""
+    functions for prompts (None: no prompts) and for output."""
 
     options: StateOptions
     seal: Seal
@@ -223,7 +223,7 @@ def _as_before(
 
 
 def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendRequest:
-    """The request with missing required settings from prompts, if prompts are possible."""
+    """The request, completed with required settings from prompts if prompts are possible."""
     schema = schema_of(wanted.type)
     if how.ask is None or schema is None:
         return wanted
@@ -235,7 +235,7 @@ def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendReque
 
 
 def _is_in_environment(kind: str, name: str) -> bool:
-    """Whether a variable of the environment sets it."""
+    """Whether an environment variable sets it."""
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
 
@@ -254,14 +254,14 @@ def _target_store(backend: Backend, workspace: str) -> Store:
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """Errors if runs on a server, which use another version, could no longer read an edited state."""
+    """Returns errors if runs on the server use another version that could no longer read an edited state."""
     problems = getattr(store, "version_problems", None)  # only for workspaces on a server
     return problems(options.ignore_remote_version) if problems is not None else []
 
 
 def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str) -> list[Diagnostic]:
     """Set up the first backend. The user may copy the states of the default backend to it. Copied states are emptied
-    here after a backup; others are unchanged."""
+    here after a backup; all other states are unchanged."""
     from planner.world.state.migrate import has_objects, migrate
 
     default, backend, problems = _open(how, None, wanted)
@@ -282,7 +282,7 @@ def _first(how: BackendInit, wanted: BackendRequest, folder: str, workspace: str
 def _change(
     how: BackendInit, pointer: BackendPointer, wanted: BackendRequest, folder: str, workspace: str
 ) -> list[Diagnostic]:
-    """Replace the backend that was set up by another one, or change its settings."""
+    """Replace the backend that was set up with another one, or change its settings."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -301,7 +301,7 @@ def _change(
 
 
 def _unset(how: BackendInit, pointer: BackendPointer, folder: str) -> list[Diagnostic]:
-    """Return to the default backend, because the block was removed."""
+    """Return to the default backend because the block was removed."""
     from planner.world.state.migrate import migrate
 
     if not how.migrate_state:
@@ -336,7 +336,7 @@ def _open(
 
 
 def _placed(diagnostic: Diagnostic, wanted: BackendRequest) -> Diagnostic:
-    """A problem of the settings, with the place of the block."""
+    """A problem with the settings, with the place of the block."""
     is_setting = diagnostic.code == "state.backend_setting" and diagnostic.subject is None
     return evolve(diagnostic, subject=wanted.span) if is_setting else diagnostic
 

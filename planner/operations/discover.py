@@ -49,8 +49,8 @@ def discover(
 ) -> list[Diagnostic]:
     """Run the list blocks in the query files of a directory, in the order that their references require; `hooks`
     receive the results. `is_streamed`: generated configuration is passed to the hooks, and not written to a file.
-    `others` are objects of other units; `covers`: the hooks receive the numbers of managed objects; `policies`: files
-    and directories of policies about managed objects."""
+    `others` are objects of other units; with `covers`, the hooks receive the numbers of managed objects; `policies` are
+    files and directories of policies about managed objects."""
     diagnostics = Diagnostics()
     path = options.generate_config_out or ""
     with diagnostics.until_an_error():
@@ -110,11 +110,11 @@ def _twice(type: str, identity: str, instance: str, other: str) -> Diagnostic:
     return warning("plan.managed_twice", "Object managed twice", detail)
 
 
-# Managed objects: the objects in a state, and the objects that import blocks will import.
+# Managed objects: objects in a state, and objects that import blocks will import.
 
 
 def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
-    """The objects of a state; `place`: its unit in a fleet, and the component there."""
+    """The objects of a state; `place`: the unit in a fleet that the state belongs to, and the component there."""
     prefix = f"{place}: " if place else ""
     known = []
     for resource, instance in state.instances():
@@ -131,7 +131,7 @@ def recorded_objects(state: State, place: str = "") -> list[KnownObject]:
 
 
 def known_objects(stored: Stored[Any], unit: str = "") -> list[KnownObject]:
-    """The objects of a directory, which is a unit of a fleet or not."""
+    """The objects of a directory, whether or not it is a unit of a fleet."""
     prefix = f"{unit}: " if unit else ""
     known = recorded_objects(stored.state, unit)
     present = {one.instance for one in known}
@@ -207,7 +207,7 @@ class _InOrder(Hooks):
         self._complete.append((address, type, total, managed))
 
     def show(self, hooks: Hooks) -> None:
-        """Show all results, including those of failed searches."""
+        """Show all results, including the partial results of failed searches."""
         complete = {one[0]: one for one in self._complete}
         for address in sorted({*self._found, *complete}, key=sort_key):
             for result in self._found.get(address, ()):
@@ -229,7 +229,7 @@ class _Blocks(Hooks):
             self._texts.setdefault(address, []).append((f"{result.type} {identity_text(result.identity)}", text))
 
     def write(self, path: str) -> list[Diagnostic]:
-        """Write all blocks to a new file, unless there are none. Objects that several searches found occur once."""
+        """Write all blocks to a new file, unless there are none. Objects found by several searches occur once."""
         if not self._texts:
             return []
         items = (one for address in sorted(self._texts, key=sort_key) for one in self._texts[address])

@@ -1,4 +1,4 @@
-"""Encryption of a configuration's states and plans, if any."""
+"""The encryption of a configuration's states and plans, if it has any."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from planner.world.state.encryption_seal import PLAIN, Seal
 
 
 class Encryption(Protocol):
-    """The seals of one command. Nothing is evaluated before `check`."""
+    """The seals of one command, which encrypt and decrypt its states and plans. No expression is evaluated before
+    `check` is called."""
 
     def check(self) -> list[Diagnostic]:
-        """The diagnostics of the encryption configuration. Without errors, the seals may be used."""
+        """The diagnostics of the encryption configuration. If there are no errors, the seals may be used."""
 
     @property
     def state(self) -> Seal:

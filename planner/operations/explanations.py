@@ -1,4 +1,4 @@
-"""Questions about a plan: why an action is planned, why a value is not known yet."""
+"""Questions about a plan: why an action is planned, or why a value is not known yet."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from planner.world.state.taint_record import TaintOrigin
 
 FORCED = "forced"
-"""word of `why` for objects with create-before-destroy because of other objects"""
+"""word of `why` for objects that are created before they are destroyed because of other objects"""
 
 DEFERRED = "deferred"
-"""word of `why` for objects that a plan leaves to a later plan"""
+"""word of `why` for objects that are left for a later plan"""
 DEFERRED_BLOCK, DEFERRED_DEPENDENT = "deferred_block", "deferred_dependent"
 
 GRAPH_WORDS = {
@@ -46,24 +46,24 @@ GRAPH_WORDS = {
     DEFERRED: "deferred_vertex",
     FORCED: "forced_create_before_destroy",
 }
-"""short words of `why` for predicates about a vertex: selected by -target and -exclude; left out because of -exclude;
-left to a later plan; create-before-destroy because of a dependent"""
+"""short words of `why` for predicates about a vertex: it is selected by -target and -exclude; it is left out because of
+-exclude; it is left for a later plan; it is create-before-destroy because of a dependent"""
 
 
 DRIFT = "drift"
-"""word of `why` for changes of an object outside of planner"""
+"""word of `why` for changes made to an object outside planner"""
 
 INSTANCE_WORDS = {"targeted": "selected_instance", "excluded": "left_out_instance"}
-"""the note about an instance of a resource whose vertex covers all instances"""
+"""the note for an instance of a resource with one vertex for all of its instances"""
 
 MOVED = "moved"
 """word of `why` for an object of the state that moved to another address"""
 
 INVOKE = "invoke"
-"""word of `why` for the invocations of an action, or by an object"""
+"""word of `why` for the invocations of an action, or for the actions that an object invokes"""
 
 DEPENDENCY = "recorded_dependency"
-"""the relation of the dependencies that a state records; an operator computes it"""
+"""the relation of the dependencies recorded in a state; it is computed by an operator"""
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
@@ -77,7 +77,8 @@ def vertex_fact(graph: Graph, word: str, what: str) -> str:
 
 
 def is_single_instance(graph: Graph, what: str) -> bool:
-    """Whether an address means an instance without its own vertex, because one vertex represents its whole resource."""
+    """Whether an address is that of an instance without its own vertex, because one vertex represents the whole
+    resource."""
     meant = Names.of(graph.database, SPOKEN_AT_FIRST).meant
     if what in meant:
         return False
@@ -89,14 +90,14 @@ def is_single_instance(graph: Graph, what: str) -> bool:
 
 
 def facts_with_instances(facts: FactBase, made: MadePlan[Unstored]) -> FactBase:
-    """The facts, together with facts about instances, which are known once a plan is made."""
+    """The facts with the facts about instances added, which are known once a plan is made."""
     from planner.answers.explain.instances import with_instances
 
     return with_instances(facts, explainer_of(made).places.context, made.plan.prior_state)
 
 
 def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
-    """The graph with facts about recorded dependencies for a question, and the fact to look up."""
+    """The graph, with facts about recorded dependencies for a question, and the fact to look up."""
     from planner.logic.graph.why import read_query
 
     facts = FactBuilder(graph.database.facts)
@@ -110,7 +111,7 @@ def with_dependency(graph: Graph, text: str) -> tuple[Graph, str]:
 
 
 def deferral_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The graph of a plan that may defer objects, with the deferred ones. None without a plan."""
+    """The graph of a plan that may leave objects for later, with these objects. None without a plan."""
     answer = open_or_make_plan(evolve(options, allow_deferral=True), plan_file)
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -140,7 +141,8 @@ def moves_ground(options: OperationOptions, plan_file: str | None = None) -> tup
 
 
 def relevance_ground(options: OperationOptions, plan_file: str | None = None) -> tuple[Graph | None, list[Diagnostic]]:
-    """The derivations of the rules about contributions to a plan, in a graph without vertices. None without a plan."""
+    """The derivations of the rules about which values contribute to a plan, in a graph without vertices. None without a
+    plan."""
     from planner.engine.plan.findings import block_lookup, changed_outputs
     from planner.logic.facts.relevance import RelevanceFacts
     from planner.logic.facts.unknowns import UnknownFacts
@@ -164,8 +166,8 @@ def relevance_ground(options: OperationOptions, plan_file: str | None = None) ->
 def decision_ground(
     options: OperationOptions, what: str, plan_file: str | None = None
 ) -> tuple[Graph | None, str, list[Diagnostic]]:
-    """The derivations of the rules of decisions about one address, in a graph without vertices; and the change of the
-    object outside planner, as an action ("" for none). None without a plan. Raises Failure."""
+    """The derivations of the rules that explain the decision about one address, in a graph without vertices; and the
+    change made to the object outside planner, as an action ("" for none). None without a plan. Raises Failure."""
     answers, problems = explainer(options, plan_file)
     if answers is None:
         return None, "", problems
@@ -175,14 +177,13 @@ def decision_ground(
 
 
 def explainer(options: OperationOptions, plan_file: str | None = None) -> tuple[Explainer | None, list[Diagnostic]]:
-    """The explainer of a plan: of the plan in a file, or of a new plan that does not lock the state. None without a
-    plan."""
+    """An explainer for the plan in a file, or for a new plan that does not lock the state. None without a plan."""
     answer = open_or_make_plan(options, plan_file)
     return (explainer_of(answer.made) if answer.made is not None else None), list(answer.diagnostics)
 
 
 def explainer_of(made: MadePlan[Unstored]) -> Explainer:
-    """The explainer of an existing plan."""
+    """An explainer for an existing plan."""
     from planner.answers.explain.why import Explainer
     from planner.engine.evaluation.eval_walk import planned_values, with_outputs
     from planner.operations.former_world import FormerWorlds
@@ -217,7 +218,7 @@ def _locked(made: MadePlan[Unstored]) -> dict[str, tuple[str, Span]]:
 
 
 def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
-    """The origins of the taints of objects that a plan replaces for that reason, by their current addresses."""
+    """The origins of the taints that make a plan replace objects, by the current addresses of the objects."""
     from planner.operations.former_world import store_of
     from planner.operations.input_record import taints_of
 
@@ -230,7 +231,7 @@ def _taints(made: MadePlan[Unstored]) -> Mapping[str, TaintOrigin]:
 def why_planned(
     options: OperationOptions, verb: str, what: str, plan_file: str | None = None, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of a planned action (`verb`: its short name, or "" for any action) or of an unknown value. Raises
+    """The proof of a planned action (`verb`: its short name, or "" for any action), or of an unknown value. Raises
     Failure."""
     return why_in_plan(open_or_make_plan(options, plan_file), verb, what, negated)
 
@@ -238,7 +239,7 @@ def why_planned(
 def why_in_plan(
     answer: Planned[Unstored], verb: str, what: str, negated: bool = False
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The explanation of an action or value of an existing plan; `options` of the document are the options of the plan.
+    """The explanation of an action or value of an existing plan; `options` in the document are the options of the plan.
     Raises Failure."""
     if answer.made is None:
         return None, list(answer.diagnostics)
@@ -267,12 +268,12 @@ def _why_in(
 
 
 MOST_ANSWERS = 4
-"""the maximum number of groups of instances with a proof each"""
+"""the maximum number of groups of instances that each get a proof"""
 
 
 def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names: list[str]) -> dict[str, Any]:
-    """The proofs for all instances of a resource: instances with the same action and causes share one, which has their
-    names in `instances`; `also` has the proofs of further groups. Raises Failure."""
+    """The proofs for all instances of a resource: instances with the same action and causes share one proof, which
+    names them in `instances`; `also` has the proofs of the further groups. Raises Failure."""
     causes = result.causes()
     groups: dict[tuple[Any, ...], list[str]] = {}
     for name in names:
@@ -292,7 +293,7 @@ def _why_instances(made: MadePlan[Unstored], result: Explainer, verb: str, names
 
 
 def _place_besides(proof: dict[str, Any], span: Any) -> str:
-    """` (main.tf:38)`: a place that is missing in the first sentence about a change; "" for none."""
+    """` (main.tf:38)`: a place that the first sentence about a change lacks; "" for none."""
     place = source_json(span) if span is not None else {}
     shown = [step.get("source", {}) for step in proof.get("because", ())[:1]]
     is_shown = [place.get(name) for name in ("file", "line")] in [[s.get("file"), s.get("line")] for s in shown]
@@ -300,8 +301,8 @@ def _place_besides(proof: dict[str, Any], span: Any) -> str:
 
 
 def with_chains(made: MadePlan[Unstored], proof: dict[str, Any]) -> dict[str, Any]:
-    """The proof of an action, with its decisive edges in the plan graph: why the new object is created first, or why a
-    data source is read only after others."""
+    """The proof of an action, with the edges of the plan graph that decide it: why the new object is created first, or
+    why a data source is read only after others."""
     from planner.answers.explain.renames import declared_at, sure_moves
     from planner.logic.graph.decision_chains import ChainStep, replacement_chain, target_chain, waiting_chain
     from planner.logic.graph.why import vertices_meant
@@ -351,7 +352,7 @@ def plan_graph(made: MadePlan[Unstored]) -> Graph:
 
 
 def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a question; those caused by -target or -exclude mention it."""
+    """The diagnostics of a question; if -target or -exclude caused one, it mentions that option."""
     from planner.logic.graph.nearest_miss import left_out
     from planner.logic.graph.why import vertices_meant
 
@@ -374,8 +375,8 @@ def _with_limits(made: MadePlan[Unstored], what: str, problems: list[Diagnostic]
 
 
 def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
-    """The problem, with a remark about the deferred block, or about all deferred blocks, because their dependents are
-    deferred, too."""
+    """The diagnostic, with a remark about the deferred block; or about all deferred blocks, because their dependents
+    are deferred, too."""
     if problem.code != "why.no_change":
         return problem
     meant = [row for row in plan.deferred if what == row[0] or what.startswith((f"{row[0]}.", f"{row[0]}["))]
@@ -391,7 +392,7 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
 
 
 def _as_warning(problem: Diagnostic) -> Diagnostic:
-    """An error of planning as a warning: the planned changes can still be explained."""
+    """An error of planning, turned into a warning because the changes planned so far can still be explained."""
     return evolve(problem, severity="warning") if problem.is_error else problem
 
 
@@ -400,7 +401,7 @@ def _as_warning(problem: Diagnostic) -> Diagnostic:
 
 class Chains(dict[str, "Because"]):
     """The causes of each change and each changing output, by name. `notes`: messages about missing former values.
-    `worlds`: the former worlds of the comparison, if still available."""
+    `worlds`: the former worlds to compare with, if they are still available."""
 
     notes: tuple[str, ...] = ()
     worlds: FormerWorldsOf | None = None

@@ -1,4 +1,5 @@
-"""`why -fix`: the smallest sets of changes to the configuration that remove an action, each checked if possible."""
+"""`why -fix`: the smallest sets of changes to the configuration that avoid an action; each is checked by planning if
+possible."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ Found = tuple["dict[str, Any] | None", list[Diagnostic]]
 
 
 def fixes(options: OperationOptions, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Found:
-    """The document of fixes for the subject that the words name: two vertices, a fact of a graph, `unknown VALUE`, a
-    verdict of a policy, or an address with or without its action. Raises Failure."""
+    """The document of fixes for the subject of the words: two vertices, a fact of a graph, `unknown VALUE`, a verdict
+    of a policy, or an address with or without its action. Raises Failure."""
     if words[0] in WORDS and len(words) > 1:
         return _of_verdict(options, words, plan_file)
     if len(words) == 2 and words[0] == UNKNOWN:
@@ -88,7 +89,7 @@ def _document(goal: list[Any], fixes: Fixes) -> dict[str, Any]:
 
 
 def _rules(options: OperationOptions, plan_file: str | None) -> Files:
-    """The user's rules of a graph."""
+    """The user's own rules in a graph."""
     if plan_file is None:
         return user_files(options.rules)
     answer = open_or_make_plan(options, plan_file)
@@ -99,7 +100,7 @@ def _of_wait(options: OperationOptions, words: tuple[str, ...], kind: str, plan_
     kind = kind or ("apply" if plan_file else "plan")
     target_graph = with_vertices(graph(options, kind, plan_file, True, words[1]))
     (dependent, dependency), notes = vertices_meant(target_graph, words)
-    if dependency != words[1]:  # the relation is derived only for the second argument
+    if dependency != words[1]:  # the relation is derived only for the pairs with this second argument
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     pair = (dependent, dependency)
     if pair not in target_graph.database["waits_for"]:
@@ -161,7 +162,7 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     made = _make_plan(options, plan_file)
     explainer = explainer_of(made)
     verb, what = words if len(words) == 2 else ("", words[0])
-    explainer.action(what, verb)  # raises Failure unless the change exists and has this action
+    explainer.action(what, verb)  # raises Failure if the change does not exist or has another action
     subject = explainer.find(what)
     because = explainer.causes().get(subject.name)
     goal = [subject.predicate, subject.name, subject.action]
@@ -255,7 +256,7 @@ def _attempt(
 
 
 def _with_command(cause: Cause, since: str) -> FixLocation:
-    """The place of a cause; for a file that is compared with a commit, with the command that reverts its edit."""
+    """The place of a cause; for a file compared with a commit, also the command that reverts its edit."""
     if cause.root.kind != "file" or not since:
         return cause.place
     source = "" if since == "HEAD" else f"--source={shlex.quote(since)} "
@@ -264,7 +265,7 @@ def _with_command(cause: Cause, since: str) -> FixLocation:
 
 
 def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
-    """The command that checks a fix against the latest commit, if there is a repository."""
+    """The command that checks a fix against the latest commit, if the directory is in a repository."""
     try:
         commit_of(made.loaded.options.directory, "HEAD")
     except Failure:
@@ -273,7 +274,7 @@ def _git_hint(made: MadePlan[Unstored], subject: QuestionSubject) -> str:
 
 
 def _is_recorded(tree: Tree, file: str) -> bool:
-    """Whether the former content of a file, or its absence, is known."""
+    """Whether the former content of a file, or that it did not exist, is known."""
     with view(tree):
         try:
             read_whole(file.removeprefix("file "))
@@ -285,7 +286,7 @@ def _is_recorded(tree: Tree, file: str) -> bool:
 
 
 class _FormerFiles:
-    """The files on disk, except that some come from a former tree."""
+    """The files on disk, except for files that are taken from a former tree."""
 
     root = "/"
 
@@ -311,8 +312,8 @@ class _FormerFiles:
 
 
 def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
-    """The former value of a variable, its text, and whether that is only the default, which it may have had. None if no
-    possible former value is known."""
+    """The former value of a variable, its text, and whether that value is only the default, which the variable may or
+    may not have had. None if no possible former value is known."""
     name = cause.root.what.removeprefix("var.")
     value = _value(str(cause.before), made) if cause.before is not None else None
     if value is not None:
@@ -325,10 +326,10 @@ def _former(made: MadePlan[Unstored], cause: Cause) -> tuple[Any, str, bool]:
 
 
 def _value(text: str, made: MadePlan[Unstored]) -> Any:
-    """The value of an expression that is a literal; None for any other."""
+    """The value of a literal expression; None for any other expression."""
     source = Source("<before>", text)
     node, problems = parse_expression(source)
     if node is None or problems or any(sign in text for sign in ("...", "${", "%{", "(sensitive value)")):
-        return None  # shortened, hidden, or not a literal in this form
+        return None  # the value is shortened, hidden, or not a literal in this form
     value, _ = try_evaluate(node, explainer_of(made).places.context.root.scope, source)
     return value

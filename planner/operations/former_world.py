@@ -1,4 +1,5 @@
-"""The former world of a plan: the version that `-since` names, the record next to the state, or a version in git."""
+"""The former world (configuration and inputs) of a plan: from the revision that `-since` names, the record next to the
+state, or git."""
 
 from __future__ import annotations
 
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
     from planner.world.git.tree import GitTree
 
 _MOST_NAMED = 3
-"""the maximum number of modules in a note"""
+"""the maximum number of modules named in a note"""
 
 
 class FormerWorlds:
-    """The former worlds of a plan's objects: each object was last applied with one, or all are compared with one
-    version in git. Implements FormerWorldsOf."""
+    """The former worlds of a plan's objects: the world with which each object was last applied, or one version in git
+    for all of them. Implements FormerWorldsOf."""
 
     def __init__(self, made: MadePlan[Any]) -> None:
         self._made = made
@@ -101,7 +102,7 @@ class FormerWorlds:
         self._git, _ = _of_git(self._made, self.origin, None, doubts=True)
 
     def _implied(self) -> str:
-        """The commit with which to compare without a record."""
+        """The commit to compare with if there is no record."""
         from planner.world.git.revisions import implied_base
 
         base = implied_base(os.environ, self._made.loaded.options.directory)
@@ -112,7 +113,7 @@ class FormerWorlds:
         return base.commit
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; without a change, the latest one."""
+        """The former world of a change; without a change, the latest former world."""
         record = self._record
         if record is None:
             return self._git
@@ -130,7 +131,7 @@ class FormerWorlds:
         return self._world_of(record, key)
 
     def _world_of(self, record: InputRecord, key: str) -> FormerWorld | None:
-        """The world of a run."""
+        """The former world of one run."""
         if key in record.runs and key not in self._worlds:
             self._worlds[key] = _of_record(self._made, record, record.runs[key], self._entry)
         return self._worlds.get(key)
@@ -180,15 +181,16 @@ def _of_record(
 
 
 def _moved_back(made: MadePlan[Any], names: Mapping[str, str]) -> State:
-    """The state in which objects that this plan, or an earlier one (`names`), moved have their former addresses."""
+    """The state, in which objects that were moved by this plan, or by an earlier one (`names`), have their former
+    addresses."""
     from planner.engine.plan.moves import moved_back
 
     return moved_back(made.plan.previous_state, former_addresses(made.plan.changes, names))
 
 
 def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttributes, list[ResourceAddress]]:
-    """The attributes whose values before later applies are not on record, and the instances that later applies
-    created."""
+    """The attributes whose values before later applies are not recorded, and the instances that were created by later
+    applies."""
     later: dict[str, dict[InstanceKey, frozenset[str]]] = {}
     created = []
     for address, serials in record.altered.items():
@@ -202,9 +204,9 @@ def _applied_later(record: InputRecord, run: ApplyInputs) -> tuple[UnknownAttrib
 
 
 def _of_git(made: MadePlan[Any], ref: str, run: ApplyInputs | None, doubts: bool = False) -> tuple[FormerWorld, bool]:
-    """The world of a revision, and whether it has values that are not in git. A variable that -var sets now had the
-    value of the last apply (`run`) or, if that is not recorded, the value in the revision. If no apply is on record,
-    values that are not in git count as unchanged, or with `doubts` as unknown.
+    """The world at a revision, and whether it has values that are not in git. A variable that is now set by -var had
+    the value of the last apply (`run`) or, if that is not recorded, the value in the revision. If no apply is recorded,
+    values that are not in git count as unchanged or, with `doubts`, as unknown.
 
     Raises Failure for a revision that cannot be read."""
     from planner.world.git.tree import git_tree
@@ -297,8 +299,8 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
 
 
 class RecordedTree:
-    """The files of an apply: the recorded texts of the configuration; of the files that functions read, the unchanged
-    ones on disk and the recorded contents of the others."""
+    """The files of an apply: the recorded texts of the configuration; and the files that functions read, from disk if
+    unchanged, otherwise from the recorded contents."""
 
     root = "/"
 
@@ -331,8 +333,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As Tree: the recorded names or, if none are recorded, the current ones. The configuration files in a module
-        directory are always the recorded ones."""
+        """As in Tree: the recorded names or, if none are recorded, the current names. For configuration files in a
+        module directory, always the recorded names."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

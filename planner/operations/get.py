@@ -99,7 +99,7 @@ def get_stack(directory: str, *, upgrade: bool, hooks: Hooks | None, progress: P
 
 
 class _Fetching:
-    """Installs external modules. The first one loads the necessary code and takes a lock, so that other processes
+    """Installs external modules. The first process loads the necessary code and takes a lock, so that other processes
     cannot install into the same directory."""
 
     def __init__(self, directory: str, data_dir: str, upgrade: bool, say: Say, progress: Progress | None) -> None:
@@ -149,7 +149,7 @@ def read_tests(directory: str, test_directory: str = "") -> TestFiles | None:
 
 
 def has_modules(tests: TestFiles | None) -> bool:
-    """Whether any run uses a module of its own."""
+    """Whether any run tests a module other than the root module."""
     return tests is not None and any(run.module is not None for file in tests.files for run in file.runs)
 
 
@@ -172,14 +172,15 @@ def loaded_tests(begun: RunInputs[StateOptions], test_directory: str = "") -> Te
 
 
 def named_providers(tests: TestFiles | None, config: Config) -> set[str]:
-    """The providers that test files configure. One that is only mocked must be required by the tested configuration."""
+    """The providers that test files configure. A provider that is only mocked must be required by the tested
+    configuration."""
     if tests is None:
         return set()
     return {config.root.provider_source(block.name) for file in tests.files for block in file.providers.values()}
 
 
 def beside_tests(of_configuration: Iterable[Diagnostic], of_tests: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The problems of a configuration and of its test files, to be fixed before anything is installed."""
+    """The errors of a configuration and its test files that must be fixed before anything is installed."""
     of_tests = list(of_tests)
     if has_errors(of_tests):
         of_configuration = [d for d in of_configuration if d.code != "config.module_not_installed"]

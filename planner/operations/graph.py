@@ -41,9 +41,9 @@ def graph(
     queried_address: str | None = None,
 ) -> Graph:
     """The graph of an operation: plan, plan-refresh-only, plan-destroy or apply. `as_planned`: exactly as the operation
-    builds it, after moves and with import blocks; otherwise as it is drawn, from the unchanged configuration and state,
-    and only with relations that a walk needs. `queried_address`: the vertex whose dependents are requested. Problems
-    are in the graph's diagnostics."""
+    builds it, after moves and with import blocks; otherwise as it is drawn: from the unchanged configuration and state,
+    and only with the relations that a walk needs. `queried_address`: the vertex whose dependents are requested.
+    Problems are among the graph's diagnostics."""
     if plan_file is not None or options.made is not None:
         return _of_plan(options, kind, plan_file, as_planned, queried_address)
     diagnostics = Diagnostics()
@@ -56,7 +56,7 @@ def graph(
             if walk == "plan-destroy" and options.refresh and not state.is_empty:
                 refreshed = _refreshed(start)
                 if refreshed is None:
-                    walk = "plan"  # planning ends there if reading the objects fails
+                    walk = "plan"  # planning ends there if the objects cannot be read
                 else:
                     state = refreshed
         facts = graphs.graph_facts(walk, start, state, options.limits, (), queried_address, imports=as_planned)
@@ -78,7 +78,7 @@ def _of_plan(
         facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
     elif as_planned and kind == "plan":
         facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
-    else:  # for another operation, or as drawn: the whole configuration of the plan and its state
+    else:  # for another operation, or as drawn: the whole configuration and the state of the plan
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)
@@ -98,7 +98,7 @@ def _none(diagnostics: tuple[Diagnostic, ...] | list[Diagnostic]) -> Graph:
 
 
 def _refreshed(start: Start) -> State | None:
-    """The prior state of a destroy plan; None if reading the objects fails."""
+    """The prior state of a destroy plan; None if the objects cannot be read."""
     variables, _ = load_values(start)
     refreshed = refreshed_to_destroy(start, variables)
     return None if refreshed is None else apply_moves(start.config, refreshed).state
@@ -110,8 +110,8 @@ def _refreshed(start: Start) -> State | None:
 def cut(
     options: OperationOptions, kind: str = "", plan_file: str | None = None
 ) -> tuple[list[Knot] | None, list[Diagnostic]]:
-    """The knots of vertices that wait for each other, and what to remove. `kind` as for graphs; by default the plan
-    graph or, if that has no knots, the apply graph. None without a graph. Raises Failure."""
+    """The cycles of vertices that wait for each other, and which references to remove. `kind` is as for graphs; the
+    default is the plan graph or, if that has no cycles, the apply graph. None without a graph. Raises Failure."""
     if plan_file is not None or kind in ("plan", "plan-destroy", ""):
         built = graph(options, kind or ("apply" if plan_file else "plan"), plan_file, as_planned=True)
         if not built.nodes:
@@ -132,13 +132,13 @@ def cut(
 
 @frozen(eq=False)
 class Explored:
-    """A plan, its apply graph (if there are changes) and its plan graph, each built on use with the reasons of its
-    edges, and the cause of each change by name."""
+    """A plan, its apply graph (if there are changes) and its plan graph, each built on first use with the reasons of
+    its edges, and the cause of each change by name."""
 
     plan: Plan
     kinds: tuple[str, ...]
     graph: Callable[[str], Graph]
-    """the graph of a kind; of one with more than MOST_EDGES edges, only those of the reduced graph have sources"""
+    """the graph of a kind; if it has more than MOST_EDGES edges, only the edges of the reduced graph have sources"""
     causes: Mapping[str, Because]
     schemas: Schemas
     actions: dict[str, str]
@@ -154,9 +154,10 @@ class Explored:
 def explore(
     options: OperationOptions, plan_file: str | None, kinds: tuple[str, ...], hooks: Hooks
 ) -> tuple[Explored | None, list[Diagnostic]]:
-    """The data for exploring the plan in a file, or one made for it; `kinds` of graphs: plan, apply. The plan is
-    checked with the policies of the options and those on record. None without a plan."""
-    # causes compile the few expressions again that they evaluate; compiled ones need more memory than a graph
+    """The data for exploring the plan in a file, or a new plan; `kinds` of graphs: plan, apply. The plan is checked
+    with the policies of the options and the policies recorded in the plan. None without a plan."""
+    # finding causes compiles again the few expressions that it evaluates; keeping compiled ones needs more memory than
+    # a graph
     keeping = evolve(options, shown_edges=MOST_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete
@@ -172,7 +173,7 @@ def explore(
     shown = tuple(kind for kind in kinds if kind != "apply" or made.plan.can_apply) or kinds
     chains = causes(made)
     problems += [warning("why.former_values", "Former values are missing", note) for note in chains.notes]
-    is_last = options.made is None  # no other question will read the plan, and the graphs need the memory
+    is_last = options.made is None  # the plan is not read again for other questions, and the graphs need the memory
     if is_last and made.context is not None:
         made.context.take_apart()
     explored = Explored(
@@ -191,7 +192,7 @@ def explore(
 
 
 def _graph(made: MadePlan[Unstored], is_last: bool, kind: str) -> Graph:
-    """The graph of a kind: the one of the planning, if it has all that is shown."""
+    """The graph of a kind; the graph that was built while planning is reused if it has everything that is shown."""
     loaded, derived = made.loaded, made.loaded.derived
     known = derived.plan_graph
     if is_last:

@@ -32,7 +32,7 @@ def graph_facts(
     queried_address: str | None = None,
     imports: bool = True,
 ) -> FactBase:
-    """The facts that the graph rules read for one walk. `imports`: import blocks are included."""
+    """The facts that the graph rules read for one walk. `imports`: whether import blocks are included."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_config import from_command
     from planner.logic.facts.from_state import from_changes
@@ -81,8 +81,8 @@ def _with_state(loaded: Loaded[Any], declared: FactBase, state: State, imports: 
 
 
 def build(walk: Walk, loaded: Loaded[Any], state: State, limits: Limits = UNLIMITED, shown_edges: int = 0) -> Graph:
-    """The graph of one walk. `shown_edges`: if not 0, with the relations for a page, as in `shown_facts`. Raises
-    Failure if it cannot be walked."""
+    """The graph of one walk. `shown_edges`: if not 0, the relations for a page are included, as in `shown_facts`.
+    Raises Failure if it cannot be walked."""
     facts = graph_facts(walk, loaded, state, limits)
     if not shown_edges:
         return walkable(facts, loaded)
@@ -120,14 +120,14 @@ def walkable(facts: FactBase, loaded: Loaded[Any], more: tuple[str, ...] = ()) -
 
 
 def apply_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts that the graph rules read to apply a plan; `loaded` is its source."""
+    """The facts that the graph rules read for applying a plan; `loaded` is the source of the plan."""
     return graph_facts(
         walk_of("apply", plan.mode), loaded, plan.prior_state, plan.limits, plan.changes, queried_address
     )
 
 
 def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None = None) -> FactBase:
-    """The facts that the graph rules read to make an existing plan again; `loaded` is its source."""
+    """The facts that the graph rules read for making an existing plan again; `loaded` is the source of the plan."""
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.facts.from_state import from_deferral
 
@@ -142,19 +142,19 @@ def planning_facts(plan: Plan, loaded: Loaded[Any], queried_address: str | None 
 
 @as_step("order apply")
 def apply_graph(plan: Plan, loaded: Loaded[Any]) -> Graph:
-    """The graph of applying a plan; the graph that was checked while planning, if there is one. Raises Failure if it
-    cannot be walked."""
+    """The graph for applying a plan; if the graph was built while planning in order to check it, it is reused. Raises
+    Failure if it cannot be walked."""
     checked = loaded.derived.apply_graph
     if checked is None or checked[0] is not plan.changes:
         checked = loaded.derived.apply_graph = plan.changes, walkable(apply_facts(plan, loaded), loaded)
     return checked[1]
 
 
-# Schemas in the form that facts and validation need.
+# Schemas in the form that facts and validation read.
 
 
 class SchemaTable:
-    """The schemas of providers and provisioners. An unknown provider or type has none; validation reports it."""
+    """The schemas of providers and provisioners. An unknown provider or type has no schema; validation reports that."""
 
     def __init__(self, schemas: Schemas) -> None:
         self.schemas = schemas

@@ -46,8 +46,9 @@ def import_object(
     begins: Callable[[], object] = bool,
     hooks: Hooks | None = None,
 ) -> list[Diagnostic]:
-    """Read the object with this id and record it as the instance of an address. The configuration must declare it, and
-    the state must not have it yet; `begins` is called if both are true, and `hooks` while the object is read."""
+    """Read the object with this id and record it as the instance of an address. The configuration must declare the
+    instance, and the state must not contain it yet; `begins` is called if both are true, and `hooks` while the object
+    is read."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -68,8 +69,8 @@ def import_object(
 
 
 def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics) -> RawVariables:
-    """The variables of a workspace on a server, for an import that runs locally. Sensitive ones cannot be read, so they
-    are unknown. Raises Failure."""
+    """The variables that a workspace has on a server, for an import that runs locally. Sensitive variables cannot be
+    read, so they are unknown. Raises Failure."""
     if not isinstance(opened.store, TfeStore):
         return {}
     values: RawVariables = {}
@@ -95,11 +96,12 @@ def _values_of_server(opened: Opened[OperationOptions], diagnostics: Diagnostics
 
 
 def _looked_up(loaded: Loaded[OperationOptions], target: ResourceAddress) -> list[Diagnostic]:
-    """An error if the state already has such an object, as far as that can be seen before prompting for variables."""
+    """An error if the state already has an object at the address, as far as that can be determined before prompting for
+    variables."""
     options, workspace = loaded.options, loaded.workspace
     backend, problems = current_backend(options.directory, loaded.config, workspace, loaded.given, loaded.encryption)
     if backend is None or has_errors(problems):
-        return []  # reported later, when it is opened with all values
+        return []  # reported later, when the backend is opened with all values
     state, _ = store_of(options, backend, workspace).read()
     return _managed(target) if state is not None and _has(state, target) else []
 
@@ -113,7 +115,7 @@ def _managed(target: ResourceAddress) -> list[Diagnostic]:
 
 
 def _target(loaded: Loaded[OperationOptions], text: str) -> ResourceAddress:
-    """The address of an instance that the configuration can have. Raises Failure."""
+    """The address of an instance that the configuration can contain. Raises Failure."""
     try:
         address = parse_resource_instance(text)
     except AddressError as problem:
@@ -168,7 +170,7 @@ def _record(start: Start, variables: Variables, target: ResourceAddress, id: str
 
 
 def _outputs(start: Start, variables: Variables, builder: StateBuilder) -> None:
-    """Set the root outputs with the new object; unknown parts become null."""
+    """Compute the root outputs again with the new object; unknown parts become null."""
     state = builder.snapshot()
     graph = graphs.build("eval", start, state)
     context, _ = eval_walk(graph, start.config, state, variables, start.schemas, start.workspace)

@@ -52,7 +52,7 @@ def init(
 ) -> list[Diagnostic]:
     """Set up the backend, install modules, select and install providers. Running it again is harmless. `ask` answers
     prompts about copying states (None: no prompts); `progress` is called during downloads (subject, bytes done, total
-    bytes); `read` is the configuration, if it was just read."""
+    bytes); `read` is the configuration, if it has just been read."""
     from planner.foundation.clients.cli_config import cache_warnings
 
     say = hooks.log if hooks is not None else (lambda text: None)
@@ -98,7 +98,8 @@ def init(
         names = named_providers(tests, whole.config) - {BUILTIN}
         is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
         is_all = is_all and not (upgrade and lockfile)  # this combination is refused
-        if is_all and _needs_nothing(whole.config, options.directory, state):  # avoids loading the code for installing
+        # avoids loading the code that installs modules and providers
+        if is_all and _needs_nothing(whole.config, options.directory, state):
             diagnostics += _only_builtin(whole.config, state, say)
             return diagnostics
         diagnostics[:] = [*override_warnings(whole.config), *diagnostics]
@@ -125,7 +126,7 @@ def _stored_state(
     if problems:
         from planner.world.state.remote.store import RemoteStore
 
-        if isinstance(store, RemoteStore) and store.read_failure:  # with the title that `init` uses
+        if isinstance(store, RemoteStore) and store.read_failure:  # with the same title as in `init`
             detail = f"{store.read_failure}\n\n"
             problems = [evolve(d, summary="Error refreshing state", detail=detail + d.detail) for d in problems]
     diagnostics += problems
@@ -138,7 +139,7 @@ def _sources(state: State | None) -> set[str]:
 
 
 def _needs_nothing(config: Config, directory: str, state: State | None) -> bool:
-    """Whether neither a provider has to be installed nor a lock file checked."""
+    """Whether there is neither a provider to install nor a lock file to check."""
     if not needed_providers(config).all <= {BUILTIN} or os.path.lexists(os.path.join(directory, NAME)):
         return False
     return all(BUILTIN in source for source in _sources(state))
@@ -153,8 +154,8 @@ def _only_builtin(config: Config, state: State | None, say: Callable[[str], None
 
 
 def stays_as_it_is(reading: ConfigurationReading[Any]) -> bool:
-    """Whether `init` leaves the configuration unchanged: modules need not be installed, only built-in providers are
-    used, and the default workspace is selected, which exists in every backend."""
+    """Whether `init` has nothing to do for the configuration: no modules need to be installed, only built-in providers
+    are used, and the selected workspace is the default one, which exists in every backend."""
     config = reading.config
     if config is None or config.root.calls or reading.begun.workspace != DEFAULT_WORKSPACE:
         return False

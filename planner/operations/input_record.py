@@ -1,4 +1,4 @@
-"""The record of the inputs of the last apply, which applies write and explanations read."""
+"""The record of the inputs of the last apply, written by applies and read by explanations."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record the inputs of an apply. `whole`: it completed a plan without limits; `approval`: the digest of the plan
-    and its signers, if signatures were required."""
+    """Record the inputs of an apply. `whole`: the apply completed a plan without limits; `approval`: the digest of the
+    plan and its signers, if signatures were required."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded
@@ -130,7 +130,7 @@ def keep_record(
 
 
 def _key_seal(secret: str) -> Seal:
-    """The encryption of a record with the secret of a team. Raises Failure for a short one."""
+    """The encryption of a record with a team's shared secret. Raises Failure if the secret is too short."""
     from planner.operations.encryption_seals import Encrypted
 
     passphrase = orjson.dumps(secret).decode().replace("${", "$${").replace("%{", "%%{")
@@ -138,7 +138,7 @@ def _key_seal(secret: str) -> Seal:
 
 
 def keep_moves(store: Store, state: State, moves: Mapping[str, str]) -> list[Diagnostic]:
-    """Record that objects of a state that was just written were moved, and nothing else."""
+    """Record that objects were moved in a state that was just written, and change nothing else in the record."""
     record, taints = record_of(store, state), taints_of(store, state)
     if not moves:
         return []
@@ -156,7 +156,7 @@ def moves_of(plan: Plan) -> dict[str, str]:
 
 
 def _objects(state: State) -> dict[str, ObjectState]:
-    """The current objects of a state by the addresses of their instances."""
+    """The current objects of a state, by the addresses of their instances."""
     objects = {}
     for resource, instance in state.instances():
         if instance.current is not None:
@@ -181,7 +181,7 @@ class StateEntries:
         return {address: self.digest(address) for address in self._entries}
 
     def digest(self, address: str) -> str:
-        """The digest of the attributes of an object; empty if some are sensitive."""
+        """The digest of the attributes of an object; empty if some attributes are sensitive."""
         resource, entry = self._entries.get(address, (None, None))
         if resource is None or entry is None or entry.sensitive_paths or entry.attributes_flat is not None:
             return ""
@@ -193,8 +193,8 @@ class StateEntries:
 
 
 def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
-    """The addresses of the instances that an apply did not reach. All others match its inputs, because their changes
-    were applied or there were none."""
+    """The addresses of the instances that an apply did not reach. All other instances match its inputs, because their
+    changes were applied or there were none."""
     earlier, now = _objects(before), _objects(after)
     left = set(now)
     for change in plan.changes:
@@ -207,7 +207,7 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
             left.discard(change.address)
     for address in [address for address in left if parse_resource_instance(address).mode == "data"]:
         if address not in earlier or earlier[address].attributes != now[address].attributes:
-            left.discard(address)  # it was read while planning
+            left.discard(address)  # it was already read while planning
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
     return left | {f"output.{name}" for name in after.outputs if name not in reached}
 
@@ -233,8 +233,8 @@ def _is_kept(before: State, after: State, name: str) -> bool:
 
 
 def _variables(variables: Mapping[str, RootVariable], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The values of root variables other than their recorded defaults. For values that must not be recorded, or are
-    long, only their existence is recorded."""
+    """The values of root variables that differ from their recorded defaults. Of values that are long or must not be
+    recorded, only their existence is recorded."""
     return {
         name: _variable_entry(variable.value) if name in shown else {}
         for name, variable in variables.items()
@@ -257,9 +257,9 @@ def _variable_entry(value: Value) -> dict[str, Any]:
 def _files_read(
     made: MadePlan[Start], readers: list[FileReader], salt: str, encrypted: bool
 ) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    """The files that functions read, by their names relative to the root module: the digest of each, and the key of its
-    content ("" if not recorded); and the contents by key. Files that no recorded expression reads are omitted, unless
-    the record is encrypted. The content of a small text is recorded if an expression shows it."""
+    """The files that functions read, by name relative to the root module: the digest of each, and the key of its
+    content ("" if not recorded); and the contents by key. Files that are not read by any recorded expression are
+    omitted, unless the record is encrypted. The content of a small text is recorded if an expression displays it."""
     directory = made.loaded.options.directory
     used = _files_of(made, readers)
     shown = _files_of(made, readers, is_shown=True)
@@ -282,7 +282,7 @@ def _files_read(
 
 def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool = False) -> set[str]:
     """The absolute paths of the files that expressions read directly, in all instances; with `is_shown`, only files
-    whose contents occur in the results."""
+    whose contents appear in the results."""
     if not readers:
         return set()
     loaded = made.loaded
@@ -297,7 +297,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
                     scopes = [module.with_repetition(repetition) for repetition in known]
             for scope in scopes:
                 for mention in mentions(reader.expression):
-                    try_evaluate(mention, scope)  # which may also read files
+                    try_evaluate(mention, scope)  # these expressions may also read files
                 for node in reader.shown if is_shown else (reader.expression,):
                     if isinstance(node, Call) and is_shown and node is not reader.expression:
                         named, _ = try_evaluate(node.arguments[0], scope)
@@ -310,7 +310,7 @@ def _files_of(made: MadePlan[Start], readers: list[FileReader], is_shown: bool =
 
 
 def _names_listed(directory: str) -> dict[str, list[str]]:
-    """The names in the directories that functions listed; names of directories end with a slash."""
+    """The names in the directories that functions listed; directories among them end with a slash."""
     listed = {}
     for path in looked_at():
         with suppress(OSError, ValueError):
@@ -327,7 +327,7 @@ def relative_name(path: str, directory: str) -> str:
 
 def locked_versions(directory: str) -> dict[str, str]:
     """The versions that the lock file selects."""
-    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so nothing of locking is loaded
+    if not os.path.lexists(os.path.join(directory, ".terraform.lock.hcl")):  # so that no code for locking is loaded
         return {}
     from planner.world.provider.lock_file import read_locks
 
@@ -337,11 +337,11 @@ def locked_versions(directory: str) -> dict[str, str]:
         return {}
 
 
-# The record of the origins of taints: written when they happen, read by explanations.
+# The record of the origins of taints: written when an object is tainted, read by explanations.
 
 
 def taints_of(store: Store, state: State) -> dict[str, TaintOrigin]:
-    """The origins of taints on record for a state, by address; objects may have been repaired or moved since."""
+    """The recorded origins of the taints of a state, by address; the objects may have been repaired or moved since."""
     data = store.beside(TAINTS)
     return read_taints(data, state.lineage) if data is not None else {}
 

@@ -51,7 +51,7 @@ Say = Callable[[str], None]
 
 @frozen
 class Choices:
-    """The options of init for providers. `plugin_dirs` replace all other sources; `lockfile`: "" or readonly."""
+    """The options of init for providers. `plugin_dirs` replace all other sources; `lockfile` is "" or readonly."""
 
     upgrade: bool = False
     plugin_dirs: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Choices:
 
 @frozen(eq=False)
 class InstalledConnections:
-    """The user's settings, and the client for other hosts according to them."""
+    """The user's settings, and the client for other hosts that they configure."""
 
     config: CliConfig
     web: Web
@@ -77,8 +77,8 @@ def connections() -> InstalledConnections:
 def requirements(
     config: Config, state: State | None = None, others: Iterable[Config] = (), names: Iterable[str] = ()
 ) -> dict[str, VersionSet]:
-    """The version constraints of every provider that the configuration or the state needs, or that `others` need (the
-    modules of test runs). `names` are needed in addition. Raises Failure."""
+    """The version constraints of every provider that is needed by the configuration, the state or `others` (the modules
+    of test runs). `names` are additional providers that are needed. Raises Failure."""
     texts = provider_constraints(config)
     needed = {*needed_providers(config, state).all, *names}
     for other in others:
@@ -101,7 +101,7 @@ def init_providers(
     others: Iterable[Config] = (),
     names: Iterable[str] = (),
 ) -> list[Diagnostic]:
-    """Select and install the providers of a working directory, and record the selections."""
+    """Select and install the providers of a working directory, and record the selected versions."""
     if choices.lockfile not in ("", "readonly"):
         detail = f"-lockfile accepts only readonly, not {choices.lockfile!r}."
         return [error("install.lockfile_mode", "Invalid lock file mode", detail)]
@@ -235,7 +235,7 @@ def module_installer(directory: str, data_dir: str, say: Say, progress: Progress
 
 @contextmanager
 def lock_modules(directory: str, data_dir: str, say: Say) -> Iterator[None]:
-    """Keep other processes from installing modules into a directory. Raises Failure."""
+    """Prevent other processes from installing modules into a directory at the same time. Raises Failure."""
     path = Path(directory, data_dir, "modules", ".lock")
     waiting = partial(say, "- Waiting for another process that installs modules here...")
     interruption = current_stop()
@@ -328,7 +328,7 @@ def _change(old: Lock | None, new: Lock) -> str:
 
 
 def _select(wanted: dict[str, VersionSet], names: tuple[str, ...]) -> dict[str, VersionSet]:
-    """The providers that the words of a command name; all if there are none. Raises Failure."""
+    """The providers named by the words of a command; all providers if there are no words. Raises Failure."""
     chosen, problems = {}, []
     for name in names:
         try:
@@ -357,7 +357,7 @@ def mirror_providers(
     say: Say,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Copy the providers' packages into a mirror directory, with the index files of a network mirror."""
+    """Copy the providers' packages into a mirror directory, with the index files that a network mirror needs."""
     try:
         wanted = requirements(config)
         locks, problems = read_locks(directory)

@@ -41,8 +41,8 @@ def judged_document(
     ahead: Ahead | None = None,
 ) -> tuple[Verdict | None, list[Diagnostic]]:
     """The result of policies for the document in a file, or on standard input; `kind` is its required kind: a plan or a
-    state. With `processes`, a large plan is checked piece by piece if that has the same result, in at most this number
-    of processes. `ahead`: the file, which is already being read."""
+    state. With `processes`, a large plan is checked piece by piece, in at most this number of processes, if that has
+    the same result. `ahead`: the file, if it is already being read in the background."""
     overrides = dict.fromkeys(options.policy_overrides, options.policy_reason)
     try:
         with collector_paused():
@@ -87,7 +87,8 @@ def _configuration(options: OperationOptions) -> Config | None:
 
 
 def _locked(directory: str) -> list[tuple[str, ...]]:
-    """The rows of locked_provider by the lock file of the working directory. Raises Failure if it is damaged."""
+    """The rows of locked_provider, from the lock file of the working directory. Raises Failure if the lock file is
+    damaged."""
     return [(lock.address, str(lock.version), lock.constraints) for lock in read_locks(directory)[0].values()]
 
 
@@ -108,8 +109,8 @@ def _loaded(options: OperationOptions) -> Config | None:
     return None if has_errors(problems) else config
 
 
-# Policies for documents: their selection, and their findings about the output of `show -json`. Without the modules for
-# making plans.
+# Policies for documents: which policies apply, and their findings about the output of `show -json`. Without the modules
+# for making plans.
 
 
 Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
@@ -119,8 +120,8 @@ Known: TypeAlias = "list[tuple[Policies | None, list[Diagnostic]]]"
 def check_document(
     options: OperationOptions, path: str, kind: str, processes: int = 1, known: Known | None = None
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for a plan in the format of `show -json`, or for a state; according to `kind`. For several
-    documents the policies are loaded once, into `known`."""
+    """The result of policies for a plan in the format of `show -json`, or for a state, depending on `kind`. For several
+    documents, the policies are loaded once, into `known`."""
     ahead = Ahead(path, MOST_BYTES) if path != STDIN else None
     return _judged(options, path, kind, processes, ahead, [] if known is None else known)
 
@@ -160,7 +161,8 @@ def policies_of(
         raise Failure(error("policy.python", "Python policies not supported here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)
-    # Files in the directory have the names that a command there uses, because rules and records are named after them.
+    # Files in the directory have the names that a command run there uses, because rules and records are named after
+    # them.
     here = os.path.join(options.directory, "") if os.path.isabs(options.directory) else ""
     named = tuple((name.removeprefix(here), text) for name, text in named)
     if options.more_policies is not None and made is not None:
@@ -168,7 +170,7 @@ def policies_of(
     texts = {text for _, text in standing}
     recorded = superseded(dict(record.files if record is not None else ()), {**dict(named), **dict(standing)})
     recorded = {name: text for name, text in recorded.items() if text not in texts}
-    # The policy file of an organisation is the one on this machine, if any, not the one recorded in a plan file.
+    # The policy file of the organisation is read on this machine, if there is one; it is not taken from a plan file.
     theirs = {name for name in recorded if name.endswith("policy.toml") and os.path.isabs(name)}
     recorded = {name: text for name, text in recorded.items() if not standing or name not in theirs}
     files = {**recorded, **dict(named), **dict(standing)}
@@ -179,11 +181,11 @@ def policies_of(
 
 
 LEAST = 1 << 20
-"""the minimum size in bytes; a smaller file is read when it is requested"""
+"""the minimum size, in bytes, of a file that is read in advance; a smaller file is read when it is needed"""
 
 
 class Ahead:
-    """The content of a file that the user named, up to a maximum size; a long one is read in the background."""
+    """The content of a file named by the user, up to a maximum size; a long file is read in the background."""
 
     def __init__(self, path: str, most: int) -> None:
         self._path, self._most = path, most
@@ -194,7 +196,7 @@ class Ahead:
             self._thread.start()
 
     def _read(self) -> None:
-        with suppress(OSError, ValueError, MemoryError):  # later readers get the error, too
+        with suppress(OSError, ValueError, MemoryError):  # readers that come later get the error, too
             self._data = read_given(self._path, self._most)
 
     def data(self) -> bytes:

@@ -1,5 +1,5 @@
 """Loading: from options to a configuration with everything that it needs. The loaded data grow in steps (Begun, Loaded,
-and in state_access.py Opened, Stored), and each step is a type that includes all earlier steps."""
+and in state_access.py Opened, Stored); the type of each step includes the data of all earlier steps."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunInputs(Generic[O]):
 
 @define(eq=False)
 class Derived:
-    """Derived facts that are cached for the next graph of the same command. Facts of the configuration are cached with
+    """Derived facts, cached for the next graph built by the same command. Facts of the configuration are cached with
     and without its import blocks (True, False)."""
 
     declared: dict[bool, FactBase] = field(factory=dict)
@@ -58,7 +58,7 @@ class Derived:
     plan_graph: Graph | None = None
     """the graph of the plan's configuration, without limits, for policies that read it"""
     apply_graph: tuple[tuple[ResourceChange, ...], Graph] | None = None
-    """the apply graph that was checked while planning, with its changes"""
+    """the apply graph that was built and checked while planning, with its changes"""
 
 
 @frozen(eq=False)
@@ -101,7 +101,7 @@ class ConfigurationReading(Generic[O]):
 
 
 def grown(kind: type[Grown], step: RunInputs[Any], **more: Any) -> Grown:
-    """The record of the next step, with all fields of the former record and further ones."""
+    """The record of the next step, with all fields of the previous record and further fields."""
     return kind(**{one.name: getattr(step, one.name) for one in fields(step.__class__)}, **more)
 
 
@@ -113,7 +113,7 @@ def begin(options: A) -> tuple[RunInputs[A], list[Diagnostic]]:
 
 
 def selected_workspace(options: Options) -> tuple[str, list[Diagnostic]]:
-    """The workspace from the options, otherwise the workspace selected in the directory; and its problems."""
+    """The workspace from the options, or otherwise the workspace selected in the directory; and the diagnostics."""
     environment = {**os.environ, "TF_WORKSPACE": options.workspace} if options.workspace else os.environ
     workspace, _, problems = current_workspace(options.directory, environment)
     return workspace, problems
@@ -192,10 +192,10 @@ def new_schemas(
     deferral_allowed: bool = False,
     reused: Callable[[], dict[str, bool]] | None = None,
 ) -> Schemas:
-    """Schemas by provider; plugins are looked for from a directory, in versions that the configuration allows.
-    `offline`: only the schemas of providers are used; `mocked`: objects of providers are made up. `encryption`: the
-    encryption of the states that data sources read. `deferral_allowed`: providers may defer objects. `reused`: the
-    calls to plugins that may be answered as in an earlier command."""
+    """Schemas by provider; plugins are searched for starting from a directory, in the versions that the configuration
+    allows. `offline`: only the schemas of providers are used; `mocked`: providers are replaced by mocks with made-up
+    objects. `encryption`: the encryption of the states that data sources read. `deferral_allowed`: providers may defer
+    objects. `reused`: the calls to plugins that may be answered with the results of an earlier command."""
     from planner.engine.evaluation.schemas import Schemas
     from planner.world.provider.registry import start_provider
 
@@ -205,7 +205,7 @@ def new_schemas(
 
     def start(address: str) -> Provider:
         seal_of = encryption.remote_state
-        with view(None):  # also for a former configuration, the presently installed plugins are used
+        with view(None):  # the currently installed plugins are also used for a former configuration
             provider = start_provider(address, locate, seal_of, deferral_allowed, extensions, kept_answers)
         if provider.is_inline:
             return provider
@@ -228,7 +228,7 @@ def new_schemas(
 
 
 def _uses_store(config: Config) -> bool:
-    """Whether a `terraform_data` has the block `store`, which only planner and Terraform support."""
+    """Whether a `terraform_data` has the block `store`, which is supported only by planner and Terraform."""
     return any(
         decl.type == "terraform_data" and getattr(decl.body, "blocks", True) and _has_store(decl.body)
         for module in config.root.walk()

@@ -40,7 +40,8 @@ _INDENT = re.compile(r"\n([ \t]+)\Z")
 
 @frozen(eq=False)
 class MovedBlock:
-    """A moved block for the file of a module: `from_` and `to` relative to the module, and its moves."""
+    """A moved block for the file of a module: `from_` and `to` are relative to the module, followed by the moves that
+    it causes."""
 
     file: str
     """the name of the file, as in diagnostics"""
@@ -63,7 +64,7 @@ class MovedBlock:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The objects that it carries: (old, new)."""
+        """The objects that the block moves: (old, new)."""
         return [pair for move in self.moves for pair in move.carried]
 
 
@@ -107,7 +108,7 @@ class _Places:
             self.alike.setdefault(one.directory, []).append(one)
 
     def of(self, move: ProposedMove) -> tuple[ModuleConfig, Address, Address]:
-        """The module, and the ends of the move relative to it."""
+        """The module, and the ends of the move, relative to that module."""
         from_, to = parse_address(move.from_), parse_address(move.to)
         ends = [end.parent if isinstance(end, ModuleAddress) else end.module for end in (from_, to)]
         pairs = enumerate(zip(*(end.steps for end in ends), strict=False))
@@ -128,7 +129,7 @@ class _Places:
         )
 
     def _origin(self, from_: Address, to: Address) -> int:
-        """The depth of the module whose text contains the differing keys."""
+        """The depth of the module whose text contains the keys that differ."""
         depths = [len(to.path)]
         for path, declaration in _repeated_anew(self.config, from_, to):
             expressions = (declaration.count, declaration.for_each, declaration.enabled)
@@ -138,7 +139,7 @@ class _Places:
 
 
 def _seen_from(address: Address, depth: int) -> Address:
-    """The address without the outer modules."""
+    """The address relative to the module at this depth."""
     module = ModuleAddress(address.module.steps[depth:])
     return module if isinstance(address, ModuleAddress) else evolve(address, module=module)
 
@@ -146,7 +147,8 @@ def _seen_from(address: Address, depth: int) -> Address:
 def _repeated_anew(
     config: Config, from_: Address, to: Address
 ) -> Iterator[tuple[tuple[str, ...], ResourceDecl | ModuleCall]]:
-    """The calls around the new address, and its block, if their keys differ, each with the path of its module."""
+    """The module calls around the new address, and its block, whose keys differ from the former address; each with the
+    path of its module."""
     path, steps, before = to.path, to.module.steps, from_.module.steps
     for depth, step in enumerate(steps):
         module = config.root.descendant(path[:depth])
@@ -160,7 +162,7 @@ def _repeated_anew(
 
 
 def _depth_of_origin(config: Config, path: tuple[str, ...], nodes: list[Mentioning]) -> int:
-    """The depth of the module that sets the inputs of the expressions."""
+    """The depth of the outermost module whose text determines the inputs of the expressions."""
     while path:
         module, parent = config.root.descendant(path), config.root.descendant(path[:-1])
         if module is None or parent is None:
@@ -192,8 +194,8 @@ def _variables(module: ModuleConfig, nodes: list[Mentioning]) -> set[str]:
 
 
 def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
-    """The file of the module for the block: a file with moved blocks, otherwise the file of the moved object;
-    preferably a file in native syntax."""
+    """The file of the module for the block: a file that already has moved blocks, otherwise the file of the moved
+    object; native syntax is preferred."""
     if module.moved:
         return module.moved[-1].span.filename
     steps = to.module.steps
@@ -234,7 +236,7 @@ def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, di
 
 
 def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]:
-    name = f"moved blocks for {file}"  # no other statement has this place
+    name = f"moved blocks for {file}"  # no other statement has this place, so it identifies the block
     text = insert_blocks(b"{}" if file.endswith(".json") else b"", name, blocks)
     body, _, _ = load_text(text, name, keep=False)
     result = Problems()
@@ -250,8 +252,8 @@ def _declarations_of(file: str, blocks: Sequence[MovedBlock]) -> list[MovedDecl]
 
 
 def write_blocks(blocks: Iterable[MovedBlock], config: Config, directory: str) -> tuple[list[str], list[Diagnostic]]:
-    """Insert the blocks into their files, each of which is replaced atomically; if one cannot be written, none is.
-    Returns the names of the files."""
+    """Insert the blocks into their files, replacing each file atomically; if one file cannot be written, no file is
+    changed. Returns the names of the files."""
     by_file: dict[str, list[MovedBlock]] = {}
     for block in blocks:
         by_file.setdefault(block.file, []).append(block)
@@ -301,7 +303,7 @@ def _unwritable(name: str, reason: str) -> Diagnostic:
 
 
 def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes:
-    """The content of a file with the blocks. Raises Failure if it would no longer be valid."""
+    """The content of a file with the blocks. Raises Failure if the content would no longer be valid."""
     text = data.decode("utf-8")
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
@@ -342,7 +344,7 @@ def _inserted_json(text: str, name: str, blocks: Sequence[MovedBlock]) -> str:
 
 
 def _with_items(text: str, known: JsonArray, items: list[str]) -> str:
-    """The text with more items at the end of an array."""
+    """The text with items added at the end of an array."""
     if not known.items:
         return f"{text[: known.start]}[{', '.join(items)}]{text[known.end :]}"
     end = known.items[-1].end

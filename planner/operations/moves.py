@@ -12,7 +12,7 @@ from planner.operations.plan import MadePlan
 
 @frozen
 class MovedObject:
-    """A moved object: its address, the former one, and the place of the moved block, if any."""
+    """A moved object: its address, its former address, and the place of the moved block, if any."""
 
     address: str
     former: str
@@ -27,7 +27,7 @@ class MovedObject:
 
 
 def moves(made: MadePlan[Any]) -> list[MovedObject]:
-    """The objects whose address changed, by address."""
+    """The objects whose addresses changed, by their new address."""
     plan = made.plan
     origins = {c.address: c.previous_address for c in plan.changes if not c.deposed and c.address != c.previous_address}
     if not origins or plan.previous_state is None:

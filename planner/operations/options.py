@@ -1,7 +1,7 @@
 """The options of commands, by purpose: read a configuration, work on a state, plan and apply.
 
-An option with `eq=False` does not influence the plan: a cached plan may be reused regardless of the option
-(planner/workflows/batch/cache.py). All other options are compared."""
+An option with `eq=False` does not affect the plan: a cached plan may be reused regardless of its value
+(planner/workflows/batch/cache.py). All other options are compared with those of the cached plan."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Options:
     rules: tuple[str, ...] = ()
     """directories with the user's own rules"""
     ask_variable: Callable[[str, str, bool], str | None] | None = field(default=None, eq=False)
-    """prompts for the value of a variable (name, description, whether it is sensitive); None: no prompt possible, or
-    no value entered"""
+    """a function that prompts for the value of a variable (name, description, whether it is sensitive); None if no
+    prompt is possible, or if no value is entered"""
     inputs: Mapping[str, Any] = field(factory=dict)
-    """values of root variables from elsewhere, which may be unknown and take precedence over all others"""
+    """values of root variables from other sources, which may be unknown and take precedence over all others"""
     surrounding: Mapping[str, Any] = field(factory=dict)
-    """values with a lower precedence than TF_VAR_ variables; they may be unknown"""
+    """values that TF_VAR_ variables override; they may be unknown"""
     offline: bool = False
     """whether providers are not called"""
     mocked: bool = False
-    """whether providers are replaced by mocks, except for providers that are part of this program; the state is then
-    the file `state_path`, whatever backend is configured"""
+    """whether providers are mocked, except for those that are part of this program; the state is then the file
+    `state_path`, whatever backend is configured"""
     queries: bool = False
-    """whether the list blocks of query files are read, as part of the root module"""
+    """whether the list blocks of query files are also read, as part of the root module"""
     workspace: str = ""
     """the workspace; "" for the one that is selected in the directory"""
 
@@ -59,7 +59,7 @@ class StateOptions(Options):
     state_out: str | None = None
     backup: str | None = None
     ignore_remote_version: bool = field(default=False, eq=False)
-    """whether the state may be edited even though runs on its server have another version"""
+    """whether the state may be edited even though runs on its server use another version"""
 
 
 @frozen
@@ -69,7 +69,7 @@ class OperationOptions(StateOptions):
     command: str = ""
     """the command: `plan`, `apply`, `policy check`"""
     about: tuple[tuple[str, str], ...] = ()
-    """more facts about the run for policies: (key, value)"""
+    """additional facts about the run for policies: (key, value)"""
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
@@ -78,47 +78,49 @@ class OperationOptions(StateOptions):
     allow_deferral: bool = False
     """whether blocks with an unknown count or for_each are left for later, with all objects that depend on them"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """the blocks left for later so far, as in Plan.deferred"""
+    """the blocks that have been left for later so far, as in Plan.deferred"""
     parallelism: int = field(default=10, eq=False)
     provider_parallelism: tuple[tuple[str, int], ...] = field(default=(), eq=False)
-    """bounds for single providers, by name"""
+    """limits for single providers, by name"""
     generate_config_out: str | None = None
     needs_configuration: bool = False
-    """whether a directory without configuration is refused, unless everything is to be destroyed"""
+    """whether a directory without configuration is refused, except when everything is to be destroyed"""
     policies: tuple[str, ...] = ()
     """directories and files of policies, or builtin:NAME"""
     standing_policies: tuple[str, ...] = ()
-    """the standing policies of the organisation: no other policies may extend their declarations"""
+    """the permanent policies of the organisation; no other policies may extend the relations that they declare"""
     more_policies: Callable[[Any], tuple[tuple[str, str], ...]] | None = field(default=None, eq=False, repr=False)
-    """returns further rule files of policies for a plan (MadePlan): the rules that Python functions compute"""
+    """a function that returns additional rule files of policies for a plan (MadePlan): the rules that Python functions
+    compute"""
     policy_overrides: tuple[str, ...] = ()
-    """codes of denials that may pass"""
+    """the codes of denials that are overridden"""
     policy_reason: str = ""
-    """the reason for overriding these denials"""
+    """the reason for overriding them"""
     signatures: tuple[Requirement, ...] = field(default=(), eq=False)
-    """signatures that a plan needs for its apply, in addition to signatures that the organisation requires"""
+    """the signatures that a plan needs to be applied, in addition to those that the organisation requires"""
     approval: Approval = field(default=(), eq=False)
-    """the approval of the plan, if it was checked together with other plans"""
+    """the approval of the plan, if it has already been checked together with other plans"""
     adopts_journal: bool = False
-    """whether the objects of a journal are added to the state, if a later state does not have them"""
+    """whether the objects in a journal are added to the state, if a later state does not contain them"""
     suppress_forget_errors: bool = False
     """whether an apply may leave forgotten objects behind without an error"""
     keeps_values: bool = field(default=False, eq=False)
     """whether the input values of the plan will be queried"""
     shown_edges: int = field(default=0, eq=False)
-    """if not 0, the graph of the plan is kept for a page, which shows implied edges only up to this number"""
+    """if not 0, the graph of the plan is kept for a page, and implied edges are shown only if there are at most this
+    many edges"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that are about to be written (`planner.world.state.backend`): readers of such a state receive its planned
-    content"""
+    """states that are about to be written (`planner.world.state.backend`); whatever reads such a state receives its
+    planned content"""
     evaluates_once: bool = field(default=False, eq=False)
-    """whether no expression of the configuration is evaluated again after the plan is made"""
+    """whether the expressions of the configuration are evaluated only once, while the plan is made"""
     since: str = ""
     """the git revision of the former configuration with which changes are explained; "" for none"""
     made: Any = field(default=None, eq=False, repr=False)
-    """the plan that questions are about (planner.operations.plan.MadePlan); None: one is made for each question, or
-    read from a file"""
+    """the plan that questions are about (planner.operations.plan.MadePlan); if None, a plan is made for each question,
+    or read from a file"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module, by address, whose planned objects are known and which are not planned again"""
+    """resources of the root module, by address, whose planned objects are known, so that they are not planned again"""
 
     @property
     def judges(self) -> bool:
@@ -131,11 +133,11 @@ class OperationOptions(StateOptions):
 
 def provider_limits(options: OperationOptions, config: Config, state: State) -> dict[str, int]:
     """The maximum number of concurrent operations by source address. A provider is named by its local name in the root
-    module, its source address (default host and namespace may be omitted) or its type; the last of several limits
-    applies. Raises Failure for unknown or ambiguous names."""
+    module, by its source address (a default host and namespace may be omitted) or by its type; if several limits apply,
+    the last one counts. Raises Failure for unknown or ambiguous names."""
     if not options.provider_parallelism:
         return {}
-    # The providers of the configuration and of the state's objects.
+    # The providers of the configuration and of the objects in the state.
     from planner.operations.providers_needed import needed_providers
 
     known = sorted(needed_providers(config, state).all)
@@ -177,11 +179,11 @@ def _ambiguous(name: str, names: list[str]) -> Diagnostic:
     return error("cli.provider_parallelism", "Ambiguous provider in -provider-parallelism", detail)
 
 
-# Requirements for applying plans: signatures by keys of the command line and of the organisation.
+# Requirements for applying plans: signatures by keys from the command line and from the organisation.
 
 
 class Requirement(NamedTuple):
-    """A number of these keys must have signed the plan. `source`: the origin of the requirement."""
+    """The plan must be signed by a number of these keys. `source`: where the requirement comes from."""
 
     keys: tuple[str, ...]
     number: int = 1
@@ -189,12 +191,13 @@ class Requirement(NamedTuple):
 
 
 Approval = tuple[tuple[str, str], ...]
-"""A checked approval: the digest of the file (("plan", "sha256:...")), and when each key signed it; () for none"""
+"""A checked approval: the digest of the file (("plan", "sha256:...")), and the time at which each key signed it; () for
+none"""
 
 
 def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tuple[Requirement, ...]:
     """The requirements of the command line and of the organisation. Raises Failure if settings cannot be read."""
-    given = tuple(Requirement(*one) for one in given)  # plain tuples, if they come from another process
+    given = tuple(Requirement(*one) for one in given)  # plain tuples, if they were sent by another process
     if not setting_files(environ):
         return given
     from planner.foundation.clients.cli_config import load_cli_config
@@ -206,7 +209,7 @@ def requirements(given: Iterable[Requirement], environ: Mapping[str, str]) -> tu
 
 
 def refusal(required: Iterable[Requirement]) -> Failure:
-    """The failure of an apply without a saved plan if approvals are required."""
+    """The error for an apply without a saved plan if approvals are required."""
     sources = ", ".join(one.source for one in required)
     detail = (
         f"{sources} requires signed plans: save a plan (plan -out=FILE), have it signed (planner sign FILE -key=KEY), "

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 Start: TypeAlias = Stored[OperationOptions]
-"""the start of planning, without the values of variables"""
+"""the beginning of planning, without the values of variables"""
 Variables: TypeAlias = "dict[str, RootVariable]"
 BuildGraph: TypeAlias = "Callable[[Start, Walk, State], Graph]"
 Remarks: TypeAlias = "Callable[[State], Iterable[Diagnostic]]"
@@ -65,7 +65,7 @@ class Planned(Generic[L]):
     made: MadePlan[L] | None
     diagnostics: tuple[Diagnostic, ...] = ()
     approval: Approval = ()
-    """the approval of a plan in a file that had to be signed"""
+    """the approval of a plan in a file, if it had to be signed"""
 
     @property
     def plan(self) -> Plan | None:
@@ -73,7 +73,7 @@ class Planned(Generic[L]):
 
     @property
     def complete(self) -> MadePlan[L] | None:
-        """The plan if it has no errors."""
+        """The plan, if it has no errors."""
         return None if has_errors(self.diagnostics) else self.made
 
 
@@ -81,8 +81,8 @@ def plan(
     options: OperationOptions, hooks: Hooks, to_apply: bool = False, remarks: Remarks = lambda state: ()
 ) -> Planned[Start]:
     """Compare configuration, state and real objects, and decide what to do. The state is locked while planning; with
-    `to_apply`, a plan keeps the lock until `release`, so that the state cannot change before the apply. `remarks`: the
-    first diagnostics, about the prior state, with or without a plan."""
+    `to_apply`, the lock is held until `release`, so that the state cannot change before the apply. `remarks`: the first
+    diagnostics, about the prior state; they are returned with or without a plan."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -100,7 +100,8 @@ def _plan(
 ) -> MadePlan[Start]:
     forget_files_read()
     if to_apply:
-        # Raises Failure if the interval for writing the state while applying, set in the environment, is not valid.
+        # Raises Failure if the interval for saving the state during an apply, which an environment variable sets, is
+        # not valid.
         from planner.world.state.snapshots import persist_interval
 
         persist_interval(os.environ)
@@ -138,7 +139,7 @@ def _plan_loaded(
         stored = read_state(opened, diagnostics)
         diagnostics[:0] = remarks(stored.state)
         variables, problems = load_values(loaded)
-        # the walk reports values of the wrong type and plans everything else
+        # the walk reports values of the wrong type and still plans everything else
         diagnostics.check(d for d in problems if d.code not in UNFIT)
         return _make_valid_plan(stored, variables, hooks, diagnostics)
 
@@ -153,7 +154,8 @@ def _locked(
 def plan_opened(
     opened: Opened[OperationOptions], variables: Variables, hooks: Hooks, to_apply: bool = False
 ) -> Planned[Start]:
-    """Plan a loaded configuration, with the store and the values that the caller provides. Its providers stay open."""
+    """Plan a loaded configuration, with the state store and the values that the caller provides. Its providers stay
+    open."""
     diagnostics = Diagnostics()
     made = None
     with diagnostics.until_an_error():
@@ -174,13 +176,14 @@ def plan_stored(start: Start, variables: Variables, hooks: Hooks) -> Planned[Sta
 
 
 def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnostics: Diagnostics) -> MadePlan[Start]:
-    """The plan of a valid configuration. Validation uses the graph of a plan without limits, which saves a third of the
-    time for large configurations. Raises Failure."""
+    """The plan of a valid configuration. Validation uses the graph of a plan without limits; sharing it saves a third
+    of the time for large configurations. Raises Failure."""
     options = start.options
     is_checked = False
     names = {parse_provider_configuration(name).source for name in {r.provider for r in start.state.resources.values()}}
     for source in sorted(names - needed_providers(start.config).all):
-        start.schemas.schema(source)  # for objects that exist only in the state, so that a changed provider is noticed
+        # also for objects that exist only in the state, so that a changed provider is noticed
+        start.schemas.schema(source)
 
     def check(graph: Graph | None = None) -> None:
         nonlocal is_checked
@@ -208,7 +211,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
         attempts += [made.plan] if made is not None else []
     if made is not None and options.deferred:
         made = evolve(made, plan=_with_deferred(attempts, start))
-    if not is_checked:  # no graph was built: errors of the configuration itself are the cause
+    if not is_checked:  # no graph was built, because the configuration itself has errors
         check()
     diagnostics += problems
     if made is None:
@@ -217,7 +220,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
 
 
 def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
-    """The last of the plans, with the other plans' knowledge about the objects that it defers."""
+    """The last of the plans, with the knowledge of the other plans about the objects that it defers."""
     from planner.logic.graph.build import build_graph
 
     plan = attempts[-1]
@@ -237,8 +240,9 @@ def _with_deferred(attempts: list[Plan], start: Start) -> Plan:
 def _unknown_repetitions(
     config: Config, problems: list[Diagnostic], known: Iterable[tuple[str, str, str]]
 ) -> list[tuple[str, str, str]]:
-    """The blocks whose instances or imports are not known or deferred by their provider, if nothing else is wrong:
-    address, argument or reason, and place; without those that are `known` already."""
+    """The blocks to leave for later, because their instances or imports are not known or because their provider
+    deferred them, if there are no other errors: address, argument or reason, and place; blocks that are already `known`
+    are omitted."""
     errors = [d for d in problems if d.is_error]
     reasons = {code: reason for reason, code in DEFERRALS.items()}
     if not {d.code for d in errors} <= {"plan.unknown_count", "plan.unknown_for_each", "plan.unknown_import", *reasons}:
@@ -341,8 +345,8 @@ def may_have_cycle(plan: Plan) -> bool:
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, can cause such edges. (The result is cached, because plans
-    of thousands of units have few distinct sets of actions.)"""
+    """Whether these actions, on current or deposed objects, can cause such edges. (The result is cached, because the
+    plans of thousands of units have only a few distinct sets of actions.)"""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program
@@ -376,7 +380,7 @@ def plan_options(start: Start) -> PlanOptions:
     )
 
 
-# The options of a plan, as arguments of a command about the same plan.
+# The options of a plan, as arguments for another command about the same plan.
 
 
 def plan_words(made: MadePlan[Any]) -> str:

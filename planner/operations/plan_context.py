@@ -33,8 +33,8 @@ Rows = tuple[tuple[str, ...], ...]
 
 
 def record_rows(made: MadePlan[Any]) -> Rows:
-    """The rows (relation, columns...) of a plan's record, otherwise the rows of this run. Raises Failure if the lock
-    file or the list of installed modules cannot be read."""
+    """The rows (relation, columns...) recorded in a plan or, without a record, the rows of this run. Raises Failure if
+    the lock file or the list of installed modules cannot be read."""
     record = made.plan.policy
     return record.facts if record is not None and record.facts else tuple(sorted(_rows(made)))
 
@@ -85,7 +85,7 @@ def _user() -> str:
 
 
 def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
-    """The address and the value of each data source that was read, by the schemas of their providers. Raises
+    """The address and the value of each data source that was read, typed by the schemas of the providers. Raises
     Failure."""
     from planner.answers.documents.json_state import object_value, resource_schema
 
@@ -110,7 +110,7 @@ _MOST = 1 << 24
 
 
 def head_commit(directory: str) -> str:
-    """The commit (hexadecimal) that HEAD names in the repository of a directory; "" if there is none or it is
+    """The commit (hexadecimal) to which HEAD refers in the repository of a directory; "" if there is none or it is
     unknown."""
     folder = _git_folder(os.path.realpath(directory))
     if folder is None:
@@ -134,7 +134,8 @@ def head_commit(directory: str) -> str:
 
 
 def _git_folder(directory: str) -> str | None:
-    """The directory `.git` of the directory or one above it; for a worktree, a file names it."""
+    """The directory `.git` in the directory or in one above it; in a worktree, `.git` is a file that names the
+    directory."""
     while True:
         path = os.path.join(directory, ".git")
         if os.path.isdir(path):

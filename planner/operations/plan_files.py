@@ -47,8 +47,8 @@ Unstored = Loaded[OperationOptions]
 def save_plan(
     made: MadePlan[Unstored], path: str, mode: int = 0o666, review: Mapping[str, Any] | None = None
 ) -> list[Diagnostic]:
-    """Write the plan file, with the files of the configuration. `mode`: its permissions, before the umask; `review`:
-    for reports of its apply."""
+    """Write the plan file, with the files of the configuration. `mode`: the permissions of the file, before the umask
+    is applied; `review`: the parts of a review that reports of its apply need."""
     from planner.answers.documents.plan_file import ABSOLUTE, write_plan
 
     directory = made.loaded.options.directory
@@ -103,7 +103,7 @@ def _restricted(schema: ProviderSchema, types: set[tuple[str, str]]) -> Provider
 def open_or_make_plan(
     options: OperationOptions, plan_file: str | None = None, hooks: Hooks | None = None
 ) -> Planned[Unstored]:
-    """The plan in the options or in a file, or a new one that does not lock the state."""
+    """The plan in the options or in a file, or a new plan that does not lock the state."""
     from planner.engine.walk.hooks import Hooks
 
     if options.made is not None:
@@ -118,7 +118,7 @@ def open_or_make_plan(
 
 
 def open_saved_plan(options: OperationOptions, path: str) -> Planned[Start]:
-    """The plan in a file, like a new one: with its variables, and with the currently stored state."""
+    """The plan in a file, with the same data as a new plan: its variables, and the currently stored state."""
     diagnostics = Diagnostics()
     made, approval = None, options.approval
     with diagnostics.until_an_error():
@@ -150,8 +150,8 @@ def open_plan(
     data: bytes | None = None,
 ) -> MadePlan[Unstored]:
     """A saved plan, and its inputs: its configuration, the values of its variables, its targets and excludes, and the
-    user's rules. `only_shown`: the schemas in the file are used, so that no provider is needed; `data`: the content of
-    the file, if already read. Raises Failure."""
+    user's rules. `only_shown`: no provider is needed, because the schemas in the file are used; `data`: the content of
+    the file, if it has already been read. Raises Failure."""
     import tempfile
 
     from planner.answers.documents.plan_file import ABSOLUTE, read_plan, unpack_sources
@@ -167,7 +167,7 @@ def open_plan(
     with tempfile.TemporaryDirectory(prefix="planner-") as folder:
         root, more = unpack_sources(sources, folder)
         diagnostics.check(more)
-        # the values for static expressions were set when the plan was made
+        # static expressions use the values that they had when the plan was made
         variables, absolute = planned_variables(plan, begun.given), os.path.join(root, ABSOLUTE)
         config, more = load_config(root, variables=variables, workspace=begun.workspace, absolute=absolute)
     config = diagnostics.take((config, more))
@@ -182,8 +182,8 @@ def open_plan(
 def recorded_variables(
     config: Config, given: RawVariables, plan: Plan
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The values of a plan's variables, and the reasons why it cannot be applied with the current ones: a value that
-    differs from the record, or a missing ephemeral value."""
+    """The values of a plan's variables, and the reasons why the plan cannot be applied with the current values: a value
+    that differs from the recorded one, or a missing ephemeral value."""
     recorded = {name: value for name, value in plan.variables.items() if value is not None}
     values, problems = check_plan_variables(recorded, config.root.variables, given)
     for name, origin in plan.origins:
@@ -193,7 +193,7 @@ def recorded_variables(
 
 
 def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
-    """The values recorded in the plan, as supplied values; for other (ephemeral) variables, the current ones."""
+    """The values recorded in the plan; for variables without a recorded value (ephemeral ones), the current values."""
     from planner.foundation.values.expression_text import expression_text
     from planner.language.syntax.parse import parse_expression
 
@@ -207,14 +207,14 @@ def planned_variables(plan: Plan, given: RawVariables) -> RawVariables:
     return {**given, **recorded}
 
 
-# Whether a plan equals an approved one. Unknown values of the approved plan match any value.
+# Whether a plan equals an approved plan. Unknown values of the approved plan match any value.
 
 
 Differences = tuple[tuple[str, str], ...]
 
 
 def compared(approved: Plan, now: Plan) -> Differences:
-    """(address, action or value) of the changes in a plan that the approved one did not announce. Announced changes
+    """The changes in a plan that the approved plan did not announce, as (address, action or value). Announced changes
     that are no longer needed do not count."""
     # decided in Python: whether a repeated plan equals the approved one -- a comparison of plans, value by value
     items: set[tuple[str, str]] = set()
@@ -239,7 +239,7 @@ def compared(approved: Plan, now: Plan) -> Differences:
 
 
 def counted_changes(plan: Plan) -> list[ResourceChange]:
-    """The changes of objects; reading data needs no approval."""
+    """The changes of objects; reading data does not need approval."""
     return [c for c in plan.changes if c.mode != "data" and (c.action != "no-op" or c.importing is not None)]
 
 

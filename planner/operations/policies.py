@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 def check(
     options: OperationOptions, plan_file: str | None, hooks: Hooks, processes: int = 1
 ) -> tuple[Verdict | None, list[Diagnostic]]:
-    """The result of policies for the plan in a file (our own, or the output of `show -json`), or for a new one. The
-    policies recorded in a plan file apply, too. A large document is checked in at most this number of processes; with 0
-    as a whole, which measures the cost of each rule."""
+    """The result of policies for the plan in a file (planner's own plan file, or the output of `show -json`), or for a
+    new plan. The policies recorded in a plan file apply, too. A large document is checked in at most this number of
+    processes; with 0 it is checked as a whole, which measures the cost of each rule."""
     if plan_file is not None and is_document(plan_file):
         return check_document(options, plan_file, "plan", processes)
     answer = open_or_make_plan(options, plan_file, hooks)
@@ -53,14 +53,14 @@ def check(
         return None, list(answer.diagnostics)
     _, verdict, problems = judged(answer.complete)
     wrong = [evolve(problem, severity="error") for problem in problems if problem.code in MISFITS]
-    if wrong:  # reported when policies are tried out, but not while planning, because providers change, too
+    if wrong:  # reported by `policy check`, but not while planning, because providers change, too
         return None, [*answer.diagnostics, *wrong]
     return verdict, [*answer.diagnostics, *problems]
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
     """The result of policies for a plan, with proofs by the rules as written; no verdict if a policy is wrong or there
-    are none. Raises Failure."""
+    are no policies. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
@@ -72,7 +72,7 @@ def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | Non
 
 @as_step("judge")
 def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with its policies and their results on record; no verdict if a policy is wrong."""
+    """A plan, in which its policies and their results are recorded; no verdict if a policy is wrong."""
     from planner.operations.plan_context import record_rows
 
     try:
@@ -98,9 +98,9 @@ DATA_HELD = "planner.changes.data_held"
 
 
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
-    """By address, whether destroying an object loses data (`holds` or `none`), with the list or parameter that contains
-    its type, derived by the rules of the policy protect_stateful. Objects of unknown types have no entry. The result is
-    empty if nothing is destroyed or if settings are wrong, which judging reports."""
+    """Whether destroying an object loses data (`holds` or `none`), with the list or parameter that contains its type,
+    by address; derived by the rules of the policy protect_stateful. Objects of unknown types have no entry. The result
+    is empty if nothing is destroyed or if settings are wrong, which judging reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy
@@ -157,7 +157,7 @@ def _overrides(options: OperationOptions, record: PolicyRecord | None) -> dict[s
 
 
 def _judge(policies: Policies, made: MadePlan[L], clock: int | None = None) -> tuple[Verdict, PolicyFacts]:
-    """`clock` is the time for the validity of waivers; by default the recorded time of the plan."""
+    """`clock` is the time at which waivers must be valid; by default, the recorded time of the plan."""
     facts = facts_of(made, policies.reads)
     is_whole = not made.plan.limits.is_partial
     clock = _time_of(made) if clock is None else clock
@@ -175,7 +175,7 @@ def _time_of(made: MadePlan[L]) -> int | None:
 
 
 def surroundings(made: MadePlan[L]) -> PlanSurroundings:
-    """The context of a plan: from its record, otherwise the current one."""
+    """The context of a plan: the recorded context, otherwise the current one."""
     from planner.operations.plan_context import record_rows, values_read
 
     rows = record_rows(made)

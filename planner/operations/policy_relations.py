@@ -1,9 +1,8 @@
-"""Relations that policies read and derive, for queries and for `why`: one space of relations with the relations of
-graphs.
+"""Relations that policies read and derive, for `query` and `why`, which use them together with the relations of graphs.
 
-A relation of policies is named as in policies, `planned(A, P, V)`, or with `policy.` in front, `policy.deny(C, A, M)`,
-which always means this one, even if users' rules for graphs have one of the same name. Its rows hold for all possible
-values of unknowns; sensitive values are hidden."""
+A relation of policies can be named as in policies, `planned(A, P, V)`, or with the prefix `policy.`, as in
+`policy.deny(C, A, M)`; the prefix always selects the relation of policies, even if users' rules for graphs define one
+with the same name. Its rows hold for all possible values of unknowns; sensitive values are hidden."""
 
 from __future__ import annotations
 
@@ -33,24 +32,24 @@ SPACE = "policy."
 
 @frozen(eq=False)
 class Mentioned:
-    """The relations of policies that a question mentions: the predicate for each written name. `shared` are relations
-    that graphs also have, such as actions."""
+    """The relations of policies that a question mentions, as the predicate for each name as written. `shared` are
+    relations that graphs also have, such as actions."""
 
     policies: Policies
     own: dict[str, Predicate]
     shared: dict[str, Predicate]
 
     def rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows of relations that only policies have, for a plan, by the names in the question."""
+        """The rows for a plan of the relations that only policies have, by the names in the question."""
         return self._rows(made, self.own)
 
     def shared_rows(self, made: MadePlan[Unstored]) -> dict[str, list[Row]]:
-        """The rows of relations that graphs also have and that a plan defines."""
+        """The rows for a plan of the relations that graphs also have and that a plan defines."""
         return self._rows(made, {name: p for name, p in self.shared.items() if p.is_input})
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """A warning that policies are missing, so that an empty answer is not mistaken for passing."""
+        """A warning that no policies are named, so that an empty answer is not mistaken for a passed check."""
         asked = sorted(name for name, predicate in self.own.items() if predicate.is_open)
         if not asked or self.policies.files:
             return []
@@ -67,15 +66,15 @@ class Mentioned:
 
 
 def needs_plan(options: OperationOptions, program: RuleProgram, text: str) -> bool:
-    """Whether `mentioned` needs a plan: policies in Python state their relations for one."""
+    """Whether the relations in `mentioned` need a plan, because policies in Python state them for one plan."""
     return options.more_policies is not None and not _names(text) <= program.predicates.keys()
 
 
 def mentioned(
     options: OperationOptions, program: RuleProgram, text: str, made: MadePlan[Unstored] | None = None
 ) -> Mentioned | None:
-    """The relations of policies in a question that otherwise refers to `program`; None if it mentions none or cannot be
-    parsed, which the parser reports. Raises Failure for policies that are wrong."""
+    """The relations of policies in a question that otherwise refers to `program`; None if it mentions none, or if it
+    cannot be parsed, which the parser reports. Raises Failure if policies are wrong."""
     names = _names(text)
     if names <= program.predicates.keys():
         return None
@@ -98,8 +97,8 @@ def mentioned(
 def why_relation(
     options: OperationOptions, program: RuleProgram, text: str, plan_file: str | None, negated: bool
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]] | None:
-    """Why a fact of policies holds for a plan, or with `negated` why not; None if the text is not about policies.
-    Raises Failure."""
+    """Why a fact of policies holds for a plan or, with `negated`, why it does not; None if the text is not about
+    policies. Raises Failure."""
     from planner.answers.policy.cases import Relation, needs
     from planner.logic.datalog.explain.why_not import obstacles_text
     from planner.logic.graph.why import only_fact, read_query
@@ -141,7 +140,7 @@ def _in_packs(name: str, known: Mapping[str, Predicate]) -> list[str]:
 
 
 def _unknown(text: str, name: str, known: Mapping[str, Predicate]) -> Diagnostic:
-    """The error for a relation that no policy has, with the nearest one and its columns."""
+    """The error for a relation that is not a relation of policies, with the most similar one and its columns."""
     source = Source("<query>", text)
     start = text.index(name)
     whole = _in_packs(name.removeprefix(SPACE), known)

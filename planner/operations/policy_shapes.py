@@ -32,7 +32,8 @@ MISFITS = (
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:
-    """Errors about users' rules. (The library's rules are written for several versions of a provider.)"""
+    """Errors about users' rules. (Rules of the library are not reported, because they support several versions of a
+    provider.)"""
     from planner.answers.policy.shapes import misfits
 
     own = frozenset(own_files(policies.files))

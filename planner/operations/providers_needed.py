@@ -31,7 +31,7 @@ class Needed:
 
 
 _KNOWN: WeakKeyDictionary[Config, Needed] = WeakKeyDictionary()
-"""the needed providers by configuration, without a state, because a command looks them up several times"""
+"""the needed providers by configuration, without a state; cached because a command looks them up several times"""
 
 
 def needed_providers(config: Config, state: State | None = None) -> Needed:
@@ -44,14 +44,14 @@ def needed_providers(config: Config, state: State | None = None) -> Needed:
 
 
 def asks_plugins(config: Config, state: State) -> bool:
-    """Whether a configuration, or the objects of a state, involve a provider other than the builtin one."""
+    """Whether a configuration, or the objects of a state, use a provider other than the builtin one."""
     used = needed_providers(config).started
     return bool(used - {BUILTIN}) or any(BUILTIN not in r.provider for r in state.resources.values())
 
 
 def reused_calls(options: object) -> dict[str, bool]:
-    """The calls to plugins that may be answered as in an earlier command with these options (Options or a subclass), by
-    rules/renew/calls.dl; none if the user wants everything to be planned again."""
+    """The calls to plugins that, by rules/renew/calls.dl, may be answered with results of an earlier command, given
+    these options (Options or a subclass); none if the user wants everything to be planned again."""
     if os.environ.get("PLANNER_PLAN_ANEW"):
         return {}
     from planner.logic.datalog.engine.evaluate import evaluate
@@ -65,19 +65,19 @@ def reused_calls(options: object) -> dict[str, bool]:
 
 
 def running_command(facts: FactBuilder, options: object) -> None:
-    """State the facts about the command with these options, as rules/renew/calls.dl declares them."""
+    """State the facts about a command with these options that rules/renew/calls.dl declares."""
     facts.add("running_command", getattr(options, "command", ""))
     if getattr(options, "refresh", False):
         facts.add("reads_objects")
 
 
 def wake_providers(config: Config, schemas: Schemas) -> None:
-    """Start the plugins of a configuration's provider blocks concurrently, while everything else is loaded."""
+    """Start the plugins for the provider blocks of a configuration concurrently, while everything else is loaded."""
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         try:
             provider = schemas.provider(source)
         except Failure:
-            continue  # the users of the provider report the problem
+            continue  # the code that uses the provider reports the problem
         wake = getattr(provider, "wake", None)
         if wake is not None:
             wake()
@@ -118,7 +118,7 @@ def provider_constraints(config: Config, blocks: bool = True) -> dict[str, tuple
 
 
 def override_warnings(config: Config) -> list[Diagnostic]:
-    """A warning if the user's settings replace providers by development versions, which may do anything."""
+    """A warning if the user's settings replace providers by development versions, whose behaviour is not known."""
     if needed_providers(config).all <= {BUILTIN}:
         return []
     return _override_warnings()
@@ -130,7 +130,7 @@ def _override_warnings() -> list[Diagnostic]:
     try:
         overrides = load_cli_config(os.environ).overrides
     except Failure:
-        return []  # reported when the provider is searched for
+        return []  # reported when the provider is looked up
     if not overrides:
         return []
     lines = "".join(f"\n  - {address} in {overrides[address]}" for address in sorted(overrides))
@@ -175,7 +175,7 @@ def _unselected(config: Config, directory: str, addresses: set[str]) -> list[Dia
 
 
 def lacks_selected(config: Config, directory: str) -> bool:
-    """Whether a provider that the lock file selects is not installed, because the lock file may come from another
+    """Whether a provider that the lock file selects is not installed, which happens if the lock file comes from another
     machine."""
     addresses = needed_providers(config).all - {BUILTIN}
     return bool(addresses) and _lacks_selected(config, directory, addresses)

@@ -1,5 +1,5 @@
 """`query`: Datalog queries about derivations, and verbs about the graph. The subject is a directory, a saved plan or a
-single state. Its input is loaded here (and planned, for queries about actions); derivation and answering run in a
+single state. The input is loaded here (and planned, for queries about actions); derivation and answering run in a
 separate process with a time limit."""
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ SECONDS = 30.0
 LIMIT = 100
 """the maximum number of paths that are listed"""
 CLOSURE = "waits_for"
-"""the relation that is not derived as a whole; only the pairs that a question names are searched for"""
+"""the relation that is not derived as a whole: only the pairs that a question names are searched for"""
 
 
 @frozen
 class QueryTarget:
-    """The subject of a query: an operation (`kind` as in `graph`) or plan file, or only a state file; its time limit in
+    """The subject of a query: an operation (`kind` as in `graph`), a plan file, or only a state file; its time limit in
     seconds (0: none, and the query runs in this process), the maximum number of paths, and whether to draw a
     picture."""
 
@@ -93,7 +93,7 @@ def query(
         return _ask_policies(options, target, made, program, of_policies, words[0])
     expression = node_set(words, program)
     if options.made is not None and not target.kind:
-        target = evolve(target, kind="plan")  # unless it is about changes
+        target = evolve(target, kind="plan")  # unless the query is about changes
     if expression is not None:
         return _ask_graph(options, program, expression, target, made)
     parsed, problems = _parsed(program, words[0])
@@ -129,7 +129,7 @@ def _ask_policies(
     mentioned: Mentioned,
     text: str,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer a query about relations of policies and perhaps of the graph: the plan graph, which policies read, unless
+    """Answer a query about relations of policies and perhaps of a graph: of the plan graph, which policies read, unless
     the query is about applying."""
     space = program.beside(mentioned.own)
     parsed, problems = _parsed(space, text)
@@ -180,7 +180,7 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
 
 
 def _is_verb(name: str, program: RuleProgram) -> bool:
-    """Whether a word before a parenthesis is a verb, or closer to a verb than to a predicate."""
+    """Whether the word before a parenthesis is a verb, or more similar to a verb than to a predicate."""
     known = (*program.predicates, *FUNCTIONS, *TESTS, *RELATIONS)
     if name in VERBS or name in known or "." in name:
         return name in VERBS
@@ -204,8 +204,8 @@ def _ground(
     needs_plan: bool,
     instances: bool = False,
 ) -> tuple[_Ground | None, list[Diagnostic]]:
-    """The facts of the operation of a query: from an existing plan, or from a plan that is made if only a plan can
-    answer."""
+    """The facts of the operation in a query, from an existing plan or, if only a plan can answer the query, from a new
+    one."""
     kind = target.kind or ("apply" if made or needs_plan else "plan")
     if made is None and (needs_plan or instances or kind == "apply"):
         answer = plan_of_kind(options, kind)
@@ -246,8 +246,8 @@ def _actions(made: MadePlan[Unstored]) -> Actions:
 def _answer(
     program: RuleProgram, facts: FactBase, parsed: Query, draw: bool, given: Mapping[str, Iterable[Row]] | None = None
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Derive the relations that a query needs and answer it. `given`: the rows of relations that another program
-    derives."""
+    """Derive the relations that a query needs and answer it. `given`: the rows of relations that are derived by another
+    program."""
     want = {"vertex", *SPOKEN, *parsed.predicates} - {CLOSURE} - (given or {}).keys()
     if draw:
         want.update(DRAWN)
@@ -312,7 +312,7 @@ def _ask_state(
 
 
 def _of_the_graph(problem: Diagnostic, program: RuleProgram) -> Diagnostic:
-    """A diagnostic for a relation that graphs have but a single state does not."""
+    """A diagnostic for a relation that exists for graphs but not for a single state."""
     if problem.code == "rules.unknown_predicate" and problem.subject is not None:
         name = problem.subject.text.partition("(")[0].strip()
         if name in program.predicates:
@@ -333,8 +333,8 @@ def _ask_graph(
     target: QueryTarget,
     made: MadePlan[Unstored] | None,
 ) -> tuple[Answers, list[Diagnostic]]:
-    """Answer an expression for a set of vertices, or a verb. The reach of a change comes from the plan graph, because
-    unchanged objects have no vertex in the apply graph; its actions need a plan."""
+    """Answer an expression for a set of vertices, or a query with a verb. The vertices that a change can affect come
+    from the plan graph, because unchanged objects have no vertex in the apply graph; their actions need a plan."""
     is_blast = verb_of(expression) == "blast"
     if is_blast and not target.kind and made is None:
         target = evolve(target, kind=walk_of("plan", options.mode))
@@ -351,16 +351,16 @@ def _ask_graph(
     return answers, [*problems, *item]
 
 
-# The subject and the data of a query: the relations that need a plan, and the plan.
+# The subject and the data of a query: which relations need a plan, and that plan.
 
 
 def is_about_changes(predicate: Predicate) -> bool:
-    """Whether a relation of the product is about planned changes or applying them, and so needs a plan."""
+    """Whether a relation of the product is about planned changes or about applying them, and so needs a plan."""
     return predicate.span.filename.startswith(("apply/", "inputs/changes", "shared/action.", "shared/deposed."))
 
 
 def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[Predicate], bool]) -> bool:
-    """Whether a query reads a relation that `is_wanted` accepts, directly or through users' rules."""
+    """Whether a query reads a relation for which `is_wanted` returns True, directly or through users' rules."""
     waiting, seen = list(predicates), set(predicates)
     while waiting:
         predicate = program.predicates[waiting.pop()]
@@ -377,20 +377,20 @@ def reads(program: RuleProgram, predicates: Iterable[str], is_wanted: Callable[[
 
 
 def known_elsewhere(problems: Iterable[Diagnostic], program: RuleProgram) -> list[Diagnostic]:
-    """The problems of a query; relations of programs other than graphs are reported as such."""
+    """The diagnostics of a query; a relation that belongs to another program than graphs is reported as such."""
     from planner.answers.policy.rulebook import not_of_graphs
 
     return [not_of_graphs(problem, program.predicates) for problem in problems]
 
 
 def plan_of_kind(options: OperationOptions, kind: str) -> Planned[Unstored]:
-    """A new plan for a query about a kind of graph."""
+    """A new plan, for a query about a kind of graph."""
     mode: Any = {"plan-destroy": "destroy", "plan-refresh-only": "refresh-only"}.get(kind, options.mode)
     return open_or_make_plan(evolve(options, mode=mode))
 
 
 def facts_of_plan(made: MadePlan[Unstored], kind: str, instances: bool) -> FactBase:
-    """The facts that the graph rules read to apply a plan or to make it again, with facts about instances."""
+    """The facts that the graph rules read for applying a plan or for making it again, with facts about instances."""
     facts_of = graphs.apply_facts if kind == "apply" else graphs.planning_facts
     facts = facts_of(made.plan, made.loaded)
     return facts_with_instances(facts, made) if instances else facts

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 PARALLELISM = OperationOptions().parallelism
 _GIVEN = frozenset(("command line", "named file", "environment"))
-"""origins of values that the server cannot know: it reads the other files itself"""
+"""the origins of values that the server cannot know; it reads the other files itself"""
 _ENDED_WELL = frozenset(("confirmed", "apply_queued", "applying", "applied"))
 _QUIET = frozenset(("pending", "plan_queued", "planning", "planned", "applying", "apply_queued", "confirmed", SAVED))
 _UNFIT = {
@@ -63,14 +63,14 @@ _UNFIT = {
 
 
 Explain: TypeAlias = "Callable[[], tuple[MadePlan[Any], Chains] | None]"
-"""returns a plan with the causes that are certain; None if there are none"""
+"""a function that returns a plan with the causes that are certain; None if there are none"""
 
 
 @frozen(eq=False)
 class RemoteView:
-    """The user's side of a run: `line` gets the lines of logs, `plan` the plan, if the server has it as a document,
-    with a function for its causes. `approve` is called with the name of the workspace before anything is changed,
-    `override` with a prompt about failed policies."""
+    """The user's side of a run: `line` receives the lines of logs; `plan` receives the plan, if the server has it as a
+    document, with a function that finds its causes. `approve` is called with the name of the workspace before anything
+    is changed, `override` with a prompt about failed policies."""
 
     line: Callable[[str], None]
     plan: Callable[[JsonPlan, Explain], None]
@@ -256,8 +256,8 @@ def _page(store: TfeStore) -> str:
 
 
 def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
-    """A function that ends the waiting: on request, and for a run that has not begun within -lock-timeout, which it
-    cancels."""
+    """A function that ends the waiting for a run: on request, or if the run has not begun within -lock-timeout; in the
+    latter case it cancels the run."""
     started, looks = time.monotonic(), options.lock_timeout > 0
 
     def check(run: ServerRun) -> None:
@@ -274,7 +274,7 @@ def _check(options: OperationOptions) -> Callable[[ServerRun], None]:
 
 
 def _saved_run(store: TfeStore, saved: SavedRun, options: OperationOptions) -> ServerRun:
-    """The run that a file names. Raises Failure if it is of another workspace."""
+    """The run that a file names. Raises Failure if the run belongs to another workspace."""
     client = store.client
     if saved.hostname != client.organization.host:
         detail = f"The file names a run on {saved.hostname}, but the configuration uses {client.organization.host}."
@@ -299,7 +299,7 @@ def _save(result: RemoteResult, store: TfeStore, path: str) -> None:
 
 
 def _followed(work: FollowedRun, follow: Callable[[FollowedRun], RemoteResult]) -> RemoteResult:
-    """The result of a run, which an interrupt cancels."""
+    """The result of a run; an interrupt cancels the run."""
     try:
         result = follow(work)
     except (KeyboardInterrupt, ServiceError) as problem:
@@ -359,7 +359,7 @@ def _follow_plan(work: FollowedRun) -> tuple[RemoteResult, bool]:
 
 
 def _show(work: FollowedRun, state: Mapping[str, Any], shows: bool) -> None:
-    """Show the plan if the log does not contain it, and write its generated configuration."""
+    """Show the plan if the log does not contain it, and write the configuration that it generated."""
     path = work.options.generate_config_out
     writes = path and work.run.part("plans", work.run.related("plan")[0]).get("generated-configuration")
     if not shows and not writes:
@@ -392,7 +392,7 @@ def _apply(work: FollowedRun) -> RemoteResult:
 
 
 def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
-    """Approve or discard a run, unless someone else has done the same meanwhile."""
+    """Approve or discard a run, unless another user has already done so."""
     try:
         run.act(action)
     except ServiceError:
@@ -401,8 +401,8 @@ def _act(run: ServerRun, action: str, done: frozenset[str]) -> None:
 
 
 def _print_log(work: FollowedRun, part: str, skip: tuple[str, ...]) -> None:
-    """Print the log of a part of the run. For a structured log, print the messages except for the types in `skip`; its
-    diagnostics become diagnostics of this run."""
+    """Print the log of one phase of the run. Of a structured log, print the messages, except for the types in `skip`;
+    diagnostics in it become diagnostics of this run."""
     for text in work.run.log(part):
         entry = log_line(text)
         if entry is None:

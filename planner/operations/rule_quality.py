@@ -1,4 +1,4 @@
-"""The quality of cases of rules: their coverage, and the possible mistakes that they detect."""
+"""The quality of cases of rules: their coverage, and which possible mistakes they detect."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Noticed:
 
 @frozen
 class Quality:
-    """`coverage` rule by rule, and the tested mutants (without mutants that are not valid rules)."""
+    """The `coverage` of each rule, and the tested mutants (mutants that are not valid rules are left out)."""
 
     coverage: tuple[RuleCoverage, ...] = ()
     mutants: tuple[Noticed, ...] = ()
 
     @property
     def covered(self) -> tuple[int, int]:
-        """The number of literals' results that occurred in a case, and of all possible ones."""
+        """The number of outcomes of literals that occurred in a case, and of all possible outcomes."""
         return sum(rule.covered for rule in self.coverage), sum(rule.ways for rule in self.coverage)
 
     @property
@@ -44,7 +44,7 @@ class Quality:
 
 
 def quality(words: Sequence[str], name: str = "", makes_mistakes: bool = False) -> tuple[Quality, list[Diagnostic]]:
-    """The quality of the cases in files and directories (see rule_tests.groups), which have to pass."""
+    """The quality of the cases in files and directories (see rule_tests.groups); all cases have to pass."""
     item, problems = groups(words, name)
     covered: list[RuleCoverage] = []
     tried: list[Noticed] = []
@@ -77,7 +77,7 @@ def _together(one: RuleCoverage, other: RuleCoverage) -> RuleCoverage:
 
 
 def _known_cases(file: CaseFile, rules: Sequence[Rule]) -> list[Case]:
-    """The cases of a file, with their plans as facts, in which unknown values are absent."""
+    """The cases of a file, with their plans as facts; unknown values are left out."""
     cases = file.load()[0]
     return _with_plans(file, cases, rules) if any(case.given for case in cases) else list(cases)
 
@@ -105,7 +105,7 @@ def _mutants(group: RuleGroup) -> Iterator[Noticed]:
 
 
 def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
-    """Whether a mutant is a valid program, and the case of the file that detects it."""
+    """Whether a mutant is a valid program, and the case in the file that detects it."""
     rules = [(name, mutant.of(text) if name == mutant.file else text) for name, text in file.rules]
     program = _program(rules, file)
     if program is None:
@@ -123,7 +123,7 @@ def _try(file: CaseFile, mutant: Mutant) -> tuple[bool, str | None]:
             database = derive(program, case) if derive is not None else {}
             if any(database[name] != wanted for name, wanted in case.wanted.items()):
                 return True, case.name
-    except (Failure, ValueError):  # an endless rule, or facts that no longer match: the mutant is detected
+    except (Failure, ValueError):  # the rule does not terminate, or the facts no longer match: the mutant is detected
         return True, file.path
     return True, None
 

@@ -1,5 +1,5 @@
-"""Runs cases of rule files: users' rules, three-valued policies, and the product's own rules. Also their coverage, and
-the mistakes that they detect."""
+"""Runs cases of rule files: users' rules, three-valued policies, and the product's own rules. It also measures their
+coverage, and the mistakes that they detect."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ CASE_SECONDS = 10.0
 
 @frozen
 class Tested:
-    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, and untested
-    rules that deny."""
+    """The outcomes of the cases of each file; and the problems of the input: broken rules, broken cases, and rules for
+    denials without a test."""
 
     outcomes: dict[str, list[CaseResult]] = field(factory=dict)
     diagnostics: list[Diagnostic] = field(factory=list)
@@ -63,7 +63,7 @@ class Tested:
 
 @frozen(eq=False)
 class CaseFile:
-    """A file of cases with the rules that it tests: rule files, the program of these and the product's rules, and the
+    """A file of cases, the rule files that it tests, the program made of these and the product's rules, and the
     function that derives the rows of a case."""
 
     path: str
@@ -74,7 +74,7 @@ class CaseFile:
     derive: Derive | None = None
 
     def load(self) -> tuple[list[Case], list[Diagnostic]]:
-        """The cases, with the facts of packs; none if one is broken."""
+        """The cases, with the facts of packs; empty if a case is broken."""
         space = self.packs.space_of(self.path)
         known = [(self.path, self.text)]
         try:
@@ -94,7 +94,7 @@ class CaseFile:
 
 
 def cases_of(program: RuleProgram, path: str, text: str, packs: Packs) -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, with the content of packs as the default."""
+    """The cases of a file, by default with the content of packs."""
     cases, problems = load_cases(program, path, text, packs.space_of(path))
     return [evolve(case, facts=packs.with_defaults(case.facts, program)) for case in cases], problems
 
@@ -116,8 +116,8 @@ class RuleGroup:
 
 def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[Diagnostic]]:
     """The cases in the named files and directories with the rules next to them. All `.dl` files of a directory are
-    checked together; a file of cases tests its namesake and the rules that it reads. If single files are named, only
-    rules in these and in the namesakes of case files must be tested."""
+    checked together; a file of cases tests the rule file of the same name and the rules that it reads. If single files
+    are named, only the rules in these files, and in the rule files that belong to named case files, must be tested."""
     files, problems = read_files(words, (".case", ".dl"))
     cases = [file for file in files if not file[0].endswith(".dl")]
     items: list[RuleGroup] = []
@@ -129,7 +129,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # Without rules next to them, files of cases test the product's rules, each perhaps another program.
+        # Files of cases without rules next to them test the product's rules; each file may test another program.
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:
@@ -142,7 +142,8 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
 
 
 def named_cases(policy: str) -> list[str]:
-    """The files and directories with the cases of a policy, named as for `policy check -policy`. Raises Failure."""
+    """The files and directories with the cases of a policy, which is named as for `policy check -policy`. Raises
+    Failure."""
     if policy.startswith(BUILTIN):
         return case_files(policy.removeprefix(BUILTIN))
     beside = f"{policy.removesuffix('.dl')}.case"
@@ -176,7 +177,7 @@ def run_tests(words: Sequence[str], name: str = "") -> Tested:
 
 
 def _beside(folder: str, files: Files) -> tuple[Files, list[Diagnostic]]:
-    """The rule files in a directory, including the files already read."""
+    """The rule files in a directory, including files that were already read."""
     known = dict(files)
     paths = [os.path.normpath(os.path.join(folder, n)) for n in os.listdir(folder or ".") if n.endswith(".dl")]
     others, problems = read_files([path for path in sorted(paths) if path not in known], (".dl",))
@@ -206,8 +207,8 @@ def _group(rules: Files, cases: Files, name: str, named: set[str] | None) -> Rul
 
 
 def _loaded(rules: Files, name: str) -> RuleProgram:
-    """Load rules that `check` found valid in this process, because the check showed that this is fast. Raises Failure
-    if they are valid only together with others."""
+    """Load rules that `check` found valid earlier in this process, which made sure that loading them is fast. Raises
+    Failure if they are only valid together with others."""
     program, diagnostics = load(rules, name)
     if program is None:
         raise Failure(diagnostics)
@@ -273,7 +274,7 @@ def _pack_of(file: str) -> str | None:
 
 
 def _not_in_a_pack(path: str, pack: str) -> str:
-    """Why a case of a pack may not plan a configuration: the problem of the directory; "" if there is none."""
+    """Why a case of a pack must not plan a configuration: the problem with the directory; "" if there is none."""
     if os.path.commonpath((os.path.realpath(path), pack)) != pack:
         return "lies outside of the pack"
     if os.path.lexists(os.path.join(path, data_directory(os.environ))):

@@ -35,7 +35,7 @@ S = TypeVar("S", bound=StateOptions)
 
 @frozen(eq=False)
 class StateLocation(Generic[S]):
-    """The store of the selected workspace's state; from the configuration only its location is read."""
+    """The store of the selected workspace's state; only its location is read from the configuration."""
 
     options: S
     schemas: Schemas
@@ -46,14 +46,14 @@ class StateLocation(Generic[S]):
 
 @frozen(eq=False)
 class ShownState:
-    """A state (None: none yet), and the schemas with which it is shown."""
+    """A state (None: none yet), and the schemas for displaying it."""
 
     state: State | None
     schemas: Schemas
 
 
 Shown = MadePlan[Unstored] | ShownState
-"""the input of `show`: a plan, or a state"""
+"""the input of `show`: a plan or a state"""
 
 
 def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
@@ -68,7 +68,7 @@ def kept_state(options: S, diagnostics: Diagnostics) -> StateLocation[S]:
         reading = read_configuration(options)
         config, given = reading.config, reading.begun.given
         schemas = new_schemas(options.directory, config, options.offline)
-        if config is None:  # modules that are not installed do not matter here
+        if config is None:  # missing modules do not matter here
             config, problems = load_root(options.directory, variables=given, workspace=workspace)
             if config is None:
                 raise Failure(problems)
@@ -138,7 +138,7 @@ def _show_file(options: OperationOptions, path: str) -> tuple[Shown | None, list
 
 
 def _opened_state(options: OperationOptions, data: bytes, diagnostics: Diagnostics) -> bytes:
-    """The decrypted bytes of a named state file. Raises Failure."""
+    """The decrypted content of a named state file. Raises Failure."""
     begun, _ = begin(options)
     encryption = encryption_of_directory(options.directory, begun.given, begun.workspace)
     diagnostics.check(encryption.check())
@@ -161,7 +161,7 @@ Document = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 
 def configuration_json(options: Options) -> Document:
-    """The configuration of the working directory, as under `configuration` in plan JSON."""
+    """The configuration of the working directory, in the form of `configuration` in plan JSON."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         loaded = load(options, diagnostics)
@@ -170,7 +170,7 @@ def configuration_json(options: Options) -> Document:
 
 
 def module_json(directory: str) -> Document:
-    """The interface of one module, for which neither its providers nor its child modules need be installed."""
+    """The interface of one module; neither its providers nor its child modules need to be installed."""
 
     if not os.path.isdir(directory):
         detail = f"There is no directory {directory}."

@@ -1,4 +1,4 @@
-"""Checks of signatures: whether a plan is approved by the required keys."""
+"""Checks of signatures: whether the required keys approve a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from planner.operations.options import Approval, OperationOptions, Requirement
 ENDING = ".intoto.jsonl"
 PREDICATE = "urn:planner:approval:1"
 _SECONDS_AHEAD = 300
-"""the maximum difference between the clocks of two machines, in seconds"""
+"""the maximum difference, in seconds, between the clocks of two machines"""
 
 
 def approved_file(options: OperationOptions, required: Iterable[Requirement], path: str) -> tuple[bytes, Approval]:
@@ -31,7 +31,7 @@ def approved_file(options: OperationOptions, required: Iterable[Requirement], pa
 
 
 def check(required: Iterable[Requirement], path: str, name: str, data: bytes, workspace: str = "") -> Approval:
-    """The approval of a file with this content. Raises Failure unless every requirement is met, with the reasons."""
+    """The approval of a file with this content. Raises Failure with the reasons, unless every requirement is met."""
     digest = sha256(data).hexdigest()
     signers: dict[str, str] = {}
     for requirement in required:
@@ -46,7 +46,7 @@ def check(required: Iterable[Requirement], path: str, name: str, data: bytes, wo
 def _valid(
     data: bytes, verifiers: tuple[Verifier, ...], name: str, digest: str, workspace: str
 ) -> tuple[dict[str, str], list[str]]:
-    """The keys with a valid signature, each with its time; and the reasons why others do not count."""
+    """The keys with a valid signature, each with its time; and the reasons why other signatures do not count."""
     valid: dict[str, str] = {}
     reasons: list[str] = []
     for signed in verified(data, verifiers):
@@ -121,8 +121,8 @@ def read_plan_file(path: str) -> bytes:
 
 
 def fleet_content(data: bytes) -> dict[str, Any] | None:
-    """The content of an approval of a fleet's plans; None for another file. The digest of the manifest covers all of
-    them."""
+    """The content of an approval of a fleet's plans; None for any other file. The digest of the manifest covers all
+    plans of the fleet."""
     if not data.startswith(b"{"):
         return None
     try:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Opened(Loaded[O]):
-    """A configuration with the backend that keeps its state, and the store of the workspace in it."""
+    """A configuration with the backend that stores its state, and the store of the workspace in that backend."""
 
     backend: Backend
     store: Store
@@ -42,7 +42,7 @@ def open_backend(loaded: Loaded[O], diagnostics: Diagnostics) -> Opened[O]:
     from planner.operations.backends import current_backend
 
     options, given = loaded.options, loaded.given
-    if options.mocked:  # mocked objects must not get into the real state
+    if options.mocked:  # mocked objects must not be written into the real state
         return with_backend(loaded, _local_backend(loaded))
     backend, problems = current_backend(options.directory, loaded.config, loaded.workspace, given, loaded.encryption)
     return with_backend(loaded, diagnostics.take((backend, problems)))
@@ -101,7 +101,7 @@ def locked(
     keep: bool = False,
     hooks: Hooks | None = None,
 ) -> Iterator[None]:
-    """Hold the state's lock during a block. `keep`: it is kept afterwards, unless the block fails. A lock that is
+    """Hold the state's lock during a block. `keep`: the lock is kept afterwards, unless the block fails. A lock that is
     already held is unchanged. Raises Failure if the lock is not available."""
     if not options.lock or store.is_locked:
         yield

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 Change: TypeAlias = Callable[[State], tuple[State, list[str], list[Diagnostic]]]
-"""makes another state, and describes its changes"""
+"""a function that makes the new state, and describes its changes"""
 Entry: TypeAlias = tuple[ResourceAddress, ResourceState, InstanceState]
 
 
@@ -46,9 +46,9 @@ def edit(
     moves: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[Diagnostic]]:
     """Lock and read the state, change it, and write it if there is no error. Returns the result of `change`. The former
-    state is kept in a separate file, or (with `usual_backup`) in the file where plans keep it. `exactly`: the state
-    keeps the serial and lineage set by `change`. `moves`: `change` adds the former addresses of moved objects, by
-    current address."""
+    state is kept in a separate file or, with `usual_backup`, in the file where plans keep it. `exactly`: the state
+    keeps the serial and lineage that `change` sets. `moves`: `change` adds the former addresses of moved objects to it,
+    by current address."""
     diagnostics = Diagnostics()
     done: list[str] = []
     with diagnostics.until_an_error():
@@ -106,7 +106,7 @@ def entries(state: State) -> list[Entry]:
 
 
 def rebuilt(state: State, entries: list[Entry]) -> State:
-    """The state with exactly these instances, under these addresses."""
+    """The state with exactly these instances, at these addresses."""
     resources: dict[str, ResourceState] = {}
     for address, resource, instance in entries:
         key = str(address.resource)
@@ -118,7 +118,8 @@ def rebuilt(state: State, entries: list[Entry]) -> State:
     for key, resource in resources.items():
         before = state.resources.get(key)
         if before == resource:
-            resources[key] = before  # an identical object need not be compared when it is written
+            # an identical object is then recognized without a comparison when the state is written
+            resources[key] = before
     return evolve(state, resources=resources)
 
 
@@ -146,7 +147,7 @@ def state_rm(
 
 
 def removal(addresses: Iterable[str]) -> Change:
-    """The change that forgets the instances covered by the addresses."""
+    """The change that forgets the instances that the addresses cover."""
     wanted = [(text, parse(text)) for text in addresses]
 
     def remove(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -199,13 +200,13 @@ def _mark(options: StateOptions, text: str, tainted: bool, allow_missing: bool) 
     return problems
 
 
-# `state replace-provider`: make another provider responsible for objects.
+# `state replace-provider`: assign objects to another provider.
 
 
 def state_replace_provider(
     options: StateOptions, old: str, new: str, dry_run: bool = False
 ) -> tuple[list[str], list[Diagnostic]]:
-    """Make another provider responsible for all resources of one, and return their addresses."""
+    """Assign all resources of one provider to another, and return their addresses."""
     before, after = _provider(old), _provider(new)
 
     def change(state: State) -> tuple[State, list[str], list[Diagnostic]]:
@@ -228,7 +229,7 @@ def _provider(text: str) -> str:
         raise Failure(error("state.provider", f'"{text}" is not a provider', detail)) from None
 
 
-# `state pull` and `state push`: the state as a file, out and in.
+# `state pull` and `state push`: export the state as a file, and import it from one.
 
 
 def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
@@ -240,7 +241,8 @@ def state_pull(options: StateOptions) -> tuple[bytes, list[Diagnostic]]:
 
 
 def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnostic]]:
-    """The pushed state, decrypted: it may be encrypted like the state, for example if an apply could not save it."""
+    """The pushed state, decrypted: it may be encrypted in the same way as the state, for example if an apply could not
+    save it."""
     diagnostics = Diagnostics()
     if b'"encryption_version"' not in data:
         return data, diagnostics
@@ -250,7 +252,7 @@ def _decrypted(options: StateOptions, data: bytes) -> tuple[bytes, list[Diagnost
 
 
 def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[Diagnostic]:
-    """Replace the state by the one in a state file. Without `force`, an older state, or one of another lineage, is
+    """Replace the state with the one in a state file. Without `force`, an older state or one of another lineage is
     refused."""
     if not data.strip():
         return [error("state.push_nothing", "No state", "The input of push is empty: it contains no state.")]
@@ -286,8 +288,8 @@ def state_push(options: StateOptions, data: bytes, force: bool = False) -> list[
 def force_unlock(
     options: StateOptions, lock_id: str, confirm: Callable[[LockInfo], bool]
 ) -> tuple[bool, list[Diagnostic]]:
-    """Remove the lock of the state that has this id, and return whether that was done: `confirm` is called if the lock
-    exists and its process has released it."""
+    """Remove the lock of the state with this id, and return whether it was removed; `confirm` is called if the lock
+    exists and its process no longer holds it."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store

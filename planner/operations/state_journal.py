@@ -17,7 +17,7 @@ from planner.world.state.model import State
 
 @frozen
 class JournalSummary:
-    """A journal: its place, its operation ("" if it cannot be read), the addresses changed after the last snapshot of
+    """A journal: its place, its operation ("" if it cannot be read), the addresses changed since the last snapshot of
     the state, and the actions and addresses of unfinished operations."""
 
     place: str
@@ -30,7 +30,7 @@ class JournalSummary:
 
 
 def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSummary], list[Diagnostic]]:
-    """The existing journals; with `discard` they are discarded."""
+    """The existing journals; `discard` also discards them."""
     diagnostics = Diagnostics()
     shown: list[JournalSummary] = []
     with diagnostics.until_an_error():
@@ -56,8 +56,8 @@ def state_journal(options: StateOptions, discard: bool) -> tuple[list[JournalSum
 
 @frozen
 class Adopted:
-    """Objects of a journal, by the addresses of their instances: the objects added to the state, and the objects that
-    no longer exist. `saved`: whether the state was written."""
+    """Objects in a journal, by the addresses of their instances: those added to the state, and those that no longer
+    exist. `saved`: whether the state was written."""
 
     added: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -65,8 +65,8 @@ class Adopted:
 
 
 def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, list[Diagnostic]]:
-    """Save the state with the changes in journals. The objects of journals whose state has changed since are read
-    first, and only objects that still exist are added."""
+    """Save the state with the changes in the journals. If a state has changed since its journal was written, the
+    objects of the journal are read first, and only objects that still exist are added."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         store = kept_state(options, diagnostics).store
@@ -90,7 +90,7 @@ def adopt_journal(options: OperationOptions, hooks: Hooks) -> tuple[Adopted, lis
 
 
 def _save(store: Store, diagnostics: Diagnostics) -> Adopted:
-    """Write the changes of journals to the state, which only planner knows until then. Raises Failure."""
+    """Write the changes in journals to the state; until then, only planner knows of these changes. Raises Failure."""
     state, problems = store.read()
     diagnostics.check(problems)
     if state is None or store.missing:

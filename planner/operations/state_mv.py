@@ -1,4 +1,4 @@
-"""`state mv`: give objects another address, here or in another state; and objects that move to another root module."""
+"""`state mv`: give objects another address, in this state or another; and move objects to another root module."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Moved: TypeAlias = tuple[str, str]
 
 
 def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -> tuple[list[Moved], list[Diagnostic]]:
-    """Change the addresses of objects (into another state file with `state_out`). Returns the moved wholes, from and
-    to."""
+    """Change the addresses of objects (into another state file with `state_out`). Returns the former and the new
+    address of each moved object, resource or module."""
     source, target = parse(old), parse(new)
     if options.state_out:
         return _move_across(options, source, target, dry_run)
@@ -35,8 +35,8 @@ def state_mv(options: StateOptions, old: str, new: str, dry_run: bool = False) -
 
 
 def movement(source: Address, target: Address, moved: list[Moved], moves: dict[str, str]) -> Change:
-    """The change that moves objects within their state, and adds the moved wholes to `moved` and their instances to
-    `moves` (as in `edit`)."""
+    """The change that moves objects within their state; it adds the moved objects, resources or modules to `moved`, and
+    their instances to `moves` (as in `edit`)."""
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         taken, rest = _covered_instances(state, source)
@@ -58,7 +58,7 @@ def _move_across(
         seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
     if has_errors(diagnostics):
         return [], diagnostics
-    store = StateStore(options.state_out, seal=seal)  # sealed like the state itself
+    store = StateStore(options.state_out, seal=seal)  # sealed in the same way as the state itself
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()
@@ -87,7 +87,7 @@ def _locked_write(store: Store, options: StateOptions, state: State) -> tuple[St
 
 
 def _covered_instances(state: State, source: Address) -> tuple[list[Entry], list[Entry]]:
-    """The instances that an address covers, and the others."""
+    """The instances that an address covers, and all other instances."""
     taken: list[Entry] = []
     rest: list[Entry] = []
     for entry in entries(state):
@@ -115,7 +115,7 @@ def _renamed(
 
 
 def _freed(moved: list[Entry], source: Address) -> list[Entry]:
-    """The objects without dependencies on moved addresses, which the next apply records again."""
+    """The objects, without recorded dependencies on moved addresses; the next apply records these again."""
     return [
         (address, resource, evolve(instance, current=evolve(instance.current, dependencies=())))
         if instance.current is not None and _names(instance.current.dependencies, source)
@@ -125,14 +125,14 @@ def _freed(moved: list[Entry], source: Address) -> list[Entry]:
 
 
 def _names(dependencies: Sequence[str], source: Address) -> bool:
-    """Whether one of these resources is the resource at an address, has the address as an instance, or is in the module
-    at the address. A module with a key has siblings, which are not moved."""
+    """Whether one of these resources is at the address, has an instance at the address, or is in the module at the
+    address. For a module with a key, only that instance counts, because its siblings are not moved."""
     within = source.config if isinstance(source, ResourceAddress) else source
     return any(within.contains(parse(text)) for text in dependencies)
 
 
 def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
-    """The reason why objects cannot move there; "" if they can."""
+    """The reason why objects cannot be moved to the target; "" if they can."""
     if isinstance(source, ModuleAddress):
         return "" if isinstance(target, ModuleAddress) else "a module can only become a module."
     if not isinstance(target, ResourceAddress):
@@ -145,7 +145,7 @@ def _unfit(taken: list[Entry], source: Address, target: Address) -> str:
 
 
 def _new_address(address: ResourceAddress, source: Address, target: Address, whole: bool) -> ResourceAddress:
-    """The new address of an instance. A resource named without a key takes its instances along with their keys."""
+    """The new address of an instance. If a resource is named without a key, its instances keep their keys."""
     if isinstance(source, ModuleAddress):
         assert isinstance(target, ModuleAddress)
         inner = ModuleAddress(address.module.steps[len(source.steps) :])
@@ -161,7 +161,7 @@ def _new_address(address: ResourceAddress, source: Address, target: Address, who
 
 @frozen(eq=False)
 class StateMove:
-    """Objects that move from the state of one directory to the state of another, and outputs of the root module."""
+    """Objects that move from the state of one directory to the state of another, with outputs of the root module."""
 
     source: str
     target: str
@@ -170,11 +170,11 @@ class StateMove:
     is_new: bool
     """whether the target had no state before"""
     producer: str = ""
-    """the directory whose root module gets outputs for the other one"""
+    """the directory whose root module gets outputs that the other one reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
-    """the outputs by name; None in a record"""
+    """the outputs by name; None if read from a record"""
     timestamp: int = 0
-    """the time in the names of the backups"""
+    """the time that the names of the backups contain"""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""
@@ -189,7 +189,7 @@ class StateMove:
         return StateMove(self.target, self.source, self.objects, self.outputs, False)
 
     def parts(self, source: State, target: State) -> tuple[State, State]:
-        """The two states after the move. Objects that are in both, after an interruption, remain in the target."""
+        """The two states after the move. Objects that are in both states after an interruption remain in the target."""
         wanted = [parse_address(text) for text in self.objects]
         taken: list[Entry] = []
         rest: list[Entry] = []
@@ -206,7 +206,7 @@ class StateMove:
         return evolve(rebuilt(source, rest), outputs=left), evolve(changed, outputs={**target.outputs, **outputs})
 
     def carry_out(self, options: StateOptions) -> None:
-        """Move the objects: locked, the target first. Raises Failure."""
+        """Move the objects; both states are locked, and the target is written first. Raises Failure."""
         with state_of(options, self.source) as (store, source), state_of(options, self.target) as (other, target):
             left, given = self.parts(source or State(), target or State())
             _write(other, given, self._backup(other) if target is not None else "")
@@ -216,10 +216,11 @@ class StateMove:
         return f"{store.place}.{self.timestamp}.backup"
 
     def take_back(self, options: StateOptions) -> None:
-        """Move the objects back, and remove the backups, and the target state if it was new. Raises Failure."""
+        """Move the objects back, and remove the backups; the target state is also removed if it was new. Raises
+        Failure."""
         back = self.backwards()
         if not os.path.isdir(back.source):
-            return  # removed by an earlier, interrupted call
+            return  # already removed by an earlier call that was interrupted
         with state_of(options, back.source) as (store, source), state_of(options, back.target) as (other, target):
             if source is None:
                 return
@@ -258,7 +259,7 @@ def state_of(options: StateOptions, directory: str) -> Iterator[tuple[Store, Sta
 
 
 def _check_workspaces(backend: Backend, store: Store, directory: str) -> None:
-    """Raises Failure if other workspaces have objects, which would lose their blocks."""
+    """Raises Failure if other workspaces have objects, because these would lose their blocks."""
     try:
         names = backend.workspaces() if backend.has_workspaces else []
         others = [(name, backend.store(name)) for name in names]

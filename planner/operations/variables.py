@@ -1,4 +1,4 @@
-"""The input variables of the root module: their values, the origins of these, and their readers."""
+"""The input variables of the root module: their values, where the values come from, and which objects read them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _READERS = ("reference", "validation_reference", "destroy_reference", "import_re
 
 @frozen(eq=False)
 class GivenValue:
-    """A value, marked if it is sensitive, and its source in words. `value` is None if it cannot be read."""
+    """A value, marked if it is sensitive, and its source in words. `value` is None if the value cannot be read."""
 
     value: Value | None
     source: str
@@ -35,8 +35,8 @@ class GivenValue:
 
 @frozen(eq=False)
 class VariableReport:
-    """One variable. `given` is None if it has no value; `overridden` are the values that it takes precedence over,
-    the nearest first; `readers` are the objects of the root module that read it, with their lines."""
+    """One variable. `given` is None if the variable has no value; `overridden` are the values over which it takes
+    precedence, the nearest first; `readers` are the objects of the root module that read it, with their lines."""
 
     name: str
     type: str
@@ -94,7 +94,7 @@ def _converted(raw: RawValue, decl: VariableDecl) -> Value | None:
 
 
 def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
-    """For each variable, the objects that mention it, with their places, each object once."""
+    """For each variable, the objects that mention it, each once, with their places."""
     facts = configuration_facts(loaded)
     readers: dict[str, dict[str, str]] = {}
     for predicate in _READERS:
@@ -112,8 +112,8 @@ def _readers(loaded: Loaded[Options]) -> dict[str, list[tuple[str, str]]]:
 
 
 def console_scope(options: OperationOptions, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-    """The scope of the root module, from configuration and state; with `planning`, as a plan sees it: objects that do
-    not exist yet have their planned values."""
+    """The scope of the root module, from configuration and state; with `planning`, as in a plan: objects that do not
+    exist yet have their planned values."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         start, variables = load_with_values(options, diagnostics)

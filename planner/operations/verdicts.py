@@ -24,7 +24,7 @@ WORDS = ("deny", "warn", "undecided", "broken")
 def why_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Proofs of findings: `words` are a code and an address, or one of them. Raises Failure."""
+    """Proofs of findings: `words` are a code and an address, or only one of them. Raises Failure."""
     from planner.answers.explain.verdicts import explain_finding
 
     answer = open_or_make_plan(options, plan_file)
@@ -40,7 +40,8 @@ def why_verdict(
 def why_no_verdict(
     options: OperationOptions, kind: str, words: tuple[str, ...], plan_file: str | None
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """Why a policy (the first word, its code) does not deny, or warn of, an address (the second). Raises Failure."""
+    """Why a policy (the first word, its code) does not deny, or does not warn of, an address (the second word). Raises
+    Failure."""
     if kind not in ("deny", "warn") or len(words) != 2:
         detail = "Name deny or warn, a code and an address: planner why -not deny CODE ADDRESS."
         raise Failure(error("why.words", "Nothing to explain", detail))
@@ -75,7 +76,7 @@ def judged_for(options: OperationOptions, made: MadePlan[Unstored]) -> tuple[Ver
 
 
 def the_findings(verdict: Verdict, kind: str, words: tuple[str, ...]) -> list[Finding]:
-    """The requested findings. Raises Failure if there is none."""
+    """The requested findings. Raises Failure if no finding matches."""
     of_kind = [finding for finding in verdict.findings if kind in (finding.kind, finding.origin)]
     result = [f for f in of_kind if all(word in (f.code, f.address) for word in words)]
     if len(words) == 2:

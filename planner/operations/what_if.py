@@ -21,15 +21,15 @@ from planner.operations.plan_files import open_or_make_plan
 
 @frozen(eq=False)
 class Difference:
-    """One object or output: its action without and with the options, "no-op" if nothing is planned. `because`: the
-    cause of the action with the options; if that is no-op, of the action without them; if both are equal, of the
-    differing `values`."""
+    """One object or output: its action without the options and with them, "no-op" if nothing is planned. `because`: the
+    cause of the action with the options; if that is no-op, the cause of the action without them; if both actions are
+    equal, the cause of the `values` that differ."""
 
     name: str
     without: str
     within: str
     because: Because | None = None
-    """the cause of the action planned with the options, or otherwise of the action planned without them"""
+    """the cause of the action planned with the options or, if there is none, of the action planned without them"""
     values: tuple[ValueDifference, ...] = ()
     """the parts that differ, if the object exists after both plans"""
 

@@ -64,14 +64,14 @@ def why(
     kind: str = "",
     plan_file: str | None = None,
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof of the fact that the words name, in the documented format: two vertices (why the first waits for the
+    """The proof of the fact named by the words, in the documented format: two vertices (why the first waits for the
     second), a fact, or an address (why its action is planned)."""
     if len(words) > 1 and words[0] in WORDS:
         return (why_no_verdict if negated else why_verdict)(options, words[0], words[1:], plan_file)
     if len(words) == 2 and words[0] == DEFERRED:
         return _why_deferred(options, words[1], plan_file, negated)
     if len(words) == 2 and words[0] in GRAPH_WORDS:
-        kind = kind or "plan"  # it was decided there, also for a plan in a file
+        kind = kind or "plan"  # it was already decided in the plan, even if the plan comes from a file
         target_graph = with_vertices(graph(options, kind, plan_file, True))
         text = vertex_fact(target_graph, *words)
         if words[0] == FORCED and not negated:
@@ -103,7 +103,7 @@ def _why_wait(
     if dependent == dependency and all(is_single_instance(target_graph, word) for word in words):
         fact = f"instance_waits({quote(words[0])}, {quote(words[1])})"
         return _why_fact(options, fact, kind, plan_file, negated)
-    if dependency != words[1] and notes:  # the relation is derived only for the second argument
+    if dependency != words[1] and notes:  # the relation is derived only for the pairs with this second argument
         target_graph = with_vertices(graph(options, kind, plan_file, True, dependency))
     if negated and (dependent, dependency) in target_graph.database["edge"]:
         detail = f"{dependent} waits for {dependency} directly; omit -not to see why."
@@ -117,7 +117,7 @@ def _why_forced(
     options: OperationOptions, target_graph: Graph, what: str, text: str, kind: str, plan_file: str | None
 ) -> Proved:
     """The proof that an object is created before it is destroyed, with the whole chain of objects that require this. An
-    apply graph follows the plan, so the chain comes from the plan graph. Raises Failure for an object whose own
+    apply graph is derived from a plan, so the chain is taken from the plan graph. Raises Failure if the object's own
     configuration requires it."""
     from planner.logic.graph.decision_chains import FORCED, SAFE, replacement_chain
 
@@ -163,7 +163,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
     if plan_file is None and name in rules.predicates and reads(rules, (name,), is_about_changes):
         return _proved(_planned_graph(options, rules, name, kind or "apply"), text, negated)
     target_graph = with_vertices(graph(options, kind or ("apply" if plan_file else "plan"), plan_file, True))
-    if name == DEPENDENCY:  # a native operator has no proof; the equivalent rules have one
+    if name == DEPENDENCY:  # a native operator has no proof, but the equivalent rules have one
         return _proved(*with_dependency(target_graph, text), negated)
     if name in target_graph.program.predicates and reads(target_graph.program, (name,), is_about_instances):
         answer = open_or_make_plan(options, plan_file)
@@ -178,7 +178,7 @@ def _why_fact(options: OperationOptions, text: str, kind: str, plan_file: str | 
 
 
 def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, kind: str) -> Graph:
-    """The graph together with a relation that only a plan has. Raises Failure."""
+    """The graph together with a relation that only a plan derives. Raises Failure."""
     from planner.answers.explain.instances import is_about_instances
     from planner.operations.query import facts_of_plan, plan_of_kind, reads
 
@@ -189,7 +189,7 @@ def _planned_graph(options: OperationOptions, program: RuleProgram, name: str, k
 
 
 def _why_moved(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the object that is or was at an address moved."""
+    """Why the object that is now, or was formerly, at an address has moved."""
     ground, diagnostics = moves_ground(options, plan_file)
     if ground is None:
         return None, diagnostics
@@ -203,7 +203,7 @@ def _why_moved(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why a resource or module is left for a later plan, and which others with it."""
+    """Why a resource or module is left for a later plan, and which others are left with it."""
     from planner.logic.graph.decision_chains import deferral_chain
 
     ground, diagnostics = deferral_ground(options, plan_file)
@@ -237,7 +237,7 @@ def _why_drift(options: OperationOptions, what: str, plan_file: str | None, nega
 
 
 def _why_invoke(options: OperationOptions, what: str, plan_file: str | None, negated: bool) -> Proved:
-    """Why the plan invokes an action, or the actions that an object invokes, with the effects of failures; or why
+    """Why the plan invokes an action, or why an object invokes its actions, with the effects of failures; or why
     not."""
     from planner.logic.graph.decision_chains import invocation_failure
 
@@ -278,7 +278,7 @@ def _first_argument(program: RuleProgram, text: str) -> str:
 
 
 def _proved(graph: Graph, text: str, negated: bool) -> Proved:
-    """The proof of a fact, or the explanation of its absence."""
+    """The proof of a fact, or an explanation of why it does not hold."""
     from planner.operations.query import known_elsewhere
 
     try:

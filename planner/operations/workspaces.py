@@ -25,7 +25,7 @@ def workspace_name(options: StateOptions) -> tuple[str, list[Diagnostic]]:
 
 
 def workspaces(options: StateOptions, creates: bool = False) -> tuple[list[str], str, list[Diagnostic]]:
-    """All workspaces, and the selected one. `creates`: another one will be created."""
+    """All workspaces, and the selected one. `creates`: another workspace will be created."""
     current, problems = workspace_name(options)
     backend, item = _backend(options)
     problems = [*problems, *item]
@@ -54,7 +54,7 @@ def workspace_new(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def workspace_select(options: StateOptions, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-    """Select a workspace, and return the result; `create` creates it first if it does not exist."""
+    """Select a workspace, and return what was done; with `create`, it is created if it does not exist."""
     names, current, problems = _changeable(options, name)
     if has_errors(problems):
         return "as before", problems
@@ -70,8 +70,8 @@ def workspace_select(options: StateOptions, name: str, create: bool = False) -> 
 
 
 def workspace_delete(options: StateOptions, name: str, force: bool = False) -> list[Diagnostic]:
-    """Delete a workspace and its state. Without `force`, a workspace that still manages objects is kept, and the error
-    names them; with it, a warning names them."""
+    """Delete a workspace and its state. Without `force`, a workspace that still manages objects is not deleted, and an
+    error names the objects; with it, a warning names them."""
     names, current, problems = _changeable(options, name, selects=False)
     backend, _ = _backend(options)
     if has_errors(problems) or backend is None:
@@ -133,7 +133,7 @@ def managed_objects(state: State) -> list[str]:
 def _changeable(
     options: StateOptions, name: str, selects: bool = True, creates: bool = False
 ) -> tuple[list[str], str, list[Diagnostic]]:
-    """The workspaces and the selected one, if the name is valid and the selection may be changed here."""
+    """The workspaces and the selected one; errors if the name is not valid or the selection may not be changed here."""
     current, forced, problems = current_workspace(options.directory, os.environ)
     if forced and selects and not (creates and name == current):
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
@@ -171,7 +171,7 @@ def _create(options: StateOptions, name: str) -> list[Diagnostic]:
 
 
 def _state_in(options: StateOptions) -> tuple[State | None, list[Diagnostic]]:
-    """The state in the file that was named."""
+    """The state in the file named by the option."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         return kept_state(options, diagnostics).store.read()

@@ -20,7 +20,7 @@ class AlikeNames(NamedTuple):
 
 
 def alike(names: Iterable[str]) -> list[AlikeNames]:
-    """The names; names that differ only in keys are combined, at the position of the first."""
+    """Combines names that differ only in their keys, each group at the position of its first name."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
     for name in dict.fromkeys(names):
         pieces = _KEY.split(name)
@@ -32,8 +32,8 @@ _NUMBERED = re.compile(r"([^:]*?)([0-9]+)([^0-9:]*(?::.*)?)", re.DOTALL)
 
 
 def numbered(names: Iterable[str]) -> list[AlikeNames]:
-    """The names; names that differ only in the last number of their first part are combined: `live/u0002..u0050`, or
-    `live/u0002..u0050: a.b` of objects in units."""
+    """Combines names that differ only in the last number of their first part: `live/u0002..u0050`, or
+    `live/u0002..u0050: a.b` for objects in units."""
     runs: dict[tuple[str, str, int], list[int]] = {}
     texts: dict[str | tuple[str, str, int], int] = {}
     for name in dict.fromkeys(names):
@@ -65,7 +65,7 @@ def numbered(names: Iterable[str]) -> list[AlikeNames]:
 
 
 def _products(pieces: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[AlikeNames]:
-    """One text for each row; a row represents all combinations of its keys."""
+    """Returns one text per row; a row represents all combinations of its keys."""
     columns = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
     total = 1
     for column in columns:

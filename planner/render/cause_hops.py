@@ -32,7 +32,7 @@ END = "end"
 
 
 class _Hop:
-    """A step between a cause and its changes, of several instances at once, and the steps that follow."""
+    """A step between a cause and its changes, combined for several instances, with the steps that follow it."""
 
     def __init__(self) -> None:
         self.steps: dict[str, CauseStep] = {}
@@ -45,8 +45,8 @@ class _Hop:
 
     @property
     def words(self) -> tuple[list[str], CauseStep]:
-        """The names of the steps, combined where they differ only in keys, and one step that represents the others.
-        Several parts of one variable or local value are named as the whole value."""
+        """Returns the names of the steps, combined where they differ only in their keys, and one step that represents
+        them all. Parts of one variable or local value are replaced by the name of the whole value."""
         steps = list(self.steps.values())
         whole = {_KEYS.sub("[*]", step.what) for step in steps if "[*]" in step.what}
         steps = [one for one in steps if "[*]" in one.what or _KEYS.sub("[*]", one.what) not in whole]
@@ -67,10 +67,10 @@ def hop_lines(
     named: set[str] | None = None,
     has_further: bool = False,
 ) -> list[str]:
-    """The hops between a cause and its changes, one a line, each indented below the one before. `folds`: hops inside an
-    installed module become one; `is_whole`: names keep their modules below a name in the same module; `named`: changes
-    that use the last of several steps are shown, and the names of all changes in these lines are added to this set;
-    `has_further`: all ways into a change are shown, not only the first."""
+    """The hops between a cause and its changes, one per line, each indented below the previous one. `folds`: combine
+    the hops inside an installed module into one; `is_whole`: repeat the module in a name even if the name above is in
+    the same module; `named`: also show the changes at the ends of the chains, and add the names of all changes in these
+    lines to this set; `has_further`: follow all chains to a change, not only the first."""
     root = _Hop()
     of_group = _ChainsOfGroup(group, chains, planned)
     for name, _ in group.changes:
@@ -118,7 +118,7 @@ class _ChainsOfGroup:
         return self._first[name][: None if has_further else 1]
 
     def _further(self, name: str, chains: list[Sequence[CauseStep]]) -> list[Sequence[CauseStep]]:
-        """The chains to a change along its ways, except the given chains."""
+        """The further chains to a change, without the given ones."""
         known, because = len(chains), self._chains[name]
         through = {object_before(chain, name, self._planned) for chain in chains}
         for way in because.ways:
@@ -160,8 +160,8 @@ def _whole(step: CauseStep) -> str:
 
 
 def _end(chain: Sequence[CauseStep], name: str, planned: Mapping[str, str], because: Because) -> CauseStep | None:
-    """The change itself, at the line that uses the value of the step before it; None if that step is already at this
-    line."""
+    """The change as the last hop, at the line that uses the value of the previous step; None if the previous step is
+    already at this line."""
     is_placed = name.startswith("output.")
     own = [
         step
@@ -190,7 +190,7 @@ class _Lines:
         self._planned, self._is_whole = planned, is_whole
 
     def below(self, hop: _Hop, lead: str, module: str) -> Iterator[str]:
-        """The lines of the hops below one, in a module whose name is not repeated."""
+        """The lines of the hops below a hop; they do not repeat the name of its module."""
         ends = []
         shown = {step.what for one in hop.below.values() for step in one.steps.values() if step.kind != END}
         for below in hop.below.values():

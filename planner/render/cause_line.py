@@ -61,8 +61,8 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
-    """All steps, from the change to its root, and the other roots; empty if the headline of the change already contains
-    the cause. `actions`: of all changes, by name."""
+    """All steps, from the change back to its root, then the other roots; empty if the headline of the change already
+    contains the cause. `actions`: of all changes, by name."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps
@@ -113,14 +113,14 @@ def roots_sentence(words: Sequence[str], is_guess: bool) -> str:
 
 
 def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]) -> list[CauseStep]:
-    """The steps of a chain between its root and the change. Steps in the changed object itself are left out, as are
-    steps that an adjacent step contains. Steps in another changed object are replaced by that object."""
+    """The steps of a chain between its root and the change. Leaves out steps in the changed object itself, and steps
+    that an adjacent step contains. Steps in another changed object are replaced by that object."""
     root, steps = chain[0], list[CauseStep]()
     for step in chain[1:]:
         if step.kind or not (owner := owner_of(step, actions)):
             steps.append(step)
         elif owner not in (address, root.what):
-            # the object itself comes after the line in it that uses the value
+            # the line in the object that uses the value was added first; the object replaces it
             last = steps.pop() if steps and steps[-1].what == owner else step
             also = tuple(name.removesuffix(step.what[len(owner) :]) for name in step.also)
             steps.append(evolve(last, what=owner, before="", value="", also=also))
@@ -139,9 +139,9 @@ _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
 
 def folded(steps: Sequence[CauseStep], root: str = "") -> list[CauseStep]:
-    """The steps of a chain, with successive steps inside an installed module combined: few users know the lines of
-    these modules. Of several values inside another module, the first and the last are kept; after a root in that
-    module, only the last."""
+    """The steps of a chain, in which successive steps inside an installed module are combined, because few users know
+    the lines of these modules. If several values are inside one other module, only the first and the last are kept; if
+    the root is in that module, only the last."""
     result: list[CauseStep] = []
     for is_inside, group in groupby(steps, lambda step: place_of(step.source).startswith(_INSTALLED)):
         inner = list(group)
@@ -173,20 +173,20 @@ def _ends_in_modules(steps: Sequence[CauseStep], root: str) -> Iterator[CauseSte
 
 
 def inside_text(step: CauseStep, *inside: CauseStep | None) -> str:
-    """The name of a step that follows steps inside an installed module; for an argument of that module, the name of the
-    module."""
+    """The name of a step that follows steps inside an installed module; if the step is an argument of that module, the
+    name of the module."""
     modules = [one for one in inside if one is not None and name_of(step).startswith(f"{one.what}.")]
     return alike_name(min(modules, key=lambda one: len(one.what))) if modules else alike_name(step)
 
 
 def is_each_value(step: CauseStep) -> bool:
-    """Whether a step is part of a for_each value: such a step only passes on a part of the next step."""
+    """Whether a step is part of a for_each value: such a step only passes on part of the next step."""
     key = _NEW_KEY.fullmatch(step.what)
     return key is not None and not step.kind and bool(key[3])
 
 
 def _without_repeats(words: Iterable[str]) -> list[str]:
-    """Removes repeated lines: a text and the object with that text are described alike."""
+    """Removes repeated lines, because a text and the object that contains it have the same description."""
     return [said for said, _ in groupby(words)]
 
 
@@ -199,7 +199,7 @@ def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
-    """Whether a step names a whole of which the adjacent step names a part."""
+    """Whether a step names a whole value and the adjacent step names a part of it."""
     return beside is not None and not step.kind and beside.what.startswith((f"{step.what}.", f"{step.what}["))
 
 
@@ -234,7 +234,7 @@ def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = Tru
 
 
 def remedy_of(root: CauseStep) -> str:
-    """The sentence that explains how to keep an object, for causes other than edits of files."""
+    """The sentence that explains how to keep an object; for causes other than edits of files."""
     if root.kind == "replace_because_tainted":
         return f"To keep it: planner untaint {shlex.quote(root.what)}"
     if root.kind == "renewed":
@@ -251,7 +251,7 @@ def _is_shown_unapplied(step: CauseStep) -> bool:
 
 
 def root_text(root: CauseStep, place: str = "") -> str:
-    """A certain root cause in words; a file that is read at `place` is described without that place."""
+    """A certain root cause in words; a file that is read at `place` is described without its place."""
     words = words_of(root, {})
     if root.kind != "file":
         return words
@@ -276,7 +276,8 @@ _NEW_KEY = re.compile(r'(.+)\.for_each(\["(?:[^"\\]|\\.)*"\]|\.[\w-]+)(.*)')
 
 
 def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The word for a new or former for_each key, if all changes of its instance create or all destroy."""
+    """The word for a new or former for_each key, if all changes of its instance are creations, or all are
+    destructions."""
     key, name = _NEW_KEY.fullmatch(step.what), name_of(step)
     if key is None or key[3]:
         return ""
@@ -285,7 +286,7 @@ def presence(step: CauseStep, actions: Mapping[str, str]) -> str:
 
 
 def difference_of(step: CauseStep) -> str:
-    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty if the former is not
+    """` "v1" -> "v2"`, ready to append to a name: the former and the present value; empty if the former value is not
     known."""
     if step.before == step.value:  # sensitive values
         return ""
@@ -308,7 +309,7 @@ def difference_of(step: CauseStep) -> str:
 
 
 def with_former_value(step: CauseStep, words: str) -> str:
-    """The words of a step; a removed object or list has its former value, which only overviews show."""
+    """The words of a step; a removed object or list includes its former value, which only overviews show."""
     name = f"{name_of(step)} removed"
     is_hidden = step.value == "nothing" and _is_long(step.before)
     return words.replace(name, f"{name}, was {_as_written(step.before)}", 1) if is_hidden else words
@@ -361,8 +362,8 @@ def difference(before: str, value: str) -> str:
 
 
 def _ends_of_first(before: str, value: str, end: int) -> tuple[int, int, int]:
-    """The number of characters of each text after the first difference, and the number of differences. The texts end
-    with `end` common characters; differences close to each other count as one."""
+    """The number of characters of each text after the first difference, and the number of differences. `end` is the
+    number of characters that both texts have in common at their ends; differences close to each other count as one."""
     old, new = _PIECES.findall(before), _PIECES.findall(value)
     blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
     apart = [

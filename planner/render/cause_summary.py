@@ -39,7 +39,7 @@ from planner.render.terminal import Paint, fold
 MOST_LISTED = 20
 """the maximum number of lines of objects listed for one cause, unless all are requested"""
 MOST_THROUGH = 2
-"""the maximum number of objects between the cause and a change that the line of the change names"""
+"""the maximum number of objects between a cause and a change that are named in the line of the change"""
 MOST_HOPS = 12
 """the maximum number of lines of hops shown for one cause"""
 NO_CAUSES = (
@@ -74,14 +74,14 @@ def risks() -> dict[str, int]:
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""the kinds of causes that a renamed resource has"""
+"""the kinds of causes that a renamed resource shows"""
 
 
 class Causes:
-    """The causes to print. `chains` by name of the change, `planned`: the actions of everything that changes, by the
-    same names, `how`: line or full, `width`: where lines are folded (0: nowhere), `moves`: a line for each object that
-    moves, `notes`: remarks on missing former values, `options`: the options of the command that made the plan,
-    `moves_meant`: the objects that look renamed."""
+    """The causes to print. `chains`: the causes, by name of the change; `planned`: the actions of everything that
+    changes, by the same names; `how`: line or full; `width`: the width at which lines are folded (0: never); `moves`: a
+    line for each object that moves; `notes`: remarks on missing former values; `options`: the options of the command
+    that made the plan; `moves_meant`: the objects that look renamed."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class Causes:
         self.chains, self.planned, self.how, self.width, self.moves = chains, planned, how, width, moves
         self.notes = notes
         self.renames: Callable[[bool], str] = lambda is_listed: ""
-        """the line about objects that look renamed, "" for none; `is_listed`: without objects that are listed as
+        """the line about objects that look renamed, "" for none; `is_listed`: exclude objects that are listed as
         causes"""
         self.twins: Callable[[], Mapping[str, str]] = dict
         """remarks on objects that look like others, by name"""
         self.separate = grouped(chains, planned, risks())
-        """the root causes, in which a removed and an added module stay separate even if they look like a rename"""
+        """the root causes; a removed and an added module stay separate even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
         self.numbers: dict[tuple[str, str], int] = {}
         """the number of each root, by its name and kind"""
@@ -113,7 +113,7 @@ class Causes:
         self._hops = [_shown_hops(group, chains, planned) for group in self._with_number()]
         """the lines of hops of each numbered cause, and the names of the changes in them"""
         self.are_numbered = any(lines for lines, _ in self._hops)
-        """whether changes name numbers: only if a cause has hops, or all causes come first"""
+        """whether changes refer to causes by number: only if a cause has hops, or all causes are printed first"""
         self._introduced: set[int] = set()
         """the numbers that were printed with their causes"""
 
@@ -228,7 +228,7 @@ class Causes:
     def effects(
         self, source: str, paint: Paint, everything: bool, whole: Sequence[RootCause], is_action: bool = False
     ) -> list[str]:
-        """The changes that follow from a value or a file; for a module or an action the causes of all these changes.
+        """The changes that follow from a value or a file; for a module or an action, the causes of all its changes.
         `whole`: the root causes of all changes of the plan."""
         if is_action or MODULES.fullmatch(f"{source}."):
             return self.summary(paint, everything, self.groups, "" if is_action else source, whole)
@@ -260,14 +260,15 @@ class Causes:
         module: str = "",
         whole: Sequence[RootCause] = (),
     ) -> list[str]:
-        """All causes with their changes, or only these. `everything`: list each object and each hop; `module`: the
-        module that the changes belong to, `whole`: the root causes of all changes, if these are only a part of them."""
+        """All causes with their changes, or only the given causes. `everything`: list each object and each hop;
+        `module`: the module of the changes; `whole`: the root causes of all changes, if these causes are only some of
+        them."""
         lines: list[str] = []
         number = 0
         self._introduced.update(self.numbers.values() if only is None else ())
         total = ChangeCount.of(self.planned)
         alike_causes: dict[frozenset[tuple[str, str]], int] = {}
-        """the number of the first cause with these changes"""
+        """the number of the first cause with the same changes"""
         for group in self.groups:
             is_unclear = group.root.what and not everything and all(name in self.unclear for name, _ in group.changes)
             if is_unclear or (only is not None and group not in only):
@@ -321,7 +322,7 @@ class Causes:
         return lines if not lines or lines[-1] else lines[:-1]
 
     def _share_of(self, group: RootCause, module: str, whole: Sequence[RootCause], only: str) -> str:
-        """How many of the given changes a cause has, and how many others."""
+        """The number of the given changes that a cause has, and the number of its other changes."""
         some = ChangeCount.of({name: self.planned[name] for name in self.chains if name in self.planned})
         own = ChangeCount.of(dict(group.changes))
         text = own.share(some, f" in {module}" if module else " of this kind", only)
@@ -333,7 +334,7 @@ class Causes:
         )
 
     def _also_by(self, group: RootCause) -> str:
-        """` (4 of them also by [2])`: the changes of a cause that follow from others, too."""
+        """` (4 of them also by [2])`: how many changes of a cause also follow from other causes."""
         own, by = {name for name, _ in group.changes}, dict[str, list[int]]()
         for number, other in enumerate(self._with_number(), 1):
             if other is not group and own != {name for name, _ in other.changes}:
@@ -400,8 +401,8 @@ def _in_words(change: tuple[str, str]) -> str:
 def _shown_hops(
     group: RootCause, chains: Mapping[str, Because], planned: Mapping[str, str]
 ) -> tuple[list[str], set[str]]:
-    """The hops of an overview, if any, with the changes to which they lead and the names of these changes, unless there
-    are too many."""
+    """The hops of an overview, with the changes that they lead to and the names of these changes; empty if there are no
+    hops, or too many."""
     hops = hop_lines(group, chains, planned, folds=True)
     if not hops and group.root.what not in planned:
         return hops, set()
@@ -416,8 +417,8 @@ def _shown_hops(
 
 
 class MoveMeant(NamedTuple):
-    """A move that would preserve objects that look renamed: the place of the declaration with the new name, and the
-    former and present name of each object."""
+    """A move that would preserve objects that look renamed: the place where the new name is declared, and the former
+    and present name of each object."""
 
     old: str
     new: str
@@ -432,7 +433,7 @@ _MOST_RENAMED = 5
 def _with_renames(
     groups: tuple[RootCause, ...], moves_meant: Callable[[], Iterable[MoveMeant]]
 ) -> tuple[RootCause, ...]:
-    """The groups; groups of a module, or of the objects of a resource, that look renamed become one."""
+    """The groups, in which renamed-looking groups of a module, or of the objects of a resource, are merged into one."""
     ends = ({g.root.kind: g for g in groups if not g.root.what}.get(kind) for kind in _RENAMED)
     gone, come = ({g.root.what: g for g in groups if g.root.kind == kind} for kind in ("no-call", "new-call"))
     is_searched = (gone and come) or all(ends)
@@ -448,7 +449,7 @@ def _with_renames(
 
 
 def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMeant]) -> tuple[RootCause, ...]:
-    """The groups; an object that is destroyed and created under another name becomes one."""
+    """The groups, in which the destruction and the creation of an object under another name are merged into one."""
     own = {g.root.kind: dict(g.changes) for g in groups if not g.root.what}
     come, gone = (own.get(kind, {}) for kind in _RENAMED)
     renamed: list[RootCause] = []
@@ -467,7 +468,8 @@ def _with_renamed_objects(groups: tuple[RootCause, ...], moves: Iterable[MoveMea
 
 
 def _nearest(hops: Sequence[str]) -> Sequence[str]:
-    """The hops nearest to a cause: all up to a depth, or the first ones if even these are too many."""
+    """The hops nearest to a cause: all hops up to a certain depth, or only the first ones if even these are too
+    many."""
     depths = [len(hop) - len(hop.lstrip()) for hop in hops]
     fitting = [depth for depth in sorted(set(depths)) if sum(d <= depth for d in depths) <= MOST_HOPS]
     return (
@@ -530,8 +532,8 @@ class ChangeCount:
         return f"{self.outputs} output{'s' if self.outputs != 1 else ''}"
 
     def share(self, total: ChangeCount, of: str = "", only: str = "") -> str:
-        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module that the changes are in, `only`:
-        the single change in words."""
+        """`9 of 11 changes: 2 replacements, 7 updates; and 1 output`. `of`: the module of the changes; `only`: the
+        single change in words."""
         if not self.objects:
             return only or self._outputs
         nouns = ", ".join(f"{n} {words_for(verb).noun[n != 1]}" for verb, n in self.by_verb.items())

@@ -18,12 +18,12 @@ from planner.render.terminal import Paint, Terminal, visible, wrap
 USAGE = "cli.usage"
 """the code for an invalid command line; the help of the command explains it"""
 TYPED = "<query>"
-"""the source name of text that was typed on the command line: a caret marks the place, since no editor can open it"""
+"""the source name of text typed on the command line: the place is marked with a caret, because no editor can open it"""
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal, is_ordered: bool = False) -> None:
-    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless programs
-    read that."""
+    """Print diagnostics, repeated ones together: errors on standard error, warnings on standard output, unless that is
+    read by programs."""
     ordered = list(diagnostics) if is_ordered else sort_diagnostics(diagnostics)
     shown = _deprecations(ordered, terminal.deprecation)
     groups = consolidate(shown, [severity for severity, wanted in terminal.consolidate.items() if wanted])
@@ -174,8 +174,8 @@ def _shortened(line: str) -> str:
 
 
 def consolidate(diagnostics: list[Diagnostic], severities: Collection[str]) -> list[list[Diagnostic]]:
-    """Groups diagnostics that have one of these severities, a place and the same title (and group), at the position of
-    the first; every other diagnostic is a group of its own."""
+    """Groups diagnostics that have one of these severities, a place and the same title (and group); the group takes the
+    position of its first diagnostic. Every other diagnostic is a group of its own."""
     groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
     out: list[list[Diagnostic]] = []
     for d in diagnostics:

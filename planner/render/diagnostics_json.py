@@ -1,4 +1,5 @@
-"""Diagnostics as the ecosystem's JSON: `validate -json` (format 1.0), UI lines, editors and CI annotations read this.
+"""Diagnostics in the JSON format of OpenTofu and Terraform (1.0), for `validate -json`, UI lines, editors and CI
+annotations.
 
 Columns count grapheme clusters from 1, bytes and snippet offsets count UTF-8 bytes from 0 (see vocabulary.span).
 """
@@ -15,7 +16,7 @@ from planner.foundation.vocabulary.span import Source, Span
 
 
 def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """One diagnostic with its range and snippet; `code` is ours, the other keys are the ecosystem's."""
+    """One diagnostic with its range and snippet; the key `code` is planner's own, the others are those of OpenTofu."""
     answer: dict[str, Any] = {
         "severity": diagnostic.severity,
         "summary": diagnostic.summary,
@@ -74,14 +75,14 @@ def validate_json(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Warnings before errors (so that the cause of the failure is printed last), diagnostics without a place before
-    others, then by place."""
+    """Sorts warnings before errors (so that the cause of the failure is printed last), diagnostics without a place
+    before others, then by place."""
     return sorted(diagnostics, key=_order)
 
 
 def by_place(d: Diagnostic) -> tuple[Any, ...]:
-    """A key to sort by: warnings before errors, diagnostics without a place before others, the files of a directory
-    before files below it."""
+    """The sort key: warnings before errors, diagnostics without a place before others, the files of a directory before
+    the files in its subdirectories."""
     if d.subject is None:
         return (d.is_error, False)
     name = d.subject.filename
@@ -147,7 +148,8 @@ def _whole_character(code: bytes, at: int) -> int:
 
 
 def _lines(source: Source, low: int, high: int) -> tuple[bytes, int]:
-    """The whole lines that contain the bytes [low, high), without the last line break, and their beginning."""
+    """The whole lines that contain the bytes [low, high), without the last line break, and the offset at which they
+    begin."""
     data = source.text.encode("utf-8", "surrogatepass")
     lines: list[bytes] = []
     first = -1

@@ -1,9 +1,8 @@
-"""Changes inside an object: two values to a tree of differences, which render_diff turns into text.
+"""Changes inside an object: compares two values and builds a tree of differences, which render_diff turns into text.
 
-Absent and null are distinguished the way readers expect: an attribute of an object that is null counts as absent, an
-element of a list or map that is null is there. Where the schema declares no type (`dynamic`), values are compared by
-their shape, lists by their longest common subsequence.
-"""
+Null is treated as readers expect: a null attribute of an object counts as absent, a null element of a list or map
+counts as present. Where the schema declares no type (`dynamic`), values are compared by their structure, and lists by
+their longest common subsequence."""
 
 from __future__ import annotations
 
@@ -50,7 +49,8 @@ from planner.render.diff_model import (
 
 
 def merge(current: str, next: str) -> str:
-    """The action of a container: `current` combines the parts so far, `next` is the action of the next part."""
+    """The action of a container: `current` is the action combined from the parts so far, `next` the action of the next
+    part."""
     if next == "no-op":
         return current
     return current if current == next else "update"
@@ -136,7 +136,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference of a place with a sensitive side; None if no side is."""
+    """The difference of a place where a side is sensitive; None if neither side is."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -158,8 +158,8 @@ def _reveal(value: Value) -> Value:
 def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
-    """The difference of a place whose value is known after apply; None for others. The parts named in `leaves` are
-    shown as becoming unknown rather than as deleted."""
+    """The difference of a place whose value is known only after apply; None for other places. The parts named in
+    `leaves` are shown as becoming unknown rather than as deleted."""
     if not is_unknown(change.after):
         return None
     if _absent(bare(change.before)):
@@ -274,7 +274,7 @@ def _both_long(a: Value, b: Value) -> bool:
 
 
 def set_changes(change: ValueChange) -> list[ValueChange]:
-    """The items of two sets: kept ones as pairs and removed ones, in place, then added ones."""
+    """The items of two sets: kept items as pairs and removed items at their places, then added items."""
     before, after = items_of(change.before), items_of(change.after)
     left: dict[Any, list[int]] = {}
     for j, value in enumerate(after):
@@ -297,7 +297,7 @@ def set_changes(change: ValueChange) -> list[ValueChange]:
 
 
 def diff_dynamic(change: ValueChange) -> Diff:
-    """The difference of two values of which no type is declared: outputs, dynamic attributes, JSON texts."""
+    """The difference of two values without a declared type: outputs, dynamic attributes, JSON texts."""
     covered = hidden(change, diff_dynamic) or not_yet_known(change, diff_dynamic)
     if covered is not None:
         return covered
@@ -347,8 +347,9 @@ LARGEST = 4_000_000
 def aligned(
     before: Sequence[Hashable], after: Sequence[Hashable], pair: Callable[[int, int], bool]
 ) -> list[tuple[int | None, int | None]]:
-    """Positions (before, after) in order of display: common items as pairs, removed ones (i, None), added (None, j).
-    Items in a gap are a pair when `pair` returns True for them: they should be compared with each other."""
+    """Positions (before, after) in display order: common items as pairs, removed items as (i, None), added items as
+    (None, j). Items in a gap are paired if `pair` returns True for them, because they should be compared with each
+    other."""
     out: list[tuple[int | None, int | None]] = []
     i = j = 0
     for common_i, common_j in [*common(before, after), (len(before), len(after))]:
@@ -369,14 +370,15 @@ def aligned(
 
 
 def common(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Positions of a longest common subsequence. O(n) for equal ends, O(n m) for the middle."""
+    """Positions of a longest common subsequence. Takes O(n) for the equal ends and O(n m) for the middle."""
     low, high_a, high_b = 0, len(before), len(after)
     tail = []
     while high_a and high_b and before[high_a - 1] == after[high_b - 1]:
         high_a -= 1
         high_b -= 1
         tail.append((high_a, high_b))
-    # Among equally long answers the latest items are taken, so an equal beginning is only cut off when it must be.
+    # Among equally long subsequences the one with the latest items is taken, so an equal beginning is only cut off when
+    # it must be.
     if high_a * high_b > LARGEST:
         while low < high_a and low < high_b and before[low] == after[low]:
             low += 1

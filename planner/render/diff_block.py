@@ -79,7 +79,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
     before, after = entries_of(change.before), entries_of(change.after)
     action = starting_action(change.before, change.after)
     attributes: dict[str, Diff] = {}
-    # Write-only attributes have no values to compare: they have the action of the block, so they come last.
+    # Write-only attributes have no values to compare, so they get the action of the block and come last.
     only: Mapping[str, Value] | None = None
     if change.is_whole:
         only = after if change.before is MISSING else before if change.after is MISSING else None
@@ -114,7 +114,7 @@ def diff_block(change: ValueChange, schema: BlockSchema) -> Diff:
 
 
 def _in_order(schema: BlockSchema) -> list[tuple[str, AttributeSchema, bool]]:
-    """The attributes by name, write-only ones last, each with whether it is write-only."""
+    """The attributes by name, each with whether it is write-only; write-only attributes come last."""
     known: list[tuple[str, AttributeSchema, bool]] | None = schema.cache.get("in order")
     if known is None:
         items = [(_write_only(attribute), name, attribute) for name, attribute in schema.attributes.items()]
@@ -251,7 +251,7 @@ def _positions(change: ValueChange) -> list[ValueChange]:
 def _attribute_change(
     change: ValueChange, name: str, before: Mapping[str, Value], after: Mapping[str, Value]
 ) -> ValueChange:
-    """Null attributes count as absent, and so do empty strings: older providers cannot distinguish them."""
+    """Null attributes and empty strings count as absent, because older providers cannot distinguish them."""
     return change.child(name, _present(before.get(name, MISSING)), _present(after.get(name, MISSING)))
 
 
@@ -268,12 +268,12 @@ def _write_only(attribute: AttributeSchema) -> bool:
     return getattr(attribute, "write_only", False)
 
 
-# Schemas and decoded objects for showing plans and states.
+# Schemas and decoded objects for displaying plans and states.
 
 
 class SchemaLookup:
-    """Looks up schemas for the objects of plans and states. Where a provider cannot be queried, or has no such type,
-    objects are shown by the shape of their values alone."""
+    """Looks up schemas for the objects of plans and states. Where a provider cannot be queried or does not have the
+    type, objects are shown by the structure of their values alone."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas

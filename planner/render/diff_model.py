@@ -22,13 +22,13 @@ MISSING: Any = _Missing()
 
 
 class Digits(str):
-    """A number as it was spelled in a JSON text."""
+    """A number as it was written in a JSON text."""
 
     __slots__ = ()
 
 
 class Paths:
-    """A set of attribute paths, relative to a place in a value: the remaining keys and indexes. With `deep`, a path
+    """A set of attribute paths relative to a place in a value, as the keys and indexes that remain. With `deep`, a path
     also covers everything below it."""
 
     __slots__ = ("deep", "paths")
@@ -47,7 +47,7 @@ class Paths:
 
     @property
     def here(self) -> bool:
-        """Whether this very place is in the set."""
+        """Whether this exact place is in the set."""
         return any(not path for path in self.paths)
 
     @property
@@ -66,7 +66,7 @@ def _same_step(step: Any, key: Any) -> bool:
 
 
 class ValueChange:
-    """The values of a place before and after a change. `after` may hold unknown values, both may hold marks."""
+    """The values of a place before and after a change. `after` may contain unknown values; both may contain marks."""
 
     __slots__ = ("after", "before", "relevant", "replace")
 
@@ -77,7 +77,7 @@ class ValueChange:
         self.relevant = relevant
 
     def child(self, key: Any, before: Value, after: Value) -> ValueChange:
-        """The place below; outside of the relevant paths nothing counts as changed."""
+        """The subset for the place below; outside of the relevant paths nothing counts as changed."""
         relevant = self.relevant.child(key)
         if not relevant.somewhere:
             after = before
@@ -85,7 +85,7 @@ class ValueChange:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every part is relevant, and none forces replacement."""
+        """Whether every part is relevant and no part forces replacement."""
         return self.relevant is EVERYWHERE and not self.replace.paths
 
     def but(self, before: Value, after: Value) -> ValueChange:
@@ -93,7 +93,8 @@ class ValueChange:
 
 
 class Diff:
-    """The change of a place: `action` is create, update, delete or no-op; `replace`: it forces replacement."""
+    """The change of a place: `action` is create, update, delete or no-op; `replace` is True if it forces
+    replacement."""
 
     __slots__ = ("action", "replace")
 
@@ -103,7 +104,7 @@ class Diff:
 
 
 class PrimitiveDiff(Diff):
-    """A string, number, bool or null; MISSING on the side that has no value."""
+    """A string, number, bool or null; the side without a value is MISSING."""
 
     __slots__ = ("after", "before")
 
@@ -124,7 +125,7 @@ class UnknownDiff(Diff):
 
 
 class SensitiveDiff(Diff):
-    """A hidden value; `was` and `is_now`: whether the former and the new value are sensitive."""
+    """A hidden value; `was` and `is_now` are whether the former and the new value are sensitive."""
 
     __slots__ = ("inner", "is_block", "is_now", "was")
 
@@ -137,7 +138,7 @@ class SensitiveDiff(Diff):
 
 
 class WriteOnlyDiff(Diff):
-    """An attribute whose value is never kept."""
+    """An attribute whose value is never stored (write-only)."""
 
     __slots__ = ()
 
@@ -154,7 +155,7 @@ class TypeChange(Diff):
 
 
 class SequenceDiff(Diff):
-    """A list, tuple or set; `ordered` ones show the neighbours of a change. `nested` are lists and sets of objects
+    """A list, tuple or set; `ordered` lists show the neighbours of a change. `nested` are lists and sets of objects
     that the schema describes attribute by attribute."""
 
     __slots__ = ("items", "nested", "ordered")

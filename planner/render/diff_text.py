@@ -1,4 +1,4 @@
-"""Differences as text: additions, changes and removals, in the look of the configuration language.
+"""Differences as text: additions, changes and removals, written like the configuration language.
 
 Each line begins with a symbol (`+`, `-`, `~` or nothing) in a column of its own; unchanged parts are only counted,
 except `id`, `name` and `tags`, which identify the object for readers.
@@ -35,8 +35,8 @@ INDENT = "    "
 
 
 class Style:
-    """The style of a part: `plain_end` leaves `-> null` out, `forces` adds the remark about replacement, `all` shows
-    unchanged parts, `symbols` the column of symbols, `secrets` sensitive values."""
+    """The style of a part: `plain_end` omits `-> null`, `forces` adds the remark about replacement, `all` shows
+    unchanged parts, `symbols` shows the column of symbols, `secrets` shows sensitive values."""
 
     __slots__ = ("all", "forces", "plain_end", "secrets", "symbols")
 
@@ -55,7 +55,7 @@ class Style:
         self.secrets = secrets
 
     def but(self, plain_end: bool | None = None, forces: bool = False, all: bool | None = None) -> Style:
-        """The style of a part; `forces` does not pass on by itself."""
+        """The style of a nested part, which does not inherit `forces`."""
         plain_end = self.plain_end if plain_end is None else plain_end
         all = self.all if all is None else all
         if plain_end == self.plain_end and all == self.all and forces == self.forces:
@@ -80,12 +80,12 @@ class DiffText:
         self._leads: dict[tuple[int, str], str] = {}
 
     def render(self, diff: Diff, indent: int, style: Style) -> str:
-        """The text of a difference, for the place after `name = ` or after a block header; later lines are indented by
-        `indent` levels."""
+        """The text of a difference, to follow `name = ` or a block header; later lines are indented by `indent`
+        levels."""
         return _RENDERERS[diff.__class__](self, diff, indent, style)
 
     def symbol(self, action: str) -> str:
-        """The symbol of an action, four columns wide with the blanks around it."""
+        """The symbol of an action, padded to four columns."""
         known = self._symbols.get(action)
         if known is None:
             words = step_words(action)
@@ -117,7 +117,7 @@ class DiffText:
         return self.paint("->", "yellow")
 
     def _warnings(self, diff: Diff, indent: int) -> list[str]:
-        """Lines before a part whose sensitivity changes."""
+        """Lines printed before a part whose sensitivity changes."""
         if diff.__class__ is not SensitiveDiff or diff.was == diff.is_now or diff.inner.action in ("create", "delete"):
             return []
         what = "block" if diff.is_block else "attribute value"
@@ -200,7 +200,7 @@ class DiffText:
         return f"<<-EOT{self._forces(diff.replace, style)}\n{body}\n{end}"
 
     def _json(self, diff: PrimitiveDiff, before: Value, after: Value, indent: int, style: Style) -> str:
-        """Texts that are JSON are compared as the values they hold."""
+        """Strings that contain JSON are compared as the values that they encode."""
         inner = diff_dynamic(ValueChange(before, after))
         action, remark, part = diff.action, "", style.but(plain_end=True)
         end = self._forces(diff.replace, style)
@@ -365,7 +365,7 @@ _RENDERERS: dict[type[Diff], Callable[[DiffText, Any, int, Style], str]] = {
 
 
 def _sensitive_as_a_group(block: Diff, group: BlockGroup) -> Diff:
-    """Blocks of a type that is sensitive as a whole are hidden, each for itself."""
+    """Blocks of a type that is sensitive as a whole are hidden one by one."""
     hides = {"create": group.is_now, "delete": group.was}.get(block.action, group.was or group.is_now)
     if not hides or isinstance(block, SensitiveDiff):
         return block

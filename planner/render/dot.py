@@ -26,9 +26,9 @@ BOXES = frozenset(
 
 
 def dot(graph: Graph, draw_cycles: bool = False, verbose: bool = False) -> str:
-    """The graph after transitive reduction. Only resources, providers and root variables get lines of their own;
-    other nodes appear where an edge touches them. With `draw_cycles` the edges of cycles are red, with `verbose` the
-    vertices that close providers have lines, too."""
+    """The graph after transitive reduction. Only resources, providers and root variables get their own lines; other
+    nodes appear only in edges. With `draw_cycles` the edges of cycles are red; with `verbose` the vertices that close
+    providers also have lines."""
     lines = ["digraph {", '\tcompound = "true"', '\tnewrank = "true"', '\tsubgraph "root" {']
     for name in sorted(graph.nodes, key=lambda name: _id(name)[:-1]):  # sorted as printed: [0] before [\"a\"]
         node = graph.nodes[name]
@@ -64,7 +64,7 @@ def _label(node: Node) -> str:
 
 
 def _cyclic_edges(graph: Graph) -> set[tuple[str, str]]:
-    """Edges between two nodes of the same cycle, as the rules found the cycles."""
+    """Edges between two nodes of the same cycle; the cycles are those that the rules found."""
     if graph.database is None:
         return set()
     cycle_of = dict(graph.database["in_cycle"])

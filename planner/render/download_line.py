@@ -66,7 +66,7 @@ class DownloadLine:
         self.terminal.stderr.flush()
 
 
-# Progress of `init` and `get`: as text for people, and as one line of JSON without the ornaments of text.
+# Progress of `init` and `get`: as text for people, or as one JSON line without the decoration of the text.
 
 
 class InitLines(Hooks):

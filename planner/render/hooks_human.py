@@ -150,7 +150,7 @@ def identity_text(identity: ObjectId | None) -> str:
 
 
 def _short(text: str) -> str:
-    """The text; the middle of a long text is left out."""
+    """The text, with the middle left out if it is long."""
     if len(text) <= LONGEST_ID:
         return text
     half = (LONGEST_ID - 3) // 2
@@ -166,7 +166,7 @@ INTERVAL = 10.0
 
 class StillRunning:
     """Calls `report(key, seconds since the start)` every INTERVAL seconds for each operation that was started. One
-    thread serves all; it exists only while an operation runs."""
+    thread serves all operations; it exists only while an operation runs."""
 
     def __init__(self, report: Callable[[Any, float], None], interval: float = INTERVAL) -> None:
         self._report = report
@@ -185,10 +185,11 @@ class StillRunning:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="still running", daemon=True)
                 self._thread.start()
-            # the thread need not be woken: all intervals are equal, so the operation that it waits for comes first
+            # the thread need not be woken: all intervals are equal, so the operation that it waits for is due first
 
     def stop(self, key: Any) -> float:
-        """The operation ended: seconds since its start (0 if it never started)."""
+        """Returns the number of seconds since the operation started (0 if it never started), and stops reporting on
+        it."""
         with self._changed:
             self._due.pop(key, None)
             began = self._started.pop(key, None)

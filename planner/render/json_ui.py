@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 UI_VERSION = "1.2"
 OUR_OWN = frozenset(("plan.unmatched_address",))
-"""codes of warnings that OpenTofu does not have: they are written as log lines, because programs count OpenTofu's
+"""codes of warnings that OpenTofu does not have; they are written as log lines, because some programs count OpenTofu's
 diagnostics"""
 REASONS = {
     "replace_because_tainted": "tainted",
@@ -38,14 +38,14 @@ REASONS = {
 
 
 def ui_action(action: str) -> str:
-    """An action as UI messages have it. (That of a replacement that forgets is the ecosystem's, however odd.)"""
+    """An action as UI messages name it. (The name of a replacement that forgets is OpenTofu's, however odd.)"""
     if not does(action, "changes") or (does(action, "replaces") and does(action, "forgets")):
         return "noop"
     return "replace" if does(action, "replaces") else "remove" if does(action, "forgets") else action
 
 
 class JsonLines:
-    """Writes UI messages to a stream, each at once."""
+    """Writes UI messages to a stream, each immediately."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -53,7 +53,7 @@ class JsonLines:
         self._about: dict[str, str] = {}
 
     def about(self, **more: str) -> JsonLines:
-        """Lines whose messages also have these keys."""
+        """Lines whose messages also have these additional keys."""
         lines = JsonLines(self._stream)
         lines._lock, lines._about = self._lock, {**self._about, **more}
         return lines
@@ -70,7 +70,7 @@ class JsonLines:
         self.text(dumps(line, escape_html=False).decode("utf-8"))
 
     def text(self, line: str) -> None:
-        """A line that is JSON already."""
+        """A line that is already JSON."""
         with self._lock:
             self._stream.write(line + "\n")
             self._stream.flush()
@@ -146,7 +146,7 @@ class JsonLines:
 
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """Output values as messages have them: sensitive ones without their value."""
+    """Output values as in messages: sensitive ones without their value."""
     from planner.render.state import output_json
 
     shown = {}

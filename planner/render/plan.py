@@ -1,4 +1,4 @@
-"""A plan for people: changes outside, the action on each object and its reason, new output values, a summary.
+"""A plan for people: changes made outside, the action on each object with its reason, new output values, a summary.
 
 The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
 """
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from planner.render.cause_summary import Causes
 
 SchemaOf: TypeAlias = "Callable[[str, str, str], ResourceSchema | None]"
-"""(provider configuration address, mode, type) -> the schema of the object, if known"""
+"""(provider configuration address, mode, type) -> the schema of the object, if it is known"""
 
 _FIRST = ("create", "update", "delete", "delete-then-create", "create-then-delete", "read", "forget-then-create")
 """the order in which signs are explained; others come last"""
 _LINES_OF_A_CHANGE = 6
-"""the number of lines that most changes need at least"""
+"""the minimum number of lines that most changes need"""
 
 
 def override_lines(plan: Plan) -> list[str]:
-    """The overridden policies of a plan, with the reasons."""
+    """The overridden policies of a plan, with the reasons for overriding them."""
     overrides = plan.policy.overrides if plan.policy is not None else ()
     return [f"Made with a policy override: {code} ({reason})" for code, reason in overrides]
 
@@ -62,13 +62,13 @@ class PlanText:
         self.style = Style(secrets=show_sensitive)
         self.causes = causes
         self.told: Callable[[ResourceChange], None] | None = None
-        """called for each object after it is printed completely"""
+        """called for each object after it has been printed completely"""
         self.begins = False
         """whether the causes were printed before the changes"""
         self.opening = "The execution plan follows. The symbols mean:"
 
     def show(self) -> None:
-        """Everything, in the order: drift, actions, summary, outputs."""
+        """Print everything in this order: drift, actions, summary, outputs."""
         plan, out = self.plan, self.terminal.out
         everything = [c for c in plan.changes if is_shown(c)]
         changes = [c for c in everything if not self.only or verb_of(c.action) in self.only]
@@ -140,7 +140,7 @@ class PlanText:
         self._rule()
 
     def _foot(self) -> None:
-        """Print the causes that changes only name by number."""
+        """Print the causes to which changes refer only by number."""
         lines = self.causes.foot() if self.causes is not None and not self.begins else []
         if lines:
             self.terminal.out()
@@ -175,7 +175,7 @@ class PlanText:
         out(f"{self.paint('Plan:', 'bold')} {pending(counts)}.{pending_actions(counts)}")
 
     def invocations(self, caller: str | None) -> list[str]:
-        """The actions that a change (or the command line: "") invokes, in order."""
+        """The actions that a change (or with "" the command line) invokes, in order."""
         mine = [one for one in self.plan.invocations if one.caller == caller]
         lines: list[str] = []
         for position in ("before", "after"):
@@ -227,7 +227,7 @@ class PlanText:
         return f"{comment}\n{symbol} {header} {self.text.render(diff, 0, style)}"
 
     def _along(self, change: ResourceChange) -> str:
-        """A remark for a change that -target does not name."""
+        """A remark for a change of an object that -target does not name."""
         targets = self.plan.limits.bringing(parse_resource_instance(change.address)) if self.plan.limits.targets else ()
         more = f" and {len(targets) - 1} more" if len(targets) > 1 else ""
         return f"(included by -target={targets[0]}{more})" if targets else ""
@@ -258,7 +258,7 @@ class PlanText:
         return parts
 
     def _relevant(self, change: ResourceChange) -> Paths:
-        """The drifted paths to show: only those on which the plan depends, unless only drift was requested."""
+        """The drifted paths to show: only the paths on which the plan depends, unless only drift was requested."""
         if self.plan.mode == "refresh-only":
             return EVERYWHERE
         paths = [tuple(path) for address, path in self.plan.relevant_attributes if address == change.address]
@@ -373,7 +373,7 @@ NOTHING = {
 
 
 def is_shown(change: ResourceChange) -> bool:
-    """Whether a change is shown: not no-ops without a move or import, nor removed data."""
+    """Whether a change is shown; no-ops without a move or import, and removed data, are not."""
     # decided in Python: which changes are printed -- it affects the output, not the plan
     if change.mode == "ephemeral" or (change.mode != "managed" and does(change.action, "ends")):
         return False
@@ -488,9 +488,9 @@ def _because(change: ResourceChange) -> str:
     return ""
 
 
-# Sentences about the numbers of objects that are (or were) imported, added, changed, destroyed and forgotten.
+# Sentences with the numbers of objects that are (or were) imported, added, changed, destroyed and forgotten.
 #
-# Other programs look for these sentences: they are the ecosystem's, word for word.
+# These sentences are OpenTofu's, word for word, because other programs look for them.
 
 
 def pending(counts: Counts) -> str:

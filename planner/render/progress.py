@@ -1,5 +1,5 @@
 """The progress of a walk on a terminal: one line that is rewritten in place, with a bar, the number of steps, and the
-longest-running operation. Nothing is written to pipes, files and terminals without escapes."""
+longest-running operation. Nothing is written to pipes, files or terminals that do not support escape sequences."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ProgressLine:
 
 
 class ProgressHooks(Hooks):
-    """Shows the progress line, and nothing else."""
+    """Shows only the progress line."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._lock = threading.Lock()

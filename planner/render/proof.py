@@ -1,8 +1,8 @@
-"""A proof for people: the conclusion first, below it its reasons, down to lines of files.
+"""A proof for people: the conclusion first, then its reasons, indented, down to lines of files.
 
 The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form shows
-reasons and places; the full form every fact, rule and condition. Both are iterative: proofs may be hundreds of steps
-deep."""
+reasons and places; the full form shows every fact, rule and condition. Both are iterative: proofs may be hundreds of
+steps deep."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from planner.render.value import quoted
 from planner.render.why_change import cause_step
 
 _FOLLOWED = ("changes", "explained", "unknown", "reads_staying", "ignored_up_to")
-"""the predicates to which an explained action is followed"""
+"""the predicates whose proofs are followed below an explained action"""
 LONGEST = 500
-"""the longest proof, in steps, that is searched for redundant parts"""
+"""the longest proof, in steps, in which redundant parts are searched for"""
 
 
 MOST_JOINED = 2
@@ -40,8 +40,8 @@ def proof_text(document: dict[str, Any], paint: Paint, full: bool = False, depth
 
 
 class _ProofLine:
-    """A line of the short form with the lines below it: `places` are its sources. `again`: it is already printed above.
-    `about`: the predicate and its first column; `earlier`: the entries before it in the same list."""
+    """A line of the short form and the lines below it; `places` are its sources. `again`: it was already printed above.
+    `about`: the predicate and its first column; `earlier`: the entries before this one in the same list."""
 
     __slots__ = ("about", "again", "below", "earlier", "name", "places", "reason")
 
@@ -56,8 +56,8 @@ class _ProofLine:
 
 
 def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """Reasons that lead to a place in a file, the command line or the state. Repeated parts are only named again; a
-    reason without a place is replaced by its own reason if it has only one."""
+    """Reasons that lead to a place in a file, the command line or the state. Repeated parts are only referred to by
+    name; a reason without a place is replaced by its own reason if it has exactly one."""
     parts = _parts(document, start)
     root = parts[0]
     for part in reversed(parts):
@@ -86,7 +86,7 @@ def _short(document: dict[str, Any], paint: Paint, start: str, depth_limit: int)
 
 def _settle(part: _ProofLine, is_root: bool) -> None:
     """Remove uninformative parts: parts without a place, and steps that only repeat the part below them. A recursion
-    over the second column lists items, so its entries become siblings."""
+    over the second column enumerates a list, so its entries become siblings."""
     kept: list[_ProofLine] = []
     for below in part.below:
         if below.about == part.about and len(below.about) > 1 and not is_root:
@@ -121,7 +121,8 @@ def _count(part: _ProofLine) -> int:
 
 
 def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
-    """Every step of the proof at its first use, parents first; further uses are parts that only name it."""
+    """Every step of the proof at its first use, parents first; each further use is a part with only the name of the
+    step."""
     proofs: dict[str, Any] = document["proofs"]
     parts: list[_ProofLine] = []
     seen: set[str] = set()
@@ -156,15 +157,15 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The reasons of an explained action: if possible only reasons with followed predicates, because the sentence
-    already contains the decision."""
+    """The reasons of an explained action, if possible only those with followed predicates, because the sentence already
+    contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps
 
 
 class _Telling:
-    """Chooses the steps to show: of two steps with the same places only the first."""
+    """Chooses the steps to show: of two steps with the same places, only the first."""
 
     def __init__(self, proofs: dict[str, Any]) -> None:
         self.proofs = proofs
@@ -198,7 +199,7 @@ class _Telling:
 
 
 def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) -> str:
-    """An indented tree of facts; a sub-proof that was already shown, or is too deep, is only named."""
+    """An indented tree of facts; a sub-proof that was already shown or is too deep is only referred to by name."""
     proofs: dict[str, Any] = document["proofs"]
     lines: list[str] = []
     shown: set[str] = set()
@@ -233,7 +234,7 @@ def _full(document: dict[str, Any], paint: Paint, start: str, depth_limit: int) 
 
 
 def is_tautology(part: dict[str, Any]) -> bool:
-    """Whether a condition only names a value: both sides are then the same."""
+    """Whether a condition only gives a value a name, so that both sides are the same."""
     one, _, other = str(part.get("test", "")).partition(" = ")
     return bool(one) and one == other
 

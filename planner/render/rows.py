@@ -23,7 +23,7 @@ def table(columns: Sequence[str], rows: Rows) -> str:
 
 def by_object(columns: Sequence[str], rows: Rows) -> Rows:
     """The answer of a verb, with objects instead of vertices: the vertices of one object become one row, or one step of
-    a path; a set leaves out the root and vertices that only close a provider or module."""
+    a path; a set omits the root and the vertices that only close a provider or module."""
     if "node" not in columns:
         return rows
     if "step" in columns:
@@ -32,7 +32,7 @@ def by_object(columns: Sequence[str], rows: Rows) -> Rows:
     objects = [(*row[:at], _PART.sub("", row[at]), *row[at + 1 :]) for row in rows if not _is_internal(row[at])]
     known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in objects or rows:
-        known.setdefault(row[at:], row)  # the least of several depths
+        known.setdefault(row[at:], row)  # the smallest of several depths
     return list(known.values())
 
 
@@ -82,6 +82,6 @@ def csv_text(columns: Sequence[str], rows: Rows) -> str:
 
 
 def json_text(columns: Sequence[str], rows: Rows) -> str:
-    """Format 1.0: the names of the columns, and the rows with their values in the types that they have."""
+    """Format 1.0: the names of the columns, and the rows, whose values keep their types."""
     document = {"format_version": "1.0", "columns": list(columns), "rows": [list(row) for row in rows]}
     return dumps(document, escape_html=False).decode("utf-8")

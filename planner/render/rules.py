@@ -34,7 +34,7 @@ def document(**content: Any) -> str:
 
 
 def index_text(entry: PredicateEntry, paint: Paint) -> str:
-    """A predicate in the list of all."""
+    """One predicate, for the list of all predicates."""
     place = paint(f"{entry.predicate.span}", "grey")
     return f"{paint(entry.predicate.declaration, 'bold')}  {place}\n    {entry.meaning}"
 
@@ -83,7 +83,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
-    """The line of a builtin in the list of all."""
+    """A builtin's line in the list of all builtins."""
     return f"{paint(one.declaration, 'bold')}  {paint('built in', 'grey')}\n    {one.meaning}"
 
 
@@ -138,7 +138,7 @@ _EDGES = {
 
 
 def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
-    """A cluster for each program, predicates of one level in a row."""
+    """A cluster for each program, with the predicates of one level in a row."""
     lines = ["digraph {", '\tnewrank = "true"', '\tnode [shape = "box"]']
     for program, graph in graphs.items():
         lines += [f'\tsubgraph "cluster_{program}" {{', f'\t\tlabel = "{program}"']
@@ -155,8 +155,8 @@ def graphs_dot(graphs: dict[str, PredicateGraph]) -> str:
 
 
 def graphs_json(graphs: dict[str, PredicateGraph]) -> str:
-    """Format 1.0: for each program its predicates with their levels, and the reads between predicates, with their
-    kinds."""
+    """Format 1.0: for each program its predicates with their levels, and which predicate reads which, with the kind of
+    each read."""
     return document(
         programs=[
             {
@@ -241,7 +241,7 @@ def _row(difference: CaseDifference, row: Row) -> str:
 
 
 def tested_json(tested: Tested, **more: Any) -> str:
-    """Format 1.0; `more` are further members."""
+    """Format 1.0; `more` are additional members."""
     return document(
         passed=tested.passed,
         files=[
@@ -278,7 +278,8 @@ def _case_json(outcome: CaseResult) -> dict[str, Any]:
 # ---------------------------------------------------------------- diagnostics
 
 _MOST_TEXT = 1000  # of a line that explains
-_MOST_WIDTH = 200  # characters of a line that are shown: a file may be a single line of a megabyte
+# the maximum number of characters of a line that are shown, because a file may be a single line of a megabyte
+_MOST_WIDTH = 200
 
 
 def show(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> None:
@@ -319,7 +320,7 @@ def _clipped(text: str) -> str:
 
 
 def quality_text(quality: Quality, shows_coverage: bool, paint: Paint) -> str:
-    """Rules that no case exercises, mistakes that no case detects, and the counts."""
+    """Rules that no case exercises, mistakes that no case detects, and the counts of both."""
     lines: list[str] = []
     if shows_coverage:
         for rule in quality.coverage:
@@ -353,7 +354,7 @@ def _covered(quality: Quality) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """`87%`, rounded down: 100% is all."""
+    """`87%`, rounded down, so that 100% always means all."""
     return f"{100 * part // whole}%" if whole else "100%"
 
 

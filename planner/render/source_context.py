@@ -1,4 +1,4 @@
-"""The block that contains a place in a file, in the form of diagnostics: `resource "terraform_data" "a"`."""
+"""The block that contains a place in a file, named as in diagnostics: `resource "terraform_data" "a"`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _item_end(text: str, at: int) -> int:
-    """The end of the block or attribute that begins here: the end of its line, brackets closed."""
+    """The end of the block or attribute that begins here: the end of its line, once all brackets are closed."""
     depth = 0
     while at < len(text):
         char = text[at]
@@ -112,7 +112,7 @@ def _item_end(text: str, at: int) -> int:
 
 
 def _string_end(text: str, at: int) -> int:
-    """The position behind the closing quote; interpolations may contain strings. A string ends at the end of its
+    """The position after the closing quote; interpolations may contain strings. A string ends at the end of its
     line."""
     at += 1
     depth = 0
@@ -136,7 +136,7 @@ def _string_end(text: str, at: int) -> int:
 
 
 def _heredoc_end(text: str, at: int) -> int:
-    """The end of the closing marker's line; the position behind `<<` if no heredoc begins here."""
+    """The end of the line with the closing marker; the position after `<<` if no heredoc begins here."""
     start = at + (3 if text.startswith("<<-", at) else 2)
     line = _line_end(text, start)
     marker = text[start:line].strip()

@@ -70,8 +70,8 @@ class StateText:
 
 
 def objects(state: State) -> Iterator[tuple[ResourceState, InstanceState, str, ObjectState]]:
-    """All objects of a state with their deposed keys ("" for current ones): a module before the modules in it, in a
-    module by address."""
+    """All objects of a state with their deposed keys ("" for current objects): each module before its child modules,
+    the objects of a module by address."""
     for address in sorted(state.resources, key=lambda a: (_depth_first(state.resources[a].module), sort_key(a))):
         resource = state.resources[address]
         for instance in resource.instances.values():
@@ -93,7 +93,7 @@ def _depth_first(module: str) -> tuple[tuple[str, tuple[int, int, str]], ...]:
 
 
 def output_json(output: OutputState) -> dict[str, Any]:
-    """One output: sensitive, the message of its author if it is deprecated, type and value."""
+    """One output: whether it is sensitive, its author's message if it is deprecated, its type and its value."""
     value, _ = unmark_deep(output.value)
     type = type_of(value) if output.type is DYNAMIC else output.type
     words = {"deprecated": output.deprecated} if output.deprecated else {}

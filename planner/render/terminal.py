@@ -73,9 +73,9 @@ class Terminal:
         self.consolidate = {"warning": True, "error": False}
         self.concise = False
         self.deprecation = "all"
-        """which warnings about deprecated parts of modules are shown: all, local (of local modules) or none"""
+        """which warnings about deprecated parts of modules are shown: all, local (only of local modules) or none"""
         self.deprecated_command = ""
-        """the deprecated name of the command, if it was typed"""
+        """the deprecated name of the command, if the user typed that"""
         self.owns_process = False
         """whether the command may handle the signals of the process"""
         self.view: DiagnosticSink | None = None
@@ -105,11 +105,11 @@ class Terminal:
         self.stderr.flush()
 
     def remark(self, text: str = "") -> None:
-        """A line (or several) other than the requested output."""
+        """Print a line (or several lines) that is not part of the requested output."""
         (self.err if self.stdout_is_data else self.out)(text)
 
     def close(self, code: int) -> int:
-        """Flush the output. The exit code: `code`, or 1 when writing failed."""
+        """Flush the output. The exit code: `code`, or 1 if writing failed."""
         for output in self.outputs:
             output.flush()
         lost = [output for output in self.outputs if output.problem is not None and output.name != "standard error"]
@@ -126,7 +126,7 @@ class Terminal:
 
     @property
     def height(self) -> int:
-        """Lines of standard output; 0 if it is not a terminal."""
+        """The height of the terminal in lines; 0 if standard output is not a terminal."""
         if is_terminal(self.stdout):
             try:
                 return os.get_terminal_size(self.stdout.fileno()).lines or DEFAULT_HEIGHT
@@ -199,9 +199,9 @@ def wrap(text: str, width: int) -> str:
 
 
 def fold(text: str, width: int, indent: str = "  ") -> list[str]:
-    """Break a line with addresses so that none is longer than `width` (0: not at all): at spaces, otherwise before a
-    dot; within brackets and quotes only if there is no other place. Further lines have the indentation of the first one
-    and `indent`."""
+    """Break a line with addresses so that no part is longer than `width` (0: do not break): at spaces, otherwise before
+    a dot; within brackets and quotes only if there is no other place. Continuation lines have the indentation of the
+    first line plus `indent`."""
     if not width or len(text) <= width:
         return [text]
     lead = text[: len(text) - len(text.lstrip(" "))] + indent
@@ -239,12 +239,12 @@ def _break(text: str, width: int) -> int:
     return (blank if blank * 2 > width or blank > dot else dot) or inner
 
 
-# The output of a command: a stream that may become full or be closed during the work. A failure to write never affects
-# the work: the failure is stored, further output is dropped, and the command reports the failure at its end.
+# The output of a command: a stream that may fill up or be closed while the command works. A failure to write never
+# affects the work: the failure is stored, further output is dropped, and the command reports the failure at its end.
 
 
 _PIECE = 1024
-"""the number of characters that a pipe accepts either completely or not at all"""
+"""the number of characters that a pipe accepts atomically: either all of them or none"""
 
 
 class Output:
@@ -296,7 +296,7 @@ class Output:
                 self._failed(problem)
 
     def close(self) -> None:
-        """Write the rest, and close the stream."""
+        """Write buffered text, and close the stream."""
         self.flush()
         self._is_closed = True
         with suppress(OSError, ValueError):

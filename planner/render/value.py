@@ -48,8 +48,8 @@ def all_outputs(outputs: Mapping[str, OutputState], show_sensitive: bool) -> str
 
 
 def format_value(value: Value, indent: int = 0) -> str:
-    """An expression for the value, if possible; conversion functions distinguish lists, sets and maps from tuples and
-    objects. Later lines are indented by this number of spaces."""
+    """An expression for the value, if there is one; conversion functions distinguish lists, sets and maps from tuples
+    and objects. Later lines are indented by this number of spaces."""
     cls = value.__class__
     if cls is Marked:
         if SENSITIVE in value.marks:
@@ -113,7 +113,7 @@ def _items(items: Iterable[Value], indent: int) -> str:
 # Names, texts and numbers in the syntax of the configuration language.
 
 
-@lru_cache(maxsize=4096)  # few different names in many objects
+@lru_cache(maxsize=4096)  # the number of different names is small, even in many objects
 def attribute_name(name: str) -> str:
     """The name, quoted when it is not an identifier."""
     return name if valid_identifier(name) else quoted(name)
@@ -123,7 +123,7 @@ _ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t
 
 
 def quoted(text: str) -> str:
-    """The text between double quotes, everything unprintable escaped."""
+    """The text in double quotes, with everything unprintable escaped."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out = []
@@ -150,7 +150,7 @@ def text_value(value: Value) -> str | None:
 
 
 def json_value(text: str | None) -> Value:
-    """The value of a text that is a JSON object or array; MISSING for other texts."""
+    """The value of a string that is a JSON object or array; MISSING for other strings."""
     if text is None or text[:1] not in ("{", "["):
         return MISSING
     import json

@@ -18,8 +18,8 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
-    """The counts, and the findings that a verdict has in addition to (+) or in contrast to (-) a former one. None means
-    that there are no policies."""
+    """The counts, and the findings that are new (+) or gone (-) compared with a former verdict. None means that there
+    are no policies."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one
@@ -55,7 +55,7 @@ def table(verdict: Verdict, paint: Paint, proofs: bool) -> str:
 
 
 def judged(verdict: Verdict) -> list[str]:
-    """`Objects checked: encryption 3, required_tags 0.`, of the policies that declare their subject."""
+    """`Objects checked: encryption 3, required_tags 0.`, for the policies that declare which objects they check."""
     counts = [f"{code} {count:,}" for code, count in verdict.judged.items()]
     return [f"Objects checked: {', '.join(counts)}."] if counts else []
 

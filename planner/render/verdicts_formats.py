@@ -51,11 +51,11 @@ def _run(verdict: Verdict) -> dict[str, Any]:
 
 
 SEVERITIES = {"low": "3.0", "medium": "5.5", "high": "8.0", "critical": "9.5"}
-"""the sort key of code hosts: a score as of CVSS, in the middle of its band"""
+"""the sort key of code hosts: a score like that of CVSS, in the middle of its band"""
 
 
 def _rule(verdict: Verdict, code: str) -> dict[str, Any]:
-    """The description of a code: from its pack, if it belongs to one."""
+    """The description of a code, from its pack if it belongs to one."""
     info = verdict.policies.get(code)
     rule: dict[str, Any] = {"id": code, "shortDescription": {"text": verdict.codes.get(code) or code}}
     if info is None:
@@ -98,7 +98,7 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 
 def _subject(finding: Finding) -> dict[str, Any]:
-    """The location of the result: the configuration; without one, the policy."""
+    """The location of the result: in the configuration or, if that is not known, in the policy."""
     location: dict[str, Any] = {}
     span = finding.span or finding.rule_span
     if span is not None:
@@ -164,20 +164,20 @@ def _condition(entry: dict[str, Any]) -> str:
 # Verdicts as JUnit XML, as CI servers read it: a suite for each code, a test case for each verdict.
 
 
-# XML 1.0 has no other characters, not even escaped.
+# All other characters are invalid in XML 1.0, even when escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(verdict: Verdict) -> str:
-    """A denial is a failure, a broken policy an error; undecided, overridden and waived findings are skipped, warnings
-    pass with their message. A code without findings is one test that passes."""
+    """A denial is a failure, and a broken policy an error; undecided, overridden and waived findings are skipped;
+    warnings pass with their message. A code without findings is one test that passes."""
     lines, totals = _suites(verdict, "")
     return _document(lines, totals)
 
 
 def junit_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The report on several documents, by name: each has its own suites, which begin with the name. A document that
-    could not be checked (None) is an error."""
+    """The report on several documents, by name: each document has its own suites, whose names begin with its name. A
+    document that could not be checked (None) is an error."""
     lines: list[str] = []
     totals = [0, 0, 0, 0]
     for name, verdict in judged:
@@ -203,8 +203,8 @@ def _not_judged(name: str) -> list[str]:
 
 
 def _suites(verdict: Verdict, begin: str) -> tuple[list[str], list[int]]:
-    """The suites of one verdict, and how many tests, failures, errors and skipped ones there are. `begin` is the prefix
-    of names of suites and classes."""
+    """The suites of one verdict, and the numbers of tests, failures, errors and skipped tests. `begin` is the prefix of
+    the names of suites and classes."""
     lines: list[str] = []
     codes = sorted({*verdict.codes, *(finding.code for finding in verdict.findings)})
     totals = [0, 0, 0, 0]
@@ -271,7 +271,8 @@ _LONGEST_PROOF = 4_000
 
 
 def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
-    """The verdicts about several documents, each under its name; None: it could not be checked."""
+    """The verdicts about several documents, each under the document's name; None means that the document could not be
+    checked."""
     every = list(judged)
     parts = []
     for name, verdict in every:
@@ -326,7 +327,7 @@ def _proofs(verdict: Verdict) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Literal text for a cell: no markup, links, mentions or breaks of its own."""
+    """Literal text for a cell, escaped so that it contains no markup, links, mentions or line breaks."""
     plain = cell(" ".join(text.split()))
     plain = plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."
     return re.sub(r"([\\`*_{}\[\]<>()#|~@!])", r"\\\1", plain)

@@ -26,7 +26,7 @@ class View:
     hooks: Hooks
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Problems, in the order of the run."""
+        """Diagnostics, in the order of the run."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
         """The finished plan, with the causes of its changes."""
@@ -38,7 +38,7 @@ class View:
         """The messages with the paths of the saved plan ("" if it was not saved) and of generated configuration."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        """The result after everything was applied."""
+        """The result of an apply in which everything was applied."""
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
         """The output values after apply."""
@@ -47,8 +47,8 @@ class View:
         """A remark."""
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
-        """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` (else the
-        text without its last full stop) with more fields for programs."""
+        """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` for programs
+        (by default the text without its final full stop), with additional fields."""
 
     def tell(self, text: str) -> None:
         """A line only for people."""
@@ -61,7 +61,7 @@ class View:
         """Text for people, and the same content as a JSON document for programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
-        """End the command: show its problems, and return the exit code, which is 1 if one of them is an error."""
+        """End the command: show its diagnostics, and return the exit code, which is 1 if one of them is an error."""
         problems = list(diagnostics)
         if problems:
             self.diagnostics(problems)

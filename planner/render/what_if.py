@@ -20,7 +20,7 @@ MOST_VALUES = 3
 
 
 def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> str:
-    """Each difference with its cause, and both counts. `actions`: of both plans, by name."""
+    """Each difference with its cause, and the counts of both plans. `actions`: the actions in both plans, by name."""
     lines = differences_lines(comparison, actions, paint) or ["The planned changes would be the same."]
     without, within = Counts.of_plan(comparison.without.plan), Counts.of_plan(comparison.within.plan)
     lines += [
@@ -32,7 +32,7 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
 
 
 def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
-    """Each difference with its cause; instances with the same of both are combined."""
+    """Each difference with its cause; instances with the same difference and the same cause are combined."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
 
     def words(difference: Difference) -> tuple[str, list[str]]:
@@ -57,7 +57,7 @@ def _change(difference: Difference) -> str:
 
 
 def value_text(value: ValueDifference, name: str) -> str:
-    """A difference of a value of the object with this name: name 2 instead of 1."""
+    """The text for a value that differs in the object with this name: name 2 instead of 1."""
     what = value.what.removeprefix(name).lstrip(".") or "value"
     if value.within == "nothing":
         return f"no {what}"
@@ -92,7 +92,7 @@ def what_if_json(comparison: PlanComparison) -> dict[str, Any]:
 
 
 def _values_json(difference: Difference) -> list[dict[str, str]]:
-    """The values that differ if the action does not; an unknown side is left out."""
+    """The values that differ although the action is the same; an unknown side is left out."""
     values = difference.values if difference.without == difference.within else ()
     rows = [(v.what, {"without": v.without, "with": v.within}) for v in values]
     return [{"what": what, **{side: text for side, text in sides.items() if text}} for what, sides in rows]

@@ -22,7 +22,7 @@ from planner.render.why_change import CODE, cause_step, change_text, folded_text
 CHAIN = "waits_for"
 EDGE = "edge"
 TOLD_BY_CHAIN = ("forced_create_before_destroy", "deferred_block", "deferred_vertex")
-"""the goals that the chain explains completely"""
+"""the goals that are completely explained by the chain"""
 
 
 MOST_LINES = 12
@@ -30,15 +30,15 @@ MOST_LINES = 12
 
 
 MOST_OF_END = 3
-"""the maximum number of lines about the end of an object without other causes"""
+"""the maximum number of lines about why an object without other causes is destroyed"""
 
 
 def answer_text(
     proof: dict[str, Any], paint: Paint, width: int, full: bool = False, depth: int = 0, expand: str = ""
 ) -> str:
-    """The text of an answer; for several instances a part for each group with its own answer. `full`: the proof itself,
-    with its facts; `depth`: the maximum number of levels; `expand`: only this step. Raises KeyError for an unknown
-    step."""
+    """The text of an answer; for several instances, one part for each group of instances with the same answer. `full`:
+    the proof itself, with its facts; `depth`: the maximum number of levels; `expand`: only this step. Raises KeyError
+    for an unknown step."""
     text = _answers_text(proof, paint, width, full, depth, expand)
     notes = proof.get("notes", ()) if proof["goal"][0] == "explained" and not expand else ()
     return "\n".join([text, *(line for note in notes for line in fold(f"Note: {note}", width, ""))])
@@ -146,17 +146,17 @@ def unknown_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _in_brackets(place: str) -> str:
-    """A place after a name, in parentheses: the file and line of a text from `source_text`."""
+    """A place to append to a name, in parentheses: the file and line of a text from `source_text`."""
     at = place.partition(": ")[0]
     return f" ({at})" if at else ""
 
 
 _ASSIGNED = {"update": "updated", "read": "read"}
-"""the verb for the time at which a provider assigns an unknown value, by the action on the object"""
+"""the verb for when a provider assigns an unknown value, by the action on the object"""
 
 
 def why_text(proof: dict[str, Any], paint: Paint) -> str:
-    """The chain of edges, each with its reason and place; for other goals the decisive step and its places."""
+    """The chain of edges, each with its reason and place; for other goals, the decisive step and its places."""
     steps = list(_chain(proof))
     goal = proof["goal"]
     lines = list(proof.get("notes", ()))
@@ -169,7 +169,7 @@ def why_text(proof: dict[str, Any], paint: Paint) -> str:
 
 
 MOST_STEPS = 3
-"""the maximum number of edges that are explained with their reasons; for more, only the places are shown"""
+"""the maximum number of edges that are explained with their reasons; if there are more, only the places are shown"""
 _VERTEX = re.compile(r", whose vertex is .*$")
 
 
@@ -177,12 +177,12 @@ _EXPANDED = re.compile(r" \(expand(?:, (?:input|reference))?\)")
 
 
 def _spoken(name: str) -> str:
-    """A text in which vertices have their names for people."""
+    """A text in which vertices are replaced by their names for people."""
     return _EXPANDED.sub("", name)
 
 
 def _hop(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
-    """An edge in one line: the vertex that it leads to, and its place."""
+    """An edge in one line: the vertex at its end, and its place."""
     places = _places(proof["proofs"], _decisive(proof["proofs"], name))
     end = f" ({paint(places[0].partition(': ')[0], 'cyan')})" if places else ""
     return [f"  -> {_spoken(str(proof['proofs'][name]['tuple'][2]))}{end}"]
@@ -256,7 +256,7 @@ def _step(proof: dict[str, Any], name: str, paint: Paint) -> list[str]:
 
 
 def _decisive(proofs: dict[str, Any], name: str) -> str:
-    """The last step about the same terms: steps above it only repeat the relation."""
+    """The last step about the same terms, because the steps above it only repeat the relation."""
     columns = proofs[name]["tuple"][1:]
     while True:
         body = proofs[name].get("body", ())
@@ -273,7 +273,8 @@ def _decisive(proofs: dict[str, Any], name: str) -> str:
 
 
 def _ordered(proofs: dict[str, Any], name: str) -> list[str]:
-    """The steps from a mention derived by a user's rule down to that rule; empty for mentions in the configuration."""
+    """The steps from a mention that a user's rule derives down to that rule; empty for mentions in the
+    configuration."""
 
     def below(at: str, predicate: str) -> list[str]:
         inner = (entry["proof"] for entry in proofs[at].get("body", ()) if "proof" in entry)
@@ -348,14 +349,14 @@ def _one(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _purpose(goal: list[Any]) -> str:
-    """The beginning of the fixes of a change."""
+    """The first lines of the fixes of a change."""
     if does(goal[2], "ends") or does(goal[2], "replaces"):
         return "To keep it"
     return "To avoid that" if goal[2] == "create" else "To keep it unchanged"
 
 
 def _instruction(place: dict[str, Any]) -> str:
-    """The instruction, and its place."""
+    """The edit to make, and its place."""
     source = place.get("source") or {}
     at = f"{source['file']}:{source['line']}" if "file" in source else str(source.get("command_line", ""))
     if at and place["kind"] == "file":
@@ -387,7 +388,7 @@ def _goal(goal: list[Any]) -> str:
 
 
 VERDICTS = ("deny", "warn", "undecided", "broken", "overridden", "waived", "info")
-"""goals of documents that this module writes"""
+"""the goals of the documents that this module prints"""
 _SAID = {
     "deny": "Policy {code} denies {address}",
     "warn": "Policy {code} warns of {address}",
@@ -400,7 +401,7 @@ _SAID = {
 
 
 def verdict_text(document: dict[str, Any], paint: Paint, full: bool) -> str:
-    """One finding, and the others that matched. `full`: with the proof by the rules of the policy."""
+    """One finding, and the number of other findings that matched. `full`: with the proof by the rules of the policy."""
     parts = [_finding(one, paint, full) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 
@@ -467,7 +468,7 @@ def _at(entry: dict[str, Any], paint: Paint) -> str:
 
 
 def _rule_at(rule: dict[str, Any], paint: Paint) -> str:
-    """The place of a rule with its text, also if it spans several lines."""
+    """The place of a rule with its text, even if the text spans several lines."""
     source = rule.get("source") or {}
     is_whole = source.get("snippet", ".").rstrip().endswith(".")
     return _at(rule if is_whole else {"source": {**source, "snippet": rule["text"]}}, paint)

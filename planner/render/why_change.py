@@ -35,7 +35,7 @@ from planner.render.terminal import Paint, fold
 MOST_LINES = 12
 """the maximum number of lines of an answer with the chains of several causes"""
 MOST_ALSO = 3
-"""the maximum number of other changing parts of the object"""
+"""the maximum number of other changing parts of the object that are listed"""
 CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-then-[a-z]+)\)")
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
@@ -53,8 +53,8 @@ def in_words(text: str) -> str:
 
 
 def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
-    """The text of a change with causes, or of an unchanged object; "" if the proof is more informative: if there are
-    only candidates, or no cause other than the change itself."""
+    """The text of a change with causes, or of an unchanged object; "" if the proof is more informative, because there
+    are only candidates or the change is its own only cause."""
     _, _, action = document["goal"]
     document = _with_lines(document)
     if action == "no-op":
@@ -62,7 +62,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
     elif _is_followed(document) or _is_tainted(document):
         lines = [_headline(document)]
         for line in _hops(document) if _is_followed(document) else ():
-            if not lines[-1].endswith((f" {line}", f": {line}")):  # the text of a value has its name and place
+            # the text of a value already contains its name and place
+            if not lines[-1].endswith((f" {line}", f": {line}")):
                 lines.append(line if line.startswith("  ") else f"  <- {line}")
         also = list(_also(document))
         if not lines[0].endswith(_ONE_CAUSE):
@@ -80,8 +81,8 @@ def change_text(document: dict[str, Any], paint: Paint, width: int) -> str:
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
-    """The document in which each chain has only the changed lines of a text that its root determines: the first in the
-    chain, others among the differences. It is unchanged if there are too many lines."""
+    """The document, in which each chain has only the lines of a changed text that its root determines: the first line
+    in the chain, the others among the differences. It is unchanged if there are too many lines."""
     left: dict[str, list[dict[str, Any]]] = {}
     for line in document.get("lines", ()):
         left.setdefault(line["what"], []).append(line)
@@ -119,7 +120,8 @@ _OWN = {
 
 
 def _own_reason(document: dict[str, Any]) -> str:
-    """The sentence about an object that is created or destroyed because of its own declaration; "" for others."""
+    """The sentence about an object that is created or destroyed because of its own declaration; "" for other
+    objects."""
     steps, (_, name, action) = document.get("because", ()), document["goal"]
     is_own = steps and document["because_is_certain"] and steps[0]["what"] == name and len(_roots(document)) == 1
     if not is_own or steps[0].get("kind") not in _OWN or action not in ("create", "delete"):
@@ -137,13 +139,13 @@ _INSTANCES = re.compile(r": (\S.*) has (\d+) instances? now and had (\d+)$")
 
 _ONE_CAUSE = ", all for one cause"
 _ONE_PART = re.compile(r"(.* is [a-z ]+: )(\S+|its value)(?: differs|( forces replacement))")
-"""the headline of a change of one part"""
+"""the headline of a change in which one part differs"""
 _NAME = re.compile(r'(?:[^" ]|"(?:[^"\\]|\\.)*")+')
 """a name without values"""
 
 
 def _with_headline(lines: list[str]) -> list[str]:
-    """The lines, with the headline and the first hop combined if both have the same content."""
+    """The lines; the headline and the first hop are combined if they have the same content."""
     head, hop = lines[0], lines[1].strip().removeprefix("<- ") if len(lines) > 1 else ""
     place = f" ({hop.rpartition(' (')[2]}"
     instances = _INSTANCES.search(head)
@@ -170,7 +172,7 @@ def _with_headline(lines: list[str]) -> list[str]:
 
 
 def has_common_values(document: dict[str, Any]) -> bool:
-    """Whether the answer contains no values of the object itself, or only values of its cause."""
+    """Whether the answer contains no values of the object itself, or only the values of its cause."""
     hops = [cause_step(one) for one in document.get("because", ())]
     return not _is_followed(document) or (
         not document.get("differences") and difference_of(hops[-1]) in ("", difference_of(hops[0]))
@@ -178,8 +180,8 @@ def has_common_values(document: dict[str, Any]) -> bool:
 
 
 def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[str]:
-    """The chains of the further roots, without the parts in common with the first; shortened if there are more lines
-    than `most`."""
+    """The chains of the further roots, without the parts that they share with the first chain; shortened if there are
+    more lines than `most`."""
     _, name, action = document["goal"]
     others = document.get("other_causes", ())
     left = most - len(first)
@@ -201,7 +203,7 @@ def _others(document: dict[str, Any], first: list[str], most: int) -> Iterator[s
 
 
 def folded_text(lines: list[str], paint: Paint, width: int) -> str:
-    """Lines folded, the first of them bold."""
+    """The lines, folded, the first of them bold."""
     head = [paint(part, "bold") for part in fold(lines[0], width, "     ")]
     return "\n".join([*head, *(part for line in lines[1:] for part in fold(line, width, "     "))])
 
@@ -228,7 +230,7 @@ def _roots(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _headline(document: dict[str, Any]) -> str:
-    """The decision, with the number of parts that differ, or the place of a trigger."""
+    """The decision, with the number of parts that differ or the place of a trigger."""
     proofs, root = document["proofs"], document["proofs"][document["root"]]
     text = CODE.sub("", in_words(root["reason"]))
     if root["rule"] == "plan/causes.triggered":
@@ -246,7 +248,7 @@ def _headline(document: dict[str, Any]) -> str:
 
 
 def _parts(document: dict[str, Any]) -> list[str]:
-    """The parts of an object that differ, including the parts that will be known only after the apply."""
+    """The parts of an object that differ, including parts that will be known only after the apply."""
     name = document["goal"][1]
     traced = [step["what"] for step in document.get("because", ()) if step["what"].startswith((f"{name}.", f"{name}["))]
     parts = [part["what"] for part in document.get("differences", ())]
@@ -257,7 +259,7 @@ def _parts(document: dict[str, Any]) -> list[str]:
 
 
 def _also(document: dict[str, Any]) -> Iterator[str]:
-    """The other parts that differ."""
+    """The remaining parts that differ."""
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     name, shown = document["goal"][1], {step["what"] for chain in chains for step in chain}
     also = [cause_step(part) for part in document.get("differences", ()) if part["what"] not in shown]
@@ -325,7 +327,7 @@ def _is_in(what: str, name: str) -> bool:
 
 
 def _further_ways(document: dict[str, Any]) -> Iterator[str]:
-    """The other parts of a change that lead to its causes through an object which is in none of the chains."""
+    """The other parts of a change that lead to its causes through an object that is in none of the chains."""
     name = document["goal"][1]
     chains = [document.get("because", ()), *document.get("other_causes", ())]
     passed = {step["what"] for chain in chains for step in chain}
@@ -348,7 +350,7 @@ def _further_ways(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -> Iterator[CauseStep]:
-    """The hops; a value that changes with the replacement of its object is explained by that replacement."""
+    """The hops; if a value changes because its object is replaced, the replacement explains it."""
     skips = False
     for hop, after in zip(hops, [*hops[1:], None], strict=True):
         owner, _, value = hop.what.rpartition(".")
@@ -373,7 +375,7 @@ def _with_renewals(hops: list[CauseStep], name: str, known: Mapping[str, str]) -
 
 
 def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
-    """The hops; of several about one replaced object only the first, at the position of the last."""
+    """The hops; of several hops about one replaced object, only the first is kept, at the position of the last."""
     last: CauseStep | None = None
     for hop in hops:
         is_same = last is not None and hop.what == last.what and not difference_of(hop) and hop.kind in ("", "renewed")
@@ -390,7 +392,7 @@ def _renewed_once(hops: Iterable[CauseStep]) -> Iterator[CauseStep]:
 
 
 def cause_step(document: dict[str, Any]) -> CauseStep:
-    """A step of a chain, from its form in documents."""
+    """A step of a chain, decoded from its form in documents."""
     text, source = (
         {key: document.get(key, "") for key in ("what", "kind", "before", "value")},
         document.get("source", {}),

@@ -13,12 +13,12 @@
                           "facts": {node: [[word, text]...]}},
                 "edges": {"from": [node...], "to": [node...], "layers": [bits...], "grounds": [ground or list...]}}...]}
 
-`from` waits for `to`. The bits of `layers` are those of the list of layers; the bit above them marks an edge that other
-edges imply. A column holds nodes, and child boxes as -1 minus their number. Box 0 is the whole. In the reason of a
-ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and \\x04 for their objects. A place is
-a file with its line, or a state entry. A view `is_reduced` if it has so many edges that those which others imply are
-left out. `about` of a node is an address. `texts` that are very long are JSON, compressed by zlib, in base64.
-Everything is sorted: the same input gives the same bytes."""
+`from` waits for `to`. The bits of `layers` correspond to the list of layers; the next higher bit marks an edge that
+other edges imply. A column contains nodes as their numbers, and child boxes as -1 minus their number. Box 0 contains
+everything. In the reason of a ground, the characters \\x01 and \\x02 are placeholders for the two nodes, \\x03 and
+\\x04 for their objects. A place is a file with its line, or a state entry. A view `is_reduced` if it has so many edges
+that implied edges are left out. `about` of a node is an address. Very long `texts` are JSON, compressed with zlib and
+encoded in base64. Everything is sorted: the same input gives the same bytes."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ from planner.logic.datalog.engine.native import levels
 
 FORMAT_VERSION = "1.1"
 CLIPPED = 200
-"""the maximum number of characters of a line of a file that are shown"""
+"""the maximum number of characters shown of a line of a file"""
 
 SHORTEST = 3
-"""the minimum length in characters of a name that reasons have a placeholder for; shorter ones occur in words"""
+"""the minimum length in characters of a name that is replaced by a placeholder in reasons; shorter names also occur
+within words"""
 MOST_TEXT = 300_000
 """the number of characters above which the texts are compressed"""
 
@@ -50,7 +51,7 @@ Place = tuple[str, str]
 
 
 class Reason(NamedTuple):
-    """The reason for an edge. `text` may name the nodes; with `values` it has a `%s` for each."""
+    """The reason for an edge. `text` may name the nodes; if there are `values`, it has a `%s` for each."""
 
     rule: str
     text: str
@@ -69,7 +70,7 @@ class Arrow(NamedTuple):
 
 
 class PageNode(NamedTuple):
-    """A node. `box` is a module, or another group that can be folded; `about` its object (an address); `facts` are
+    """A node. `box` is a module, or another group that can be folded; `about` is the address of its object; `facts` are
     pairs of words and texts to show."""
 
     name: str
@@ -84,7 +85,7 @@ class PageNode(NamedTuple):
 
 @frozen
 class PageView:
-    """A graph to explore. `boxes`: the parent of each box except the outermost, and its name in the parent."""
+    """A graph to explore. `boxes` maps each box except the outermost to its parent and its name in the parent."""
 
     name: str
     title: str
@@ -118,7 +119,7 @@ class Page:
     title: str
     summary: tuple[str, ...]
     views: Iterable[PageView]
-    """the views, the last first; read once, so that only one large graph is in memory at a time"""
+    """the views, in reverse order; each is read once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str, str], ...]
     changes: tuple[PageChange, ...] = ()
@@ -177,7 +178,7 @@ class _ValueTable:
 
 
 class _Tables:
-    """The tables shared by views."""
+    """The tables that all views share."""
 
     def __init__(self, hide: Callable[[str], str]) -> None:
         self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
@@ -198,7 +199,7 @@ class _View:
         self.items = items
         self.number = {item.name: n for n, item in enumerate(self.items)}
         self.edges = self._edges()
-        self.arrows = ()  # lets a large graph go
+        self.arrows = ()  # releases the memory of a large graph
         self.box_names = ["", *sorted(self.parents, key=_natural)]
         self.box = {name: n for n, name in enumerate(self.box_names)}
 
@@ -235,7 +236,7 @@ class _View:
         return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
 
     def _ground(self, one: int, other: int, reason: Reason) -> _Ground:
-        """A reason without names, because the reasons of many edges differ only in names."""
+        """A reason with placeholders for names, because the reasons of many edges differ only in names."""
         rule, text, those, values = reason
         a, b = self.items[one], self.items[other]
         names = {b.about: "\4", a.about: "\3", b.name: "\2", a.name: "\1"}
@@ -250,7 +251,7 @@ class _View:
         return self.known_grounds.setdefault(ground, ground)
 
     def _grounds(self) -> list[int | list[int]]:
-        """The number of the reason of each edge, or of each of its reasons."""
+        """The number of the reason of each edge; a list of numbers if an edge has several reasons."""
         numbers: dict[_Ground, int] = {}
 
         def number(ground: _Ground) -> int:
@@ -292,8 +293,8 @@ class _View:
         return made
 
     def _lifted(self, parents: list[int]) -> list[set[tuple[int, int]]]:
-        """For each box, the edges between its members: an edge of two nodes belongs to the lowest box that contains
-        both."""
+        """For each box, the edges between its members: an edge between two nodes belongs to the lowest box that
+        contains both."""
         ways = [self._way(box, parents) for box in range(len(parents))]
         lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
         edges = self.edges
@@ -329,7 +330,7 @@ def place_of(source: Mapping[str, Any]) -> Place | None:
 
 
 def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
-    """The places of several sources that exist."""
+    """The places of those of several sources that have one."""
     return tuple(place for place in map(place_of, sources) if place is not None)
 
 
@@ -348,7 +349,7 @@ PARTS = 30
 
 
 def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], dict[str, tuple[str, str]]]:
-    """The nodes with their boxes, none of which has too many members, and all boxes."""
+    """The nodes with their boxes, and all boxes, none of which has too many members."""
     inside: dict[str, list[PageNode]] = defaultdict(list)
     for item in items:
         inside[item.box].append(item)
@@ -371,12 +372,12 @@ def together(items: Sequence[PageNode], boxes: Boxes) -> tuple[list[PageNode], d
         within[parent].append(box)
     for parent, children in within.items():
         _divide_boxes(sorted(children, key=_natural), parent, made)
-    # by position, which takes half of the time of `_replace`
+    # created by position, which takes half the time of `_replace`
     return [PageNode._make((*item[:3], at[item.name], *item[4:])) if item.name in at else item for item in items], made
 
 
 def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
-    """The parts of too many members for one box, with their starts; empty if they fit into one."""
+    """Splits members that are too many for one box: each part with its start; empty if all fit into one box."""
     count = len(members)
     if count > MOST_TOGETHER:
         size = -(-count // min(PARTS, isqrt(count) + 1))
@@ -385,7 +386,7 @@ def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
-    """Divide the inner boxes of a box into further boxes if there are too many, in the order of names."""
+    """Divide the inner boxes of a box into further boxes by name if there are too many."""
     for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
@@ -394,7 +395,7 @@ def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, 
 
 
 def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
-    """Divide the nodes of a box into inner boxes if there are too many, in the order of names."""
+    """Divide the nodes of a box into inner boxes by name if there are too many."""
     for begin, part in _parts(members):
         first, last = (_TYPE.sub("", item.label.partition(" (")[0], 1).lstrip(".") for item in (part[0], part[-1]))
         name = f"{box}, {begin + 1} to {begin + len(part)}"
@@ -410,7 +411,7 @@ _NUMBER = re.compile(r"(\d+)")
 def _natural(name: str) -> list[Any]:
     """A sort key that puts r2 before r10."""
     parts: list[Any] = _NUMBER.split(name)
-    parts[1::2] = map(int, parts[1::2])  # numbers are at odd places, texts at even ones
+    parts[1::2] = map(int, parts[1::2])  # numbers are at odd indexes, texts at even ones
     return parts
 
 
@@ -429,13 +430,13 @@ SWEEPS = 6
 LOWEST = 24
 """the number of items that every column may have"""
 HUB = 64
-"""the number of neighbours above which an item does not attract others, such as a provider for which all objects
-wait"""
+"""the number of neighbours above which an item does not attract others, such as a provider that all objects depend
+on"""
 
 
 def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an item to a
-    dependency, which is further left."""
+    """Arranges the items 0 to count - 1 in columns from left to right, each from top to bottom. An edge leads from an
+    item to its dependency, which is placed further left."""
     pairs = sorted({edge for edge in edges if edge[0] != edge[1]})
     left: list[list[int]] = [[] for _ in range(count)]
     right: list[list[int]] = [[] for _ in range(count)]
@@ -443,7 +444,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
         left[dependent].append(dependency)
         right[dependency].append(dependent)
     level = _levels(left, right)
-    if level is None:  # the same for all items of a cycle; folded modules may form cycles
+    if level is None:  # equal for all items of a cycle; folded modules may form cycles
         known: dict[int, int] = dict(levels(pairs, {}))
         level = [known.get(item, 0) for item in range(count)]
     for neighbours in (left, right):
@@ -463,7 +464,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
-    """The length of the longest path from each item to the left; None if there are cycles."""
+    """The length of the longest path from each item to the left, by item; None if there are cycles."""
     level = [0] * len(left)
     waiting = list(map(len, left))
     ready = [item for item, count in enumerate(waiting) if not count]
@@ -478,7 +479,7 @@ def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
 
 
 def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
-    """Order a column by the mean place of neighbours; items without neighbours stay."""
+    """Sort a column by the mean place of each item's neighbours; items without neighbours stay."""
 
     if len(column) == 1:
         return
@@ -499,7 +500,7 @@ def _number(column: list[int], place: list[float]) -> None:
 
 
 def _broken_levels(by_level: list[list[int]], count: int) -> list[list[int]]:
-    """The levels as columns; levels that are too tall become several columns."""
+    """The levels as columns; a level that is too tall becomes several columns."""
     most = max(LOWEST, 2 * isqrt(count))
     broken = []
     for column in by_level:

@@ -45,7 +45,7 @@ MEANINGS = {
 
 
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
-    """The page about a plan. `asks`: the command that proves an edge."""
+    """The page about a plan. `asks`: the command that explains an edge."""
     plan, graph, places = explored.plan, explored.graph, _SourcePlaces()
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
@@ -120,7 +120,7 @@ def _sign(action: str) -> str:
 
 
 def _name(action: str) -> str:
-    """The name of an action for people: `replace (create before destroy)`."""
+    """An action's name for people: `replace (create before destroy)`."""
     first, *others = (step.legend.partition(" (")[0] for step in step_words(action))
     if not others:
         return first
@@ -190,13 +190,13 @@ def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...], 
 
 
 class _SourcePlaces:
-    """The places of sources of facts, each line once for all views."""
+    """The places of the sources of facts; each line is stored once for all views."""
 
     def __init__(self) -> None:
         self.known: dict[tuple[Source, int, bool], tuple[Place, ...]] = {}
 
     def of(self, source: Any) -> tuple[Place, ...]:
-        """The place; empty if the source has none that pages show."""
+        """The place; empty if the source has no place that pages can show."""
         if not isinstance(source, Span):
             return places_of((source_json(source),))
         at, line, is_shown = source.source, source.line, not isinstance(source, Unquoted)

@@ -25,13 +25,12 @@ SCRIPTS = ("scene.js", "canvas.js", "panels.js", "exports.js")
 
 
 def page_html(page: Page, below: str = "") -> str:
-    """The file. `below`: HTML under the page, readable without a script, too."""
+    """The file. `below`: HTML below the page, which can also be read without a script."""
     return document_html(page_json(page), below)
 
 
 def document_html(document: dict[str, Any], below: str = "", is_live: bool = False) -> str:
-    """The page of a document. `is_live`: served by `explore -serve`, from which the page requests
-    the next plan."""
+    """The page of a document. `is_live`: the page is served by `explore -serve` and requests the next plan from it."""
     style, script = _join(STYLES), _join((*SCRIPTS, "live.js") if is_live else SCRIPTS)
     sources = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     sources += "; connect-src 'self'" if is_live else ""
@@ -78,7 +77,7 @@ def _hash(text: str) -> str:
 
 MASK = "(sensitive value)"
 SHORTEST = 4
-"""the minimum length in characters; shorter texts occur in too many words"""
+"""the minimum length in characters; shorter strings occur in too many words"""
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:
@@ -103,7 +102,7 @@ def _values(plan: Plan) -> Iterator[Value]:
 
 
 def _secrets(value: Value, is_secret: bool) -> Iterator[str]:
-    """The texts in a value that are marked, or that are inside marked parts."""
+    """The strings in a value that are marked, or are inside marked parts."""
     if isinstance(value, Marked):
         yield from _secrets(value.value, is_secret or bool(value.marks & {SENSITIVE, EPHEMERAL}))
     elif isinstance(value, str):

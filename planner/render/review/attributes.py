@@ -31,7 +31,7 @@ _EMPTY_LABEL = re.compile(r"(?<=\.)\s+[A-Z]\w*:\s*\Z")
 
 
 def place_of_line(filename: str, line: int, links: Links) -> dict[str, Any]:
-    """A line in the form of documents, with its address if there is one."""
+    """A line in the form that documents use, with its address if there is one."""
     link = links.to(filename, line)
     return {"file": filename, "line": line, **({"link": link} if link else {})}
 
@@ -46,8 +46,8 @@ def changed_attributes(
     diff: Diff, hide: Callable[[str], str], path: str = "", replaces: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Each place that changes: `path`, `action`, `before` and `after` as the configuration language writes them ("" if
-    there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces`: an outer part forces
-    replacement."""
+    there is none), and `forces_replacement`. `hide` replaces sensitive strings; `replaces` means that an outer part
+    forces replacement."""
     replaces = replaces or diff.replace
     if diff.action == "no-op":
         return
@@ -116,7 +116,7 @@ def _entry(path: str, action: str, before: str, after: str, replaces: bool) -> d
 
 
 def sides(diff: Diff) -> tuple[str, str]:
-    """A place before and after, as text."""
+    """The value of a place before and after, as text."""
     if isinstance(diff, SensitiveDiff):
         there_before, there_after = (side != ABSENT for side in sides(diff.inner))
         return HIDDEN if there_before else ABSENT, HIDDEN if there_after else ABSENT
@@ -153,7 +153,7 @@ def _text(value: Any) -> str:
 
 
 def shortened(before: str, after: str, most: int = LONGEST) -> tuple[str, str]:
-    """Two values; long ones are shortened to the part around the first difference."""
+    """Two values, of which long ones are shortened to the part around the first difference."""
     if max(len(before), len(after)) <= most:
         return before, after
     start = common_start(before, after) if before and after else 0

@@ -23,20 +23,20 @@ GRAVE = frozenset(
         *("result_lost", "result_left", "result_tainted", "result_failed"),
     )
 )
-"""kinds of decisions about lost data, denied changes and failed ones"""
+"""kinds of decisions about lost data, about denied changes and about failed changes"""
 _HELD = (
     ("holds", "_stateful", "holding data"),
     ("unknown", "_unknown", "perhaps holding data"),
     ("none", "", "listed as holding no data"),
 )
-"""whether an object holds data, with the end of the kind and the words of its decision"""
+"""whether an object holds data -> the end of the kind of its decision, and the words for it"""
 _GUARD = "protect_stateful"
 _MOST_POLICIES = 12
 _MOST_CALLERS = 4
 
 
 def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewSubject) -> list[dict[str, Any]]:
-    """The reasons to look closely, the gravest first: each with its objects."""
+    """The reasons to look closely, the gravest first, each with its objects."""
     # decided in Python: the order and grouping in a review -- rules derived the actions, verdicts and undecided values
     removed = [c for c in changes if does(c["action"], "removes")]
     replaced = [c for c in changes if does(c["action"], "replaces")]
@@ -63,7 +63,8 @@ def decisions(plan: Plan, changes: Sequence[Mapping[str, Any]], subject: ReviewS
 def _of_data(
     held: str, end: str, text: str, removed: Sequence[Mapping[str, Any]], replaced: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Decisions about destroyed objects, and about replaced ones by the order of the steps, for each list of types."""
+    """Decisions about destroyed objects and, by the order of the steps, about replaced objects; for each list of
+    types."""
     orders = (("destroyed first", ("delete", "forget")), ("created first", ("create",)))
     emptied = "; each new one starts empty" if end else ""
     for by in sorted({c.get("data_by", "") for c in (*removed, *replaced) if c["data"] == held}):
@@ -101,7 +102,7 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The question about destroyed objects for which no rule determines whether they hold data."""
+    """The question about destroyed objects of which no rule determines whether they hold data."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
@@ -127,7 +128,7 @@ def invocation_notes(plan: Plan) -> list[str]:
 
 def policy_lines(subject: ReviewSubject, decided: Iterable[Mapping[str, Any]] = ()) -> list[str]:
     """Which policies were checked, and how; with a remark if an object that may hold data is destroyed and the policy
-    about that was not checked."""
+    that protects such data was not checked."""
     if subject.checked is None:
         return [*subject.judged]
     codes = sorted(subject.checked)
@@ -163,8 +164,8 @@ def finding_entry(finding: Finding, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def with_settling(finding: dict[str, Any], changes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A verdict in which each value has the changed objects that its expression names: they are changed before the
-    verdict is decided."""
+    """A verdict in which each value lists the changed objects that its expression refers to: they are changed before
+    the verdict is decided."""
     waits = [
         {**one, "settled_by": named}
         if (named := [_settling(change) for change in changes if _names(one["expression"], change)])
@@ -185,7 +186,7 @@ def _names(expression: str, change: Mapping[str, Any]) -> bool:
 
 def _waits(finding: Finding, subject: ReviewSubject) -> Iterator[dict[str, str]]:
     """The unknown values on which a verdict depends, each with its expression. The value of an expression becomes known
-    before its object is changed, a value from the provider only afterwards."""
+    before its object is changed, a value assigned by the provider only afterwards."""
     for *_, address, path in finding.waits_for:
         expression = subject.written(address, path)
         is_declared = subject.declared(address) is not None

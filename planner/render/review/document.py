@@ -49,7 +49,7 @@ FORMAT = "1.0"
 _NUMBER = re.compile(r"[0-9]{1,8}")
 _KEY = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
 _NO_CALL = "no-call"
-"""kind of a cause: the call of a module was removed"""
+"""the kind of a cause: a module call was removed"""
 _FEW_ATTRIBUTES = 400
 """the maximum number of attributes of one object in the document"""
 _LONGEST_LINE = 200
@@ -225,7 +225,7 @@ def _data(name: str, action: str, subject: ReviewSubject) -> tuple[str, str]:
 
 
 def _with_sides(cause: dict[str, Any], attributes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The cause; for an edited attribute with an unknown value, with both sides of its change."""
+    """The cause; if it is an edited attribute with an unknown value, with both sides of its change."""
     item = attributes.get(cause["what"])
     if item is None or cause["before"] or cause["after"]:
         return cause
@@ -265,7 +265,7 @@ def _removed_call(group: RootCause, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
-    """The line of a removed block at the commit that has it, as a link; only the file if no commit is known."""
+    """A link to the line of a removed block at the commit that has it; only the file if no commit is known."""
     block = subject.removed.get(name)
     if block is None:
         return {}
@@ -277,7 +277,7 @@ def _former_place(name: str, subject: ReviewSubject) -> dict[str, Any]:
 
 
 def _side(side: str) -> str:
-    """A side of a cause; "" if there is no value."""
+    """One side of a cause; "" if there is no value."""
     return "" if side == "nothing" else side
 
 
@@ -370,8 +370,8 @@ def _numbers(name: str, causes: Causes) -> list[int]:
 def with_unsettled(
     cause: dict[str, Any], causes: Sequence[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A cause with the numbers of the edits whose values are unknown because of it: in an object that it also changes,
-    an argument was edited to refer to another object."""
+    """A cause with the numbers of the edits whose values are unknown because of it: in an object that the cause also
+    changes, an argument was edited to refer to another object."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     numbers = [
         edits[what]
@@ -384,8 +384,8 @@ def with_unsettled(
 
 
 def without_repeats(causes: list[dict[str, Any]], changes: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The causes, in which a change has only its edits if nothing else changes the object: a cause that only makes
-    their values unknown does not change the object by itself."""
+    """The causes, without the changes that they only affect by making edited values unknown: such a change keeps only
+    its edits as causes if nothing else changes the object."""
     edits = {one["what"]: one["number"] for one in causes if one["after"].endswith(UNKNOWN)}
     for change in changes:
         items = {f"{change['address']}.{item['path']}": item for item in change["attributes"]}

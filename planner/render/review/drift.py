@@ -1,4 +1,4 @@
-"""The review of drift: the changes made outside, each attribute with the effect of an apply on it."""
+"""The review of drift: each attribute changed outside, with the effect of an apply on it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _AROUND = ("system_data", "metadata", "properties")
 
 
 def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a refresh-only plan, with the effect of a plan of the configuration (None: it could not be made)
-    on each drifted object."""
+    """The document of a refresh-only plan, with the effect on each drifted object of a plan of the configuration (None:
+    that plan could not be made)."""
     document, hide = plan_review(drifted, evolve(subject, kind="drift")), hiding(drifted.plan)
     text = PlanText(drifted.plan, SchemaLookup(drifted.loaded.schemas).resource_schema, Terminal(colour=False))
     changes = {hide(change_name(change)): change for change in drifted.plan.drift if change.action != NO_OP}
@@ -63,7 +63,7 @@ def _judge(
     hide: Callable[[str], str],
 ) -> None:
     """Add the outcome for the object and its attributes: the differences between the values after the next apply and
-    the values after the last one."""
+    the values after the last apply."""
     # decided in Python: the effect of an apply on drift -- a comparison of two plans that rules decided
     if change.action == "delete":
         entry["drift"]["outcome"] = KEPT if answer is None or answer.action == NO_OP else RESTORED
@@ -81,7 +81,8 @@ def _judge(
 
 
 def _outcome(item: Mapping[str, Any], left: Iterable[Mapping[str, Any]]) -> str:
-    """The outcome of a drifted attribute. `left`: the places that differ from the last apply after the next one."""
+    """The outcome of a drifted attribute. `left`: the places that will still differ from the last apply after the next
+    one."""
     same = [
         other for other in left if _is_within(item["path"], other["path"]) or _is_within(other["path"], item["path"])
     ]
@@ -97,7 +98,7 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Decisions about drifted objects, by the effect of an apply."""
+    """Decisions about drifted objects, grouped by the effect of an apply."""
     gone = [one for one in changes if one["action"] == "delete"]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
@@ -138,7 +139,7 @@ def _way(change: Mapping[str, Any]) -> str:
 
 
 def modification(value: Value) -> tuple[str, str]:
-    """The time and the author of the last modification of an object, as its provider has them; "" for none."""
+    """The time and the author of the last modification of an object, as recorded by its provider; "" for none."""
     if not isinstance(value, Mapping):
         return "", ""
     inner = (value.get(name) for name in _AROUND)

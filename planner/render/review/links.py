@@ -1,4 +1,5 @@
-"""Links from a report to lines of files: a template, by default taken from the variables of code hosts."""
+"""Links from a report to lines of files, made from a template; by default the template comes from the variables of code
+hosts."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.records import frozen
 
 REMOVED_BLOCK = "removed_block"
-"""kind of a cause in a document: a block that is no longer declared"""
+"""the kind of a cause in a document: a block is no longer declared"""
 NAMES = ("file", "line", "revision")
 
 
 @frozen
 class Links:
-    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory to which file paths are
-    relative, within the repository, "" if there is none. `page`: the address of the page of the report, "" for none."""
+    """`template` with {file}, {line} and {revision}; "" for no links. `base`: the directory within the repository to
+    which file paths are relative; "" if there is none. `page`: the address of the page of the report, "" for none."""
 
     template: str = ""
     revision: str = ""
@@ -27,7 +28,7 @@ class Links:
     page: str = ""
 
     def to(self, file: str, line: int, revision: str = "") -> str:
-        """The address of a line, at another revision if one is named; "" for files outside the repository."""
+        """The address of a line, at the named revision if there is one; "" for files outside the repository."""
         path = os.path.normpath(os.path.join(self.base, file))
         if not self.template or path.startswith("..") or os.path.isabs(path):
             return ""
@@ -38,15 +39,15 @@ class Links:
         return address
 
     def of(self, place: Mapping[str, Any]) -> str:
-        """The address of a place in a document, "" if there is none: a removed block has one if a commit with it is
-        known."""
+        """The address of a place in a document, "" if there is none; a removed block has one if a commit that contains
+        it is known."""
         if not place.get("file") or (place.get("kind") == REMOVED_BLOCK and not place.get("commit")):
             return ""
         return self.to(place["file"], place.get("line") or 0, place.get("commit") or "")
 
 
 def links(template: str, directory: str, environ: Mapping[str, str], page: str = "") -> Links:
-    """The links of a report about a directory. Raises Failure for a template that is not an address, or has other
+    """The links of a report about a directory. Raises Failure for a template that is not an address, or has unknown
     names in braces."""
     host = code_host(environ)
     chosen = template or host.template
@@ -63,7 +64,7 @@ def links(template: str, directory: str, environ: Mapping[str, str], page: str =
 
 @frozen
 class CodeHost:
-    """The change that a CI service runs for: the template of links, the commit, the directory of the repository."""
+    """The change for which a CI service runs: the template of links, the commit, the directory of the repository."""
 
     template: str = ""
     revision: str = ""

@@ -1,5 +1,5 @@
-"""Literal text in Markdown: any content of a name or value is shown without a meaning for renderers and code hosts, so
-that it cannot become markup, a tag, a link, a mention or a reference."""
+"""Literal text in Markdown: names and values are escaped so that renderers and code hosts show them as they are, and
+never as markup, tags, links, mentions or references."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ LONGEST_CODE = 300
 LONGEST_TEXT = 1_000
 """the maximum length in characters"""
 _GAP = "\u200b"
-"""an invisible character: prevents mentions, references and links, which hosts recognize even within escapes"""
+"""an invisible character that prevents mentions, references and links, which hosts recognize even in escaped text"""
 _LINKS = re.compile(r"(?<=[@#!%$~])(?=\w)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=GH)(?=-)", re.I)
 
 
 def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
-    """A code span, with longer fences than any run of backticks in it. `in_table`: pipes do not end its cell."""
+    """A code span, fenced with more backticks than any run of backticks in it. `in_table`: pipes in it do not end the
+    cell."""
     shown = plain(text, most) or " "
     if in_table:
         shown = re.sub(r"\\(?=\|)", rf"\\{_GAP}", shown).replace("|", "\\|")
@@ -29,12 +30,12 @@ def prose(text: str, most: int = LONGEST_TEXT) -> str:
 
 
 def line(text: str) -> str:
-    """Text at the beginning of a line, where it could begin a list or underline a title."""
+    """Text at the beginning of a line, escaped where it could begin a list or underline a title."""
     return _GAP + prose(text)
 
 
 def tag_text(text: str, most: int = LONGEST_CODE) -> str:
-    """Text between tags, where Markdown is not read."""
+    """Text between tags, where Markdown is not interpreted."""
     shown = plain(text, most).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
     return re.sub(r"[@*`\[\]|~\\]", lambda match: f"&#{ord(match[0])};", shown)
 

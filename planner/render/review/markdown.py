@@ -1,5 +1,5 @@
 """A review document as Markdown, for a comment on a pull request: the decisions first, then the causes with their
-effects, then the changes, folded. It is never longer than a comment may be: omitted parts are counted."""
+effects, then the changes (folded). It never exceeds the length of a comment: omitted parts are counted."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from planner.render.review.verdicts import (
 MOST = 65_000
 """the maximum length in characters; GitHub accepts 65,536"""
 _RESERVED = 400
-"""the number of characters reserved for the numbers of omitted parts"""
+"""the number of characters reserved for the counts of omitted parts"""
 _MOST_READERS = 4
 _MOST_ROWS = 60
 """the maximum number of attributes in the table of a change"""
 _LONGEST_VALUE = 160
 _MOST_VALUES = 3
-"""different values of similar objects"""
+"""the different values of an attribute in similar objects"""
 Piece: TypeAlias = tuple[int, Callable[[], str]]
-"""lines that are shown or left out together: the number of described items, and the text"""
+"""lines that are shown or left out together: the number of items that they describe, and the text"""
 GRAVE, REMOVES, CHANGES, ADDS = "\U0001f534", "\U0001f7e0", "\U0001f7e1", "\U0001f7e2"
 """red, orange, yellow and green circles"""
 _KEYS = re.compile(r'\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]')
@@ -116,7 +116,7 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
-    """The first pieces that fit, and the number of items in the others."""
+    """The first pieces that fit, and the number of items in the remaining pieces."""
     shown: list[str] = []
     hidden = 0
     for number, write in pieces:
@@ -185,7 +185,7 @@ def _warnings(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _problem(one: Mapping[str, Any]) -> str:
-    """A problem; one that does not fail the command is folded."""
+    """A problem; if it does not fail the command, it is folded."""
     place = place_link(one)
     snippet = f"  \n{code(one['snippet'])}" if one.get("snippet") else ""
     lines = [line(text) for text in one["detail"].splitlines() if text.strip()]
@@ -207,7 +207,7 @@ def _cause_row(cause: Mapping[str, Any], readers: Mapping[str, Sequence[str]], v
 
 
 def _sign(cause: Mapping[str, Any], verdicts: Mapping[str, str]) -> str:
-    """The worst effect, verdicts of policies (by address) included."""
+    """The worst effect, with verdicts of policies (by address) taken into account."""
     verbs = cause["sets_off"].keys()
     kinds = {verdicts[one["address"]] for one in cause["changes"] if one["address"] in verdicts}
     if cause["stateful"] or kinds & {"deny", "broken"}:
@@ -241,7 +241,7 @@ def _cause(cause: Mapping[str, Any]) -> str:
 
 
 def _difference(before: str, after: str, in_table: bool = False, is_list: bool = False) -> str:
-    """` `1` → `2``; of the elements of a list `: added `"d"``."""
+    """` `1` → `2``; if elements of a list differ, `: added `"d"``."""
     if not before and not after:
         return ""
     if is_list:
@@ -308,7 +308,7 @@ def output_text(one: Mapping[str, Any], in_table: bool = False) -> str:
 
 
 def _readers(units: Iterable[str], in_table: bool) -> tuple[str, str]:
-    """The first units, with numbered ones combined, and ` and 3 more`."""
+    """The first units, with numbered units combined, and ` and 3 more`."""
     items = numbered(units)
     shown = (f"{code(i.text, in_table)}{f' ({i.number:,})' if i.number > 1 else ''}" for i in items[:_MOST_READERS])
     left = sum(item.number for item in items[_MOST_READERS:])
@@ -324,7 +324,7 @@ def _line(text: str) -> str:
 
 
 def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:
-    """The changes in groups of similar ones: their addresses differ only in keys, and the same attributes change for
+    """The changes in groups of similar changes: their addresses differ only in keys, and the same attributes change for
     the same causes."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for one in changes:
@@ -337,7 +337,7 @@ def _groups(changes: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, 
 
 
 def _fold(group: Sequence[Mapping[str, Any]], above: Container[str] = ()) -> str:
-    """`above`: the names of causes, which may be attributes, their lines, and the errors that were shown."""
+    """`above`: the names of causes (which may be attributes), their lines, and the errors that were already shown."""
     first = group[0]
     names = alike(one["address"] for one in group)
     shown = ", ".join(f"<code>{tag_text(item.text)}</code>" for item in names[:MOST_NAMED])
@@ -436,7 +436,7 @@ def _after(item: Mapping[str, Any]) -> str:
 
 
 def _values(values: Sequence[str]) -> str:
-    """The different values of similar objects."""
+    """The different values of an attribute in similar objects."""
     different = list(dict.fromkeys(values))
     shown = ", ".join(code(value, in_table=True) if value else "(none)" for value in different[:_MOST_VALUES])
     left = len(different) - _MOST_VALUES

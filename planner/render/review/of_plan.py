@@ -51,12 +51,12 @@ def plan_review(made: MadePlan[Any], subject: ReviewSubject, chains: Chains | No
 
 
 _MOST_CHANGES, _MOST_ATTRIBUTES, _LONGEST = 60, 12, 200
-"""the maximum numbers of changes of a unit, of attributes of each change and of characters of a value, in the review of
-a fleet"""
+"""the maximum number of changes of a unit, of attributes of a change, and of characters of a value, in the review of a
+fleet"""
 
 
 def short_review(document: dict[str, Any]) -> dict[str, Any]:
-    """The document of a plan among many: the first changes and attributes, with the numbers of the others."""
+    """The document of one plan among many: the first changes and attributes, with counts of the rest."""
     for change in document["changes"]:
         attributes = change["attributes"]
         change["attributes_left_out"] += len(attributes[_MOST_ATTRIBUTES:])
@@ -78,13 +78,13 @@ def _shorten(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def failed_review(subject: ReviewSubject) -> dict[str, Any]:
-    """The document of a plan that could not be made, or of a saved plan that is refused."""
+    """The document for a plan that could not be made, or for a saved plan that is refused."""
     title = "Not applied." if "plan_file" in subject.about else "Planning failed."
     return bare_document("Drift is not known." if subject.kind == "drift" else title, subject)
 
 
 def _expression(decl: ResourceDecl | None, path: str) -> str:
-    """The expression for a part of an object, on one line; "" if there is no single expression for it."""
+    """The expression for a part of an object, on one line; "" if no single expression determines the part."""
     name, *steps = path.partition("[")[0].split(".")
     given = decl.body.just_attributes()[0].get(name) if decl is not None else None
     if given is None or given.is_json:
@@ -111,7 +111,7 @@ def _block(address: str) -> str:
     return str(parsed.config) if isinstance(parsed, ResourceAddress) else ""
 
 
-# The review in a plan file: its causes were found by the run that made the plan, where former values were known.
+# The review stored in a plan file: its causes were found by the run that made the plan, where former values were known.
 
 
 def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,8 +120,8 @@ def recordable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_review(record: Any, subject: ReviewSubject) -> dict[str, Any] | None:
-    """The review of a plan from the parts in its file, with the parts that the subject adds: the result of an apply,
-    problems, links. None if it is missing or damaged."""
+    """The review of a plan, built from the parts in its file and the parts that the subject adds: the result of an
+    apply, problems, links. None if it is missing or damaged."""
     try:
         parts = require_shape(record, RECORDED, "the review")
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""A review document as one HTML file, with everything in it. It requests nothing and runs nothing; names and values are
+"""A review document as one self-contained HTML file. It makes no requests and runs no scripts; names and values are
 shown as plain text."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _code(text: Any) -> str:
 
 
 def _label(one: Mapping[str, Any], name: str) -> str:
-    """A member of a cause, an output or a change, with its unit in front."""
+    """A member of a cause, an output or a change, prefixed with its unit."""
     return _code(f"{one['unit']}: {one[name]}" if one.get("unit") else one[name])
 
 

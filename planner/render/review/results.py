@@ -1,4 +1,4 @@
-"""The results of an apply in its review: the outcome of each change, and the words for that."""
+"""The results of an apply in its review: the outcome of each change, and the words for it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST = 300
 _NEXT = "Correct the error, then apply again; planner plan shows what is left to do."
 _AGAIN = " Until then, each apply replaces the tainted objects again."
 _COUNTED = {"create": "added", "update": "changed"}
-"""the words for actions in titles, if they differ from the words in the list of changes"""
+"""the words for actions in titles, where they differ from the words in the list of changes"""
 
 
 def with_results(
@@ -39,7 +39,7 @@ def with_results(
     hide: Callable[[str], str] = lambda text: text,
 ) -> dict[str, Any]:
     """The review of a plan, each change with its outcome in an apply. After a failure, the decisions describe the
-    failure. `outcomes`: by the names of changes; empty if all changes were done, or none was begun."""
+    failure. `outcomes`: by the names of changes; empty if all changes were done, or if none was begun."""
     missing = Outcome(DONE if succeeded else NOT_REACHED)
     changes = []
     for one in review["changes"]:
@@ -75,14 +75,14 @@ def _count_text(change: Mapping[str, Any]) -> str:
 
 
 def error_texts(diagnostics: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The texts of errors in the results of changes, which need not be shown twice."""
+    """The texts of errors that the results of changes contain, so that they need not be shown twice."""
     for one in diagnostics:
         detail = one["detail"].strip().partition("\n")[0]
         yield without_label(f"{one['summary']}: {detail}" if detail else one["summary"])[:_MOST]
 
 
 def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: Callable[[str], str]) -> dict[str, Any]:
-    """The review with the values of outputs that were unknown in the plan. `outputs`: the present values."""
+    """The review with the present values of outputs that were unknown in the plan. `outputs`: the present values."""
     now = {}
     for one in outputs:
         before, after = map(hide, sides(output_diff(one)))
@@ -97,7 +97,7 @@ def with_outputs(review: dict[str, Any], outputs: Iterable[OutputChange], hide: 
 
 
 def _decisions(planned: list[dict[str, Any]], changes: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Destroyed objects that held data, then the objects by their outcomes; verdicts stay."""
+    """First the destroyed objects that held data, then the objects by outcome; verdicts stay."""
     results = {one["address"]: one["result"]["outcome"] for one in changes if "result" in one}
     destroyed = {one["address"] for one in changes if "result" in one and _is_destroyed(one)}
     for one in planned:
@@ -118,7 +118,7 @@ def _is_destroyed(change: Mapping[str, Any]) -> bool:
 
 
 def result_text(change: Mapping[str, Any]) -> str:
-    """`not updated: not reached`; "" if the plan's own word applies."""
+    """`not updated: not reached`; "" if the word of the plan still applies."""
     outcome = change["result"]["outcome"] if "result" in change else DONE
     done = words_for(change["verb"]).done
     if outcome == TAINTED:
@@ -135,6 +135,6 @@ def result_text(change: Mapping[str, Any]) -> str:
 
 
 def effects_title(document: Mapping[str, Any]) -> str:
-    """The title of the effects of causes; after a failed apply, it calls them planned."""
+    """The title of the list of effects; after a failed apply, it calls the effects planned."""
     is_failed = document["result"] is not None and not document["result"]["succeeded"]
     return "planned to set off" if is_failed else "sets off"

@@ -1,4 +1,4 @@
-"""Reviews in files that other machines wrote: checked against the expected shape, and rebuilt from its known parts.
+"""Reviews in files written by other machines: checked against the expected structure, and rebuilt from the known parts.
 Links are left out, because each report has its own."""
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ REVIEW = {
     "outputs": [_OUTPUT],
     "changes_left_out": int,
 }
-"""the review of a unit, as short_review makes it"""
+"""the review of a unit, as made by short_review"""
 _WAIT = {**dict.fromkeys(("address", "path", "expression", "known"), str), "settled_by": Maybe([_CHANGED])}
 _FINDING = {
     **dict.fromkeys(("kind", "code", "address", "message", "reason"), str),
@@ -88,7 +88,7 @@ RECORDED = {
 
 
 def require_shape(value: Any, shape: Any, what: str) -> Any:
-    """The parts of the value that belong to the shape. Raises ValueError."""
+    """The parts of the value that the expected structure contains. Raises ValueError."""
     if shape.__class__ is tuple or shape.__class__ is range:
         if value.__class__ in (str, int) and value in shape:
             return value

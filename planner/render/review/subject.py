@@ -1,4 +1,4 @@
-"""The parts of a review besides the plan."""
+"""The parts of a review that do not come from the plan."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ReviewSubject:
-    """The parts of a report besides the plan: `kind` is plan, apply or policy; `about` names the workspace, the state,
-    the revision and the file of the plan, as far as known."""
+    """The parts of a report that do not come from the plan: `kind` is plan, apply or policy; `about` names the
+    workspace, the state, the revision and the plan file, as far as they are known."""
 
     kind: str = "plan"
     about: Mapping[str, Any] = field(factory=dict)
@@ -29,8 +29,8 @@ class ReviewSubject:
     checked: Sequence[str] | None = None
     """the codes of the policies that were checked; None if that is not known"""
     data: Mapping[str, tuple[str, str]] = field(factory=dict)
-    """whether objects hold data (holds, none), and the list with the type, by address; for other objects it is
-    unknown"""
+    """whether each object holds data (holds, none) and the list that contains its type, by address; for objects that
+    are missing here it is unknown"""
     removed: Mapping[str, RemovedBlock] = field(factory=dict)
     """the former places of blocks that are no longer declared, by the addresses of their objects"""
     diagnostics: Sequence[Diagnostic] = ()

@@ -32,7 +32,7 @@ def place_link(one: Mapping[str, Any], before: str = " ") -> str:
 
 
 def places_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The directory in the repository and the workspace that a report is about, each with its noun."""
+    """The directory in the repository and the workspace of a report, each with its noun."""
     about = document["about"]
     if about.get("directory") == ".":
         yield "Root directory", ""
@@ -70,7 +70,7 @@ def verdict_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
-    """The policy, the objects, the message, and for an undecided finding the values on which it depends."""
+    """The policy, the objects and the message; for an undecided finding, also the values on which it depends."""
     first = group[0]
     reason = f"; {prose(first['reason'])}" if first["reason"] else ""
     objects = f" {name_list(one['address'] for one in group)}" if first["address"] else ""
@@ -85,7 +85,8 @@ def findings_text(group: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
-    """The unknown values on which verdicts depend, when they become known, and the consequence of a later denial."""
+    """The unknown values on which verdicts depend, the time when they become known, and the consequence of a later
+    denial."""
     named = list(
         dict.fromkeys(
             code(f"{one['address']}.{one['path']}") + (f" ({code(one['expression'])})" if one["expression"] else "")
