@@ -1,4 +1,5 @@
-"""Checks of arguments: a mistake in a call is a Failure that names it, not a defect somewhere inside."""
+"""Checks of arguments: a mistake in a call raises a Failure that names the argument, instead of an error somewhere
+inside."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-"""paths, or a single one"""
+"""paths, or a single path"""
 
 
 def expect(name: str, value: object, kinds: Any, words: str) -> None:
@@ -33,8 +34,8 @@ def path(name: str, given: Any) -> str:
 
 
 def text(name: str, given: Any) -> str:
-    """The string of an argument. Raises Failure for anything else, and for strings that files and commands cannot
-    have."""
+    """The string of an argument. Raises Failure for anything else, and for strings that file names and command lines
+    cannot contain."""
     expect(name, given, str, "a string")
     try:
         if b"\0" not in os.fsencode(given):
@@ -54,14 +55,14 @@ def functions(**given: Any) -> None:
 
 
 def paths(name: str, given: Any) -> tuple[str, ...]:
-    """The paths of an argument: a single one may be passed without a list. Raises Failure for anything else."""
+    """The paths of an argument; a single path need not be in a list. Raises Failure for anything else."""
     one_or_more = (given,) if isinstance(given, str | os.PathLike) else given
     expect(name, one_or_more, Iterable, "a list of paths")
     return tuple(path(f"one of {name}", one) for one in one_or_more)
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The words of an argument: a single one may be passed without a list. Raises Failure for anything but strings."""
+    """The words of an argument; a single word need not be in a list. Raises Failure for anything but strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")

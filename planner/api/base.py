@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has the calls of all subclasses; a command makes an object of the
-    subclass that it needs. A command owns its process (`owns_process`) and uses the directory, the interrupts and the
-    limits of the process. Any other call has its own (planner.api.session)."""
+    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
+    subclass that it needs. A command owns its process (`owns_process`), and uses the directory, interrupts and limits
+    of that process. Any other call has its own directory and interrupts (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -36,7 +36,7 @@ class Work:
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:
-        """These calls with other options."""
+        """Returns these calls with other options."""
         return type(self)(evolve(self.options, **options), self._owns_process)
 
     def _session(self, stop: Stop | None = None) -> AbstractContextManager[None]:
@@ -49,7 +49,7 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of work that reports events: to a function, or to the hooks of a command."""
+        """The result of work whose events are passed to a function, or to the hooks of a command."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events
@@ -62,7 +62,7 @@ class Work:
 
 
 def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
-    """The value. Raises Failure with all problems if there is no value, or if one problem is an error."""
+    """The value. Raises Failure with all problems if there is no value, or if a problem is an error."""
     if value is None or has_errors(problems):
         raise Failure(problems)
     return value
@@ -74,6 +74,6 @@ def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnost
 
 
 def warnings(problems: list[Diagnostic]) -> list[Diagnostic]:
-    """The problems, which are warnings. Raises Failure if one is an error."""
+    """The problems, all of which are warnings. Raises Failure if a problem is an error."""
     require(True, problems)
     return problems

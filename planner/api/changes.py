@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""returns the explanation of the change of this name"""
+"""a function that returns the explanation of the change with this name"""
 
 
 @frozen(eq=False)
 class Change:
     """The change of one object.
 
-    `action` is no-op, create, read, update, delete, forget, or one of several steps in their order:
-    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as plan JSON has them.
+    `action` is no-op, create, read, update, delete, forget, or a combination of steps in their order:
+    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as in plan JSON.
     `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
-    object that moves. `deposed` is the key of a deposed object, "" for the current one. `import_id` is the id by which
-    it is imported, "" if it is not. `before` and `after` are the object as Python data (planner.api.values), None if it
-    does not exist then; a part that is sensitive in one of them is sensitive in both, and a string that equals a
-    sensitive one of the plan is sensitive, too (a provider may copy it, as terraform_data does). `unknown` and
-    `sensitive` are the paths of such parts of `after`; `forces_replacement` the paths of the arguments that cannot be
-    changed in place. A pickled change includes its explanation."""
+    object that moves. `deposed` is the key of a deposed object, "" for a current object. `import_id` is the id by which
+    the object is imported, "" if it is not imported. `before` and `after` are the object as Python data
+    (planner.api.values), None if it does not exist then. A part that is sensitive in one of them is sensitive in both,
+    and so is a string that equals a sensitive string of the plan (a provider may copy it, as terraform_data does).
+    `unknown` and `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the
+    paths of the arguments that cannot be changed in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -60,7 +60,7 @@ class Change:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The steps of the action in their order, as plan JSON has them."""
+        """The steps of the action in their order, as in plan JSON."""
         return tuple(words(self.action))
 
     @property
@@ -76,7 +76,7 @@ class Change:
     @property
     def explanation(self) -> Explanation:
         """Why the object changes: root causes, the chain, and whether they are certain. The explanations of all changes
-        of the plan are computed together, at the first question. Raises Failure."""
+        of the plan are computed together when the first one is requested. Raises Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -101,7 +101,7 @@ class OutputChange:
 
     @property
     def explanation(self) -> Explanation:
-        """The reason of the change, in the form of Change.explanation."""
+        """The reason for the change, in the form of Change.explanation."""
         return self._explain(f"output.{self.name}")
 
     @property
@@ -121,14 +121,15 @@ class KnownExplanation:
 
 
 def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
-    """The form of a change in a pickle: its fields, and its explanation instead of the plan. Raises Failure."""
+    """The form of a change in a pickle: its fields, with its explanation instead of the plan. Raises Failure."""
     state: Any = change.__getstate__()
     known = KnownExplanation(change.explanation)
     return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
 
 
 def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
-    """The object before and after a change, as Python data. Parts that are sensitive in one are so in the other."""
+    """The object before and after a change, as Python data. Parts that are sensitive in one are also sensitive in the
+    other."""
     from planner.engine.evaluation.schemas import marked_by_schema
     from planner.render.diff_block import SchemaLookup
 
@@ -175,7 +176,7 @@ def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def order_of(change: ResourceChange) -> Any:
-    """The key that sorts changes: by address, the current object before deposed ones."""
+    """The key by which changes are sorted: by address, the current object before deposed objects."""
     return parse_resource_instance(change.address).sort_key, change.deposed
 
 

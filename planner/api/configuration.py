@@ -1,4 +1,4 @@
-"""Configurations: loaded from a directory, validated, planned; and the state that belongs to one."""
+"""Configurations: loaded from a directory, validated and planned; and their state."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Mode = Literal["normal", "destroy", "refresh-only"]
 
 @frozen(eq=False)
 class Resource:
-    """An object in a state: the current one of a resource instance, or a deposed one (`deposed` is its key then).
-    `attributes` are Python data (planner.api.values); `dependencies` the resources that it was created after."""
+    """An object in a state: the current object of a resource instance, or a deposed object (then `deposed` is its key).
+    `attributes` are Python data (planner.api.values); `dependencies` are the resources after which it was created."""
 
     address: str
     type: str = field(repr=False)
@@ -52,8 +52,8 @@ class Resource:
 
 @frozen(eq=False)
 class State:
-    """A state: `resources` by address, root `outputs` by name, the number of writes
-    (`serial`) and the identity of their history (`lineage`)."""
+    """A state: `resources` by address, root `outputs` by name, the number of writes (`serial`) and the id of their
+    history (`lineage`)."""
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]
@@ -72,8 +72,8 @@ class State:
 
 
 class Configuration(Installation, States, Workspaces):
-    """A root module in a directory, with values for its variables. Nothing is read before a method needs it, and every
-    call reads the files as they are then."""
+    """A root module in a directory, with values for its variables. Nothing is read until a method needs it, and every
+    call reads the files again."""
 
     @property
     def directory(self) -> str:
@@ -81,7 +81,7 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings of the configuration by itself; empty if it is valid. Raises no Failure for these."""
+        """Errors and warnings about the configuration alone; empty if it is valid. They do not raise Failure."""
         return tuple(Validation(self.options).problems())
 
     def plan(
@@ -103,13 +103,13 @@ class Configuration(Installation, States, Workspaces):
     ) -> Plan:
         """Compare configuration, state and real objects. Nothing is changed.
 
-        `mode`: "normal", "destroy" (of everything) or "refresh-only". `targets`, `excludes` and `replace` are
-        addresses. Without `refresh` objects are taken as the state has them; `minimal_refresh` reads only those that
-        are about to change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is a
-        git revision: edits since then explain the changes. `parallelism` bounds the concurrent operations of
-        providers; `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The
-        state is locked meanwhile, so that plans with one state wait for each other as long as `lock_timeout` and
-        then fail; `lock=False` lets them run at once. An exception of `on_event` stops the plan and is raised."""
+        `mode`: "normal", "destroy" (everything) or "refresh-only". `targets`, `excludes` and `replace` are addresses.
+        Without `refresh`, objects are taken from the state; `minimal_refresh` reads only objects that are about to
+        change; `offline` calls no provider at all, and such a plan cannot be applied. `since` is a git revision:
+        changes are explained by the edits made since then. `parallelism` limits the concurrent operations of providers;
+        `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The state is locked
+        meanwhile, so plans with the same state wait for each other, and fail after `lock_timeout`; `lock=False` lets
+        them run at the same time. An exception raised by `on_event` stops the plan, and is raised again."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
@@ -182,13 +182,13 @@ def load(
 ) -> Configuration:
     """The configuration in a directory.
 
-    `variables` are values of root variables as Python data, which take precedence over all others; `var_files` are
-    files with values, as of -var-file, relative to the directory. TF_VAR_ variables and the files that are loaded
-    automatically count as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are
-    directories with rules of your own (`.planner/rules` of the directory otherwise). `state` is a state file to use
-    instead of the configured one, and `mocked` providers make objects up instead of calling a service: both are for
-    tests. Raises Failure for a value that the language does not have, and when a file cannot be read; errors in the
-    configuration are found by validate and plan."""
+    `variables` are values of root variables as Python data, which take precedence over all other values; `var_files`
+    are files with values, as for -var-file, relative to the directory. TF_VAR_ variables and automatically loaded files
+    are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
+    with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
+    configured state; `mocked` means that providers make up objects instead of calling a service. Both are for tests.
+    Raises Failure for a value that the language does not support, and if a file cannot be read; errors in the
+    configuration are reported by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:
@@ -221,9 +221,9 @@ def read_plan_file(
     *,
     variables: Mapping[str, Any] | None = None,
 ) -> Plan:
-    """The plan in a file that `Plan.save` or `planner plan -out` wrote, to be explained or applied in `directory`.
-    `variables` are needed for ephemeral ones only, which no file has. For plans of OpenTofu as JSON see `judge`.
-    Raises Failure for a file that is not a plan, or is one of another configuration."""
+    """The plan in a file written by `Plan.save` or `planner plan -out`, to be explained or applied in `directory`.
+    `variables` are needed only for ephemeral variables, whose values are not stored in any file. For plans of OpenTofu
+    as JSON see `judge`. Raises Failure for a file that is not a plan, or is a plan of another configuration."""
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
         options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))

@@ -35,7 +35,7 @@ class PlanDocument:
     drift: tuple[Change, ...] = field(repr=False)
     outputs: tuple[OutputChange, ...] = field(repr=False)
     directory: str = field(repr=False)
-    """the directory of its configuration, which policies may need"""
+    """the directory of its configuration, which policies may read"""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -61,11 +61,11 @@ class PlanDocument:
         return current_object(self.objects, address)
 
     def judge(self, policies: Sequence[str] = ()) -> Verdict:
-        """The verdict of policies, as planner.judge."""
+        """The verdict of policies, as returned by planner.judge."""
         return judge(self.path, policies=policies, directory=self.directory)
 
     def to_json(self) -> dict[str, Any]:
-        """The document itself. Sensitive values are in it."""
+        """The document itself. It contains sensitive values."""
         return dict(self.document)
 
 
@@ -75,9 +75,9 @@ def read_plan(
     *,
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
-    """The plan in a file: of `Plan.save` or `planner plan -out`, to be explained or applied in `directory` (`variables`
-    are needed for ephemeral ones only, which no file has); or plan JSON of `show -json`, of any program. Raises Failure
-    for a file that is neither."""
+    """The plan in a file: either a plan file of `Plan.save` or `planner plan -out`, to be explained or applied in
+    `directory` (`variables` are needed only for ephemeral variables, whose values are not stored in any file); or plan
+    JSON of `show -json`, from any program. Raises Failure for a file that is neither."""
     where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
         return read_plan_file(where, folder, variables=variables)
@@ -139,7 +139,7 @@ def _nothing(name: str) -> Explanation:
 
 
 def _action(steps: Sequence[str]) -> str:
-    """The action of the steps that plan JSON has. Raises Failure for other ones."""
+    """The action that consists of these steps in plan JSON. Raises Failure for other steps."""
     try:
         return action_of(steps)
     except KeyError as problem:
@@ -155,7 +155,7 @@ def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
-    """A value with UNKNOWN and Sensitive at the places where the accompanying structures have true."""
+    """A value with UNKNOWN and Sensitive at the places where the accompanying structures contain true."""
     if sensitive is True:
         return Sensitive(_marked(value, unknown, None))
     if unknown is True:

@@ -21,8 +21,7 @@ class Event:
     provision_progress, provision_complete, provision_errored, import_start, import_complete, ephemeral_start,
     ephemeral_complete, walk_progress, stopping, log. `address` is the resource instance, `action` its current action,
     `id` identifies the real object, `elapsed` is in seconds since the operation began, `text` is output or a remark,
-    and `done` of `total` vertices are finished (walk_progress).
-    """
+    and `done` of `total` vertices are finished (walk_progress)."""
 
     name: str
     address: str = ""
@@ -36,7 +35,7 @@ class Event:
 
 class EventHooks(Hooks):
     """Hooks that pass each event to the listener, in the thread of the event. Without a listener they do nothing. If
-    the listener raises an exception, `problem` holds it, the stop is requested, and no more events are passed."""
+    the listener raises an exception, it is stored in `problem`, a stop is requested, and no more events are passed."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener
@@ -48,7 +47,8 @@ class EventHooks(Hooks):
             return
         try:
             self._listener(Event(name, address, **more))
-        except BaseException as problem:  # also KeyboardInterrupt and SystemExit: they must not end the walk anywhere
+        # also KeyboardInterrupt and SystemExit, which must not end the walk at an arbitrary point
+        except BaseException as problem:
             self.problem = self.problem or problem
             self._stop.request()
 
@@ -109,7 +109,7 @@ class EventHooks(Hooks):
 def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
-    """The result of work with a listener and a stop of the caller. An exception of the listener, or a
+    """The result of work with a listener and a stop that the caller provides. An exception of the listener, or a
     KeyboardInterrupt, stops the work gracefully and is raised after the work has ended; UnsavedStateError takes
     precedence."""
     if listener is not None:

@@ -1,8 +1,7 @@
 """Fleets: many root modules as one graph; and stacks, whose deployments are planned in the same way.
 
-Both run in a process of their own, with workers of its own: their units need a working directory and an environment
-each. This process only starts it and reads its report.
-"""
+Both run in a separate process with its own workers, because each of their units needs its own working directory and
+environment. This process only starts it and reads its report."""
 
 from __future__ import annotations
 
@@ -24,12 +23,12 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import Counts
 
-# A command of planner in a process of its own, for work that needs a process: fleets and stacks, whose workers change
-# directories and variables of the environment.
+# A planner command in a separate process, for fleets and stacks, whose workers change directories and variables of the
+# environment.
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
-    """The JSON document that a command prints. Raises Failure if it prints none."""
+    """The JSON document that a command prints. Raises Failure if it prints no document."""
     command = [sys.executable, "-P", "-m", "planner", *words]  # -P: nothing is imported from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
@@ -67,7 +66,7 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The diagnostics in a document. Their places are in the document alone: `detail` names them."""
+    """The diagnostics in a document. The file and line of each are part of its `detail`."""
     return tuple(map(_diagnostic, entries))
 
 
@@ -97,7 +96,7 @@ class UnitInfo:
 @frozen(eq=False)
 class PlannedUnit:
     """The result of planning a unit. `outcome` is unchanged, changes, incomplete (it needs values of another unit that
-    are known only after apply), failed, skipped, stopped or died; `because` names the units that decided that.
+    are known only after apply), failed, skipped, stopped or died; `because` names the units that caused it.
     `changes` are (address, action, reason)."""
 
     name: str
@@ -110,12 +109,12 @@ class PlannedUnit:
     """(name, action) of the root outputs that change"""
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     reused: bool = field(repr=False)
-    """whether it is the plan of an earlier run, whose inputs are unchanged"""
+    """whether it is the plan of an earlier run with the same inputs"""
     plan_file: str = field(repr=False)
 
     def plan(self) -> Plan:
-        """The plan of the unit, with its causes. Raises Failure for a unit without changes, or whose plan is not
-        complete."""
+        """The plan of the unit, with its causes. Raises Failure for a unit without changes, and for a unit whose plan
+        is not complete."""
         if not self.plan_file:
             raise Failure(error("api.no_plan", "No plan", f"The outcome of {self.name} is {self.outcome}."))
         return read_plan_file(self.plan_file, self.directory)
@@ -123,8 +122,8 @@ class PlannedUnit:
 
 @frozen(eq=False)
 class FleetPlan:
-    """The plans of a fleet, units in the order of waves and names. `report` is the document that `batch plan -json`
-    prints."""
+    """The plans of a fleet, with the units in the order of waves and names. `report` is the document printed by `batch
+    plan -json`."""
 
     units: tuple[PlannedUnit, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -133,7 +132,7 @@ class FleetPlan:
 
     @property
     def failed(self) -> bool:
-        """Whether a unit failed, or the fleet itself is wrong."""
+        """Whether a unit failed, or there is an error in the fleet itself."""
         return has_errors(self.diagnostics) or not self.report.get("succeeded", False)
 
     def unit(self, name: str) -> PlannedUnit:
@@ -155,8 +154,8 @@ class Fleet:
         self.directory = directory
 
     def units(self, *words: str) -> tuple[UnitInfo, ...]:
-        """The units, in the order of waves and names; `words` select some, as of `planner batch graph`. Raises Failure
-        for a fleet with errors."""
+        """The units, in the order of waves and names; `words` select some of them, as in `planner batch graph`. Raises
+        Failure for a fleet with errors."""
         document = self._run(["batch", "graph", "-json", *_selecting(words)])
         waiting: dict[str, list[str]] = {}
         for edge in document.get("edges", ()):
@@ -183,10 +182,10 @@ class Fleet:
         cache: bool = True,
         stop: Stop | None = None,
     ) -> FleetPlan:
-        """Plan the units in their order, several at a time; a unit gets the planned outputs of the units that it reads.
-        `words` select units; `changed` selects units that read a file which differs from this git revision; `workers` 0
-        is one for each processor; without `cache` nothing of earlier runs is used. A unit that fails has the outcome
-        failed; raises Failure only when the fleet itself is wrong."""
+        """Plan the units in their order, several at a time; a unit receives the planned outputs of the units that it
+        reads. `words` select units; `changed` selects units that read a file which differs from this git revision;
+        `workers=0` means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has
+        the outcome failed; Failure is raised only if there is an error in the fleet itself."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)
@@ -219,7 +218,7 @@ class Stack(Fleet):
     """A stack: the deployments of its *.tfdeploy.hcl files are the units, `DIRECTORY/DEPLOYMENT`."""
 
     def init(self, stop: Stop | None = None) -> None:
-        """Install what the components need, as `planner stacks init` does. Raises Failure."""
+        """Install the modules and providers of the components, as `planner stacks init` does. Raises Failure."""
         from planner.workflows.stacks.init import init_stack
 
         with session(self.directory, stop):
@@ -239,7 +238,7 @@ def stack(directory: str | os.PathLike[str] = ".") -> Stack:
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for other words; an option would be read as an option of the
+    """The words that select units. Raises Failure for other words, because an option would be read as an option of the
     command."""
     for word in words:
         if text("one of the words", word).startswith("-"):

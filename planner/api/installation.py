@@ -1,5 +1,5 @@
-"""Calls that need only the configuration: installing the modules, the providers and the backend that it needs, and
-validating it."""
+"""Calls that need only the configuration: to install its modules and providers, to set up its backend, and to validate
+it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ Say = Callable[[str], None]
 
 @frozen(eq=False)
 class RequiredProviders:
-    """The providers that a configuration and its state require, its test files, and diagnostics, which include errors
-    of the test files."""
+    """The providers that a configuration and its state require, its test files, and diagnostics, including errors of
+    the test files."""
 
     configuration: Config
     needed: Needed
@@ -40,7 +40,7 @@ class RequiredProviders:
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, configuration: Config) -> Needed:
-        """The providers that the module of a test requires."""
+        """The providers required by the module of a test."""
         from planner.operations.providers_needed import needed_providers
 
         return needed_providers(configuration)
@@ -69,10 +69,10 @@ class Installation(Work):
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Install modules and providers and set up the backend, as `planner init` does, and return warnings. The
-        arguments are its options: `upgrade` selects the newest versions that are allowed, without `install_modules` and
-        `backend` these are left alone, `backend_config` are files and NAME=VALUE. Prompts about states that have to
-        move are answered by a function of the question and a remark; `progress(what, done, all)` follows downloads, in
-        bytes. Raises Failure."""
+        arguments are its options: `upgrade` selects the newest allowed versions, `install_modules=False` and
+        `backend=False` skip these steps, `backend_config` contains files and NAME=VALUE settings. Prompts about states
+        to be moved are answered by a function of the question and a remark; `progress(what, done, all)` is called
+        during downloads, with numbers of bytes. Raises Failure."""
         from planner.operations.init import init
 
         switches(upgrade=upgrade, install_modules=install_modules, backend=backend, reconfigure=reconfigure)
@@ -125,7 +125,7 @@ class Installation(Work):
         return warnings(self._run(work, on_event))
 
     def providers(self, test_directory: str = "") -> RequiredProviders:
-        """The providers that are required. Raises Failure."""
+        """The required providers. Raises Failure."""
         from planner.operations.get import loaded_tests
         from planner.operations.providers_needed import needed_providers
 
@@ -141,7 +141,7 @@ class Installation(Work):
             return RequiredProviders(start.config, needed, tests, (*diagnostics, *tests.problems))
 
     def provider_schemas(self) -> tuple[dict[str, ProviderSchema], list[Diagnostic]]:
-        """The schemas of the providers that are required, by source address, and warnings. Raises Failure."""
+        """The schemas of the required providers, by source address, and warnings. Raises Failure."""
         from planner.operations.providers_needed import needed_providers
 
         with self._session():
@@ -152,7 +152,7 @@ class Installation(Work):
             return {source: start.schemas.schema(source) for source in sorted(sources)}, diagnostics
 
     def _with_state(self, diagnostics: Diagnostics) -> Stored[Any]:
-        """The configuration and its state, which need no values of variables. Raises Failure."""
+        """The configuration and its state; values of variables are not needed. Raises Failure."""
         from planner.operations.load import load
         from planner.operations.state_access import open_backend, read_state
 
@@ -172,9 +172,9 @@ class Installation(Work):
         oci_mirror: str = "",
         progress: Progress | None = None,
     ) -> list[Diagnostic]:
-        """Record the checksums of the packages of providers (those of the configuration, or the named ones) for
-        platforms in the dependency lock file, and return warnings. The packages come from their registries, or from a
-        mirror: a directory, a URL, or a template of OCI repositories. Raises Failure."""
+        """Record the checksums of the packages of providers (all in the configuration, or the named ones) for platforms
+        in the dependency lock file, and return warnings. The packages come from their registries, or from a mirror: a
+        directory, a URL, or a template of OCI repositories. Raises Failure."""
         from planner.operations.install_providers import lock_providers
 
         named, wanted = several(providers, "providers"), several(platforms, "platforms")
@@ -220,8 +220,8 @@ class Validation(Work):
     """Calls about problems and variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
-        """Errors and warnings of the configuration; with a directory of test files ("": the default one), also those of
-        the test files."""
+        """Errors and warnings of the configuration and, with a directory of test files ("": the default one), of the
+        test files."""
         with self._session():
             if test_directory is None:
                 from planner.operations.validate import validate

@@ -23,9 +23,9 @@ class Judging(Work):
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
-        """The verdict about the plan or the state in a file, or about a plan made for it; and diagnostics, which
-        include errors. A large document is judged in this number of processes; with 0 as a whole, with the cost of each
-        rule. For several documents the policies are loaded once, into `known`."""
+        """The verdict about the plan or the state in a file, or about a new plan; and diagnostics, including errors. A
+        large document is judged in at most this number of processes; with 0 it is judged as a whole, which measures the
+        cost of each rule. For several documents, the policies are loaded once, into `known`."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)
@@ -43,12 +43,12 @@ def judge(
 ) -> Verdict:
     """The result of policies for a plan or a state.
 
-    `document` is the path of a plan file, of the output of `show -json` (of planner, OpenTofu or Terraform), or of a
-    state; without one, a plan is made of the configuration in `directory`. `policies` are directories, files and packs
-    (relative to `directory`) and builtin:NAME; Python files judge no documents. The policies of the directory
-    (.planner/policies, .planner/policy.toml) and of the organisation are used as always. Nothing is printed, and
-    providers are only called if a plan is made. Raises Failure, whose `diagnostics` are the problems of the document or
-    the policies."""
+    `document` is the path of a plan file, of the output of `show -json` (from planner, OpenTofu or Terraform), or of a
+    state; without it, the configuration in `directory` is planned. `policies` are directories, files and packs
+    (relative to `directory`), and builtin:NAME; Python files cannot judge documents. The policies of the directory
+    (.planner/policies, .planner/policy.toml) and of the organisation always apply. Nothing is printed, and providers
+    are called only if a plan is made. Raises Failure; its `diagnostics` are the problems of the document or of the
+    policies."""
     from planner.api.plan import Judged
     from planner.api.policies import all_policies
     from planner.api.session import session

@@ -1,5 +1,6 @@
-"""Plans that may be incomplete: made, read from files, checked, saved and applied, with their diagnostics and their
-point of failure. Plan and Configuration are made of these calls, and so are the commands that show plans and prompt."""
+"""Plans that may be incomplete: made, read from files, checked, saved and applied; with their diagnostics, and the
+point at which they failed. Plan and Configuration are built on these calls, and so are the commands that show plans and
+prompt for approval."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Making(Work):
     """Calls that make plans and apply them. Errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
-        """A plan, possibly incomplete. With `to_apply` the state stays locked until `release`."""
+        """A plan, possibly incomplete. With `to_apply`, the state stays locked until `release`."""
         from planner.operations.plan import plan
 
         with self._session():
@@ -47,23 +48,23 @@ class Making(Work):
             return release(planned)
 
     def open_file(self, path: str | os.PathLike[str]) -> Planned[Start]:
-        """The plan in a file, with the state that is stored now, to be applied."""
+        """The plan in a file with the currently stored state, to be applied."""
         from planner.operations.plan_files import open_saved_plan
 
         with self._session():
             return open_saved_plan(self.options, os.fspath(path))
 
     def sign(self, path: str, key: str, expires: float = 0.0) -> tuple[str, str]:
-        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file, for this number of
-        seconds (0: without expiry). Returns the file with the signatures, and the fingerprint of the key. Raises
-        Failure."""
+        """Approve a saved plan, or the manifest of a fleet's plans, with the private key in a file; the approval is
+        valid for this number of seconds (0: forever). Returns the file with the signatures, and the fingerprint of the
+        key. Raises Failure."""
         from planner.operations.approvals import sign
 
         with self._session():
             return sign(self.options, path, key, expires)
 
     def check_signatures(self, path: str) -> Approval:
-        """The approval of a saved plan by the keys that the options demand. Raises Failure if signatures are
+        """The approval of a saved plan by the keys that the options require. Raises Failure if signatures are
         missing."""
         from planner.operations.signature_check import approved_file
 
@@ -71,14 +72,14 @@ class Making(Work):
             return approved_file(self.options, self.options.signatures, path)[1]
 
     def plan_to_explain(self, path: str | None = None, hooks: Hooks | None = None) -> Planned[Unstored]:
-        """The plan in a file, or one that is made without locking the state, to be explained."""
+        """The plan in a file, or a new plan that does not lock the state, to be explained."""
         from planner.operations.plan_files import open_or_make_plan
 
         with self._session():
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of the changes made outside since the last apply, with the effect of a plan on each."""
+        """The review of the changes made outside planner since the last apply, with the effect of a plan on each."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -100,7 +101,7 @@ class Making(Work):
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. The state so far is saved in any case."""
+        """Apply a plan. The state is saved in any case, as far as the apply came."""
         from planner.operations.apply import apply
 
         with self._session():
@@ -121,9 +122,9 @@ class Making(Work):
         covers: bool = False,
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
-        """Search for existing objects, as query files describe; the hooks receive the results. `is_streamed`: the hooks
-        also receive the generated configuration; `covers`: they receive the numbers of managed objects. Objects of the
-        units of a `fleet` count as managed. `policies` (files and directories) check this coverage."""
+        """Search for existing objects, as described by query files; the hooks receive the results. `is_streamed`: the
+        hooks also receive the generated configuration; `covers`: they receive the numbers of managed objects. Objects
+        of the units of a `fleet` count as managed. `policies` (files and directories) check this coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -137,7 +138,7 @@ class Making(Work):
         self, address: str, id: str, hooks: Hooks, begins: Callable[[], object] = bool
     ) -> list[Diagnostic]:
         """Record an existing object as a resource instance that the configuration declares. `begins` is called before
-        it is read."""
+        the object is read."""
         from planner.operations.import_ import import_object
 
         with self._session():
@@ -145,7 +146,7 @@ class Making(Work):
 
 
 def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; without a
+    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; there is no
     verdict if a policy is wrong."""
     from planner.operations.policies import judged
 
@@ -167,14 +168,14 @@ def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None
 
 
 def saved_review(made: MadePlan[Any], path: str) -> Any:
-    """The review in the file of a plan, unchecked; None if there is none."""
+    """The review in a plan file, unchecked; None if the file has none."""
     from planner.answers.documents.plan_file import read_review
 
     return read_review(path, made.loaded.encryption.plan)
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:
-    """The causes of the changes of a plan, by name; `notes` of it are remarks on missing former values."""
+    """The causes of the changes of a plan, by name; `notes` receives remarks on missing former values."""
     from planner.operations.explanations import causes
 
     return causes(made)
@@ -187,7 +188,7 @@ def cause_lines(
     chains: Mapping[str, Because] | None = None,
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes of the changes of a plan to be printed (all, or these), each in one line or in full."""
+    """The causes of the changes of a plan (all changes, or these) for printing, each in one line or in full."""
     from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
@@ -244,7 +245,8 @@ def actions_of(made: MadePlan[Any]) -> dict[str, str]:
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], Any] = chains_of
 ) -> PlanComparison:
-    """Two plans and the differences between them. `causes_of`: the causes of the changes of each."""
+    """Two plans and the differences between them. `causes_of`: a function that returns the causes of the changes of a
+    plan."""
     from planner.operations.what_if import compared
 
     return compared(without, within, causes_of)

@@ -1,8 +1,7 @@
 """planner for assistants: a server of the Model Context Protocol, over stdio or HTTP (extra `mcp`).
 
-Its tools answer questions about the configurations below one directory. They change nothing; `apply` exists only if it
-was allowed. Answers are bounded, and sensitive values are never in them.
-"""
+Its tools answer questions about the configurations below a directory. They change nothing; the tool `apply` exists only
+if it was allowed. The size of answers is limited, and they never contain sensitive values."""
 
 from __future__ import annotations
 
@@ -31,18 +30,18 @@ MOST_ENTRIES = 100
 MOST_SECONDS = 20.0
 """the time limit for evaluating a query"""
 MOST_CHARACTERS = 20_000
-"""the maximum length of a text in an answer"""
+"""the maximum length of a string in an answer"""
 MOST_OF_ALL = 100_000
 """the maximum number of characters of all entries of an answer; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
-evidence. Nothing is changed. Directories are relative to the one that the server was started in. An explanation that is
-not certain names candidates: report it as such."""
+evidence. Nothing is changed. Directories are relative to the directory in which the server was started. An explanation
+that is not certain names candidates: report it as such."""
 
 Answer = dict[str, Any]
 
 
 def server(root: str, allow_apply: bool = False) -> MCPServer:
-    """The server for the configurations below a directory. Raises ImportError without the extra."""
+    """The server for the configurations below a directory. Raises ImportError if the extra is not installed."""
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 
@@ -56,7 +55,7 @@ def server(root: str, allow_apply: bool = False) -> MCPServer:
 
 
 def with_token(app: Any, token: str) -> Any:
-    """An ASGI application that answers 401 to requests without the token (`Authorization: Bearer TOKEN`)."""
+    """An ASGI application that responds with 401 to requests without the token (`Authorization: Bearer TOKEN`)."""
     wanted = f"Bearer {token}".encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
@@ -72,14 +71,15 @@ def with_token(app: Any, token: str) -> Any:
 
 
 class _Tools:
-    """The tools. An assistant sees their names, parameters and docstrings."""
+    """The tools. An assistant sees the names, parameters and docstrings of these functions."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._key = secrets.token_bytes(32)
 
     def _digest(self, plan: Plan) -> str:
-        """The identity of a plan, all its values included. With a key of the server, no value can be guessed by it."""
+        """A digest that identifies a plan with all of its values. It is computed with a secret key of the server, so
+        that no value can be guessed from it."""
         document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
         return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 
@@ -89,7 +89,7 @@ class _Tools:
         return (self.validate, *plans, self.relations, self.graph_slice, self.policy_check)
 
     async def validate(self, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Errors and warnings of a configuration by itself, with file and line."""
+        """Errors and warnings about a configuration alone, with file and line."""
 
         def work(stop: Stop) -> Answer:
             problems = self._load(directory, variables).validate()
@@ -104,9 +104,9 @@ class _Tools:
         targets: list[str] | None = None,
         since: str = "",
     ) -> Answer:
-        """The changes that applying a configuration would make, each with its action and its root causes (the input
-        that changed, with the former and the present value where they are known). `since`: a git revision to compare
-        with if the former values are not recorded."""
+        """The changes that applying a configuration would make, each with its action and its root causes (the inputs
+        that changed, with former and present values where they are known). `since`: a git revision to compare with if
+        the former values are not recorded."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(targets=targets or (), since=since, stop=stop) as plan:
@@ -115,7 +115,7 @@ class _Tools:
         return await _answer(work)
 
     async def why(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The proof of a fact: the rules, and the lines of files with their sources. `words`: an address (why it
+        """The proof of a fact: the rules, and the lines of files from which its facts come. `words`: an address (why it
         changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
         ADDRESS]."""
         return await self._proved(words, directory, variables, False)
@@ -134,7 +134,7 @@ class _Tools:
         destroy: bool = False,
     ) -> Answer:
         """How the plan would differ with other values of variables (`changed_variables`), with a forced replacement, or
-        if everything were destroyed. `variables` are the values of both plans."""
+        if everything were destroyed. `variables` are used for both plans."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
@@ -149,17 +149,17 @@ class _Tools:
 
     async def query(self, text: str, directory: str = ".", variables: Answer | None = None) -> Answer:
         """The answer to a query in Datalog over the relations of a plan, for example `edge(X, "aws_vpc.main (expand)")`
-        or `action(X, A), A != "no-op"`, or to a set such as `rdeps("aws_vpc.main (expand)")`. The tool `relations`
-        lists the relations."""
+        or `action(X, A), A != "no-op"`; or to a set expression such as `rdeps("aws_vpc.main (expand)")`. The tool
+        `relations` lists the relations."""
 
         return await self._rows((text,), directory, variables)
 
     async def blast(self, address: str, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Everything that depends on an object, by distance, with what is planned for it."""
+        """Everything that depends on an object, by distance, with the planned action of each."""
         return await self._rows(("blast", address), directory, variables)
 
     async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The objects that differ from their recorded values at the last apply."""
+        """The objects that differ from the values recorded at the last apply."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
@@ -177,8 +177,8 @@ class _Tools:
         return await _answer(work)
 
     async def relations(self, relation: str = "") -> Answer:
-        """The relations that queries and policies can read: of one the documentation of its columns, otherwise their
-        names with a first line each."""
+        """The relations that queries and policies can read: the documentation of one relation with its columns, or else
+        all names with the first line of their documentation."""
 
         def work(stop: Stop) -> Answer:
             from planner.logic.graph.build import graph_program
@@ -214,8 +214,9 @@ class _Tools:
     async def policy_check(
         self, directory: str = ".", policies: list[str] | None = None, variables: Answer | None = None
     ) -> Answer:
-        """The verdicts of policies about a plan: those of the directory, and `policies` (directories and files of rules
-        below the server's directory, or builtin:NAME of the library; not Python files, which would be run)."""
+        """The verdicts of policies about a plan: the policies of the directory, and `policies` (directories and files
+        of rules below the server's directory, or builtin:NAME from the library; no Python files, because these would be
+        run)."""
 
         def work(stop: Stop) -> Answer:
             named = [one if one.startswith("builtin:") else self._policies(one) for one in policies or ()]
@@ -230,8 +231,8 @@ class _Tools:
         return await _answer(work)
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
-        """Apply a configuration. `expected` is the `digest` in an answer of the tool plan of this server, for the same
-        directory and variables: if the plan has changed, nothing is applied."""
+        """Apply a configuration. `expected` is the `digest` in an answer of the tool plan from this server, for the
+        same directory and variables; if the plan has changed since, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
@@ -294,7 +295,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool; problems are answers, too."""
+    """The answer of a tool; errors are also returned as answers."""
     try:
         return await in_thread(work)
     except Failure as failure:

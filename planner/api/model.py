@@ -1,4 +1,4 @@
-"""The records that answers consist of. All are frozen, and `attrs.asdict` understands them."""
+"""The records of which answers consist. All are frozen, and `attrs.asdict` understands them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,9 @@ class Cause:
     """An input that caused a change, or a step between the input and the change.
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
-    `kind` is the sort of input that a root is ("" for a step between). `before` and `value` are the former and the
-    present value as text, "" if they are not recorded or must not be shown. `origin` is the origin of a variable's
-    value, if that is not a file. `file` and `line` (from 1; 0: none) are its place.
-    """
+    `kind` is the kind of input of a root cause ("" for a step in between). `before` and `value` are the former and the
+    present value as text, "" if a value is not recorded or must not be shown. `origin` is the source of a variable's
+    value, if that is not a file. `file` and `line` (from 1; 0: none) are its place."""
 
     what: str
     kind: str = ""
@@ -36,7 +35,7 @@ class Cause:
 
     @classmethod
     def of(cls, step: CauseStep) -> Cause:
-        """The cause that a step of an explanation is."""
+        """The cause that a step of an explanation represents."""
         place = step.json.get("source", {})
         where = (str(place.get("file", "")), int(place.get("line", 0))) if "file" in place else ("", 0)
         return cls(step.what, step.kind, step.before, step.value, step.note, *where)
@@ -49,9 +48,9 @@ class Cause:
 
 @frozen
 class Explanation:
-    """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first of them to the
-    change. `certain`: the roots are exactly the causes of the change; otherwise former values are missing, and the
-    roots are only candidates. `checked`: this was confirmed by evaluating with each root reverted."""
+    """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first root to the
+    change. `certain`: the roots are exactly the causes of the change; if False, former values are missing and the roots
+    are only candidates. `checked`: this was confirmed by evaluating the change with each root reverted."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()
@@ -60,13 +59,13 @@ class Explanation:
 
     @classmethod
     def of(cls, because: Because) -> Explanation:
-        """The explanation that the answers of the engine are."""
+        """Converts the explanation in the engine's answers into the public form."""
         chain = tuple(map(Cause.of, because.steps))
         return cls(tuple(map(Cause.of, because.roots)), chain, not because.is_guess, because.is_checked)
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """An explanation whose texts have none of these strings."""
+    """An explanation in which these strings are hidden."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -81,8 +80,8 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 
 @frozen
 class Fix:
-    """Edits that together remove a change, an edge or a denial. `places` are (text, file, line) of each. `checked`:
-    planning with them confirmed it; `note`: how it was tried, or why it was not."""
+    """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
+    `checked`: planning with the edits confirmed it; `note`: how they were tried, or why they were not."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool
@@ -91,7 +90,7 @@ class Fix:
 
 @frozen
 class Difference:
-    """The difference of two plans for one object or output: its action in each plan ("no-op" for none)."""
+    """The difference between two plans for one object or output: its action in each plan ("no-op" for none)."""
 
     name: str
     before: str
@@ -101,8 +100,8 @@ class Difference:
 
 @frozen(eq=False)
 class Proof:
-    """The derivation of an answer. `document` is the derivation in the documented format (docs of `why -json`), `text`
-    the derivation as `planner why` prints it."""
+    """The derivation of an answer. `document` is the derivation in the documented format (see `why -json`), `text` the
+    derivation as printed by `planner why`."""
 
     document: Mapping[str, Any] = field(repr=False)
     text: str
@@ -126,7 +125,7 @@ class Proof:
 
 @frozen(eq=False)
 class Rows(Sequence[tuple[Any, ...]]):
-    """The answer to a query: a table. `columns` are the variables of the query in the order of appearance; the rows are
+    """The answer to a query: a table. `columns` are the variables of the query in order of appearance; the rows are
     sorted. A query without variables has no columns, and one empty row if it holds."""
 
     columns: tuple[str, ...]
@@ -149,7 +148,7 @@ class Rows(Sequence[tuple[Any, ...]]):
         return iter(self.rows)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """A dictionary for each row, by column."""
+        """One dictionary per row, by column."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_pandas(self) -> Any:
@@ -157,7 +156,8 @@ class Rows(Sequence[tuple[Any, ...]]):
         return to_pandas(self.columns, self.rows)
 
     def to_polars(self) -> Any:
-        """A polars DataFrame; a column of several types becomes one of strings. Raises ImportError without polars."""
+        """A polars DataFrame; a column with several types becomes a column of strings. Raises ImportError without
+        polars."""
         return to_polars(self.columns, self.rows)
 
     def _repr_html_(self) -> str:
@@ -182,8 +182,8 @@ class Vertex:
 
 @frozen(eq=False)
 class Graph:
-    """The graph of an operation: `vertices` by name, and pairs (dependent, dependency), sorted; `reduced` leaves out
-    edges that follow from others. A dependency is done before its dependents."""
+    """The graph of an operation: `vertices` by name, and sorted pairs (dependent, dependency); `reduced` omits edges
+    that follow from other edges. A dependency is completed before its dependents."""
 
     vertices: Mapping[str, Vertex] = field(repr=False)
     edges: tuple[tuple[str, str], ...] = field(repr=False)
@@ -191,7 +191,7 @@ class Graph:
 
     @classmethod
     def of(cls, graph: GraphModel) -> Graph:
-        """The public form of a derived graph. Raises Failure for one that could not be made."""
+        """The public form of a derived graph. Raises Failure for a graph that could not be built."""
         if has_errors(graph.diagnostics):
             raise Failure(graph.diagnostics)
         vertices = {n: Vertex(n, node.kind, node.module, node.object) for n, node in sorted(graph.nodes.items())}
@@ -235,7 +235,8 @@ def to_pandas(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
 
 
 def to_polars(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:
-    """A polars DataFrame. A column of it has one type: one with several becomes text."""
+    """A polars DataFrame. Each column of a DataFrame has one type; a column with several types becomes a column of
+    strings."""
     import polars
 
     table = list(rows)

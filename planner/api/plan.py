@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
 
 Kind = Literal["plan", "apply"]
-"""the graph by which a plan was made, or the graph by which it is applied"""
+"""the graph from which a plan was made, or the graph by which it is applied"""
 
 
 @frozen(eq=False)
@@ -82,7 +82,7 @@ class Comparison:
 
 
 class Plan:
-    """A plan. It is never changed; questions about it are answered from its inputs, without planning again (except by
+    """A plan. It never changes; questions about it are answered from its inputs, without planning again (except for
     fixes and what_if). Methods may be called from any thread, one at a time."""
 
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
@@ -91,7 +91,7 @@ class Plan:
         self._questions = Questions(self._options)
         self._directory = options.directory
         self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
-        """warnings; planning with errors raises Failure instead"""
+        """warnings only, because planning with errors raises Failure"""
 
     # ---------------------------------------------------------------- what changes
 
@@ -107,8 +107,8 @@ class Plan:
 
     @property
     def counts(self) -> Counts:
-        """How many objects it creates (`add`), changes, destroys (`remove`), imports and forgets; a replacement counts
-        as one created and one destroyed."""
+        """The numbers of objects that it creates (`add`), changes, destroys (`remove`), imports and forgets; a
+        replacement counts as one created and one destroyed object."""
         return Counts.of_plan(self._made.plan)
 
     @cached_property
@@ -124,7 +124,7 @@ class Plan:
 
     @cached_property
     def drift(self) -> tuple[Change, ...]:
-        """The objects that differ from the state: `before` is the recorded object, `after` the one that was read."""
+        """The objects that differ from the state: `before` is the recorded object, `after` the object that was read."""
         with self._session():
             return tuple(map(self._change, self._forms[1]))
 
@@ -145,18 +145,18 @@ class Plan:
     def why(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain a result: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` this action,
         `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
-        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as of `judge`). Raises
+        `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as for `judge`). Raises
         Failure if the fact does not hold."""
         return self._prove(words, False, kind, policies)
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
         """Explain why a fact does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
-        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if it does hold."""
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if the fact holds."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
-        """The smallest sets of edits that remove what the words name (as of `why`), smallest first; changes are planned
-        again with each, without refreshing what was read. Raises Failure if it does not hold."""
+        """The smallest sets of edits that remove the result named by the words (as for `why`), smallest first; each set
+        is tested by planning again, without reading objects again. Raises Failure if the result does not hold."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._asking(policies).removals(words)
@@ -172,7 +172,7 @@ class Plan:
         destroy: bool = False,
     ) -> Comparison:
         """How the plan would differ with other values of variables, or with other options. Nothing is changed. Raises
-        Failure when the other plan cannot be made."""
+        Failure if the other plan cannot be made."""
         switches(destroy=destroy)
         with self._session():
             limits = limits_of(targets, excludes, replace)
@@ -191,9 +191,9 @@ class Plan:
 
     def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0, policies: Paths = ()) -> Rows:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
-        (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`): over the
-        graph of the plan, its changes, and relations of `policies` (as of `judge`). Raises Failure for an invalid
-        query, and for one that takes longer than this number of seconds (0: no limit)."""
+        (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`). It covers
+        the graph of the plan, its changes, and relations of `policies` (as for `judge`). Raises Failure for an invalid
+        query, and for a query that takes longer than this number of seconds (0: no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
             raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
@@ -208,13 +208,13 @@ class Plan:
         return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))
 
     def graph(self, kind: Kind = "plan") -> Graph:
-        """The graph by which the plan was made, or the graph by which it is applied. Raises Failure for cycles."""
+        """The graph from which the plan was made, or the graph by which it is applied. Raises Failure for cycles."""
         one_of("kind", kind, ("plan", "apply"))
         return Graph.of(self._questions.built_graph(kind))
 
     def judge(self, policies: Paths = ()) -> Verdict:
-        """The verdict of policies about the plan: directories, files and packs (relative to the directory of the
-        configuration) and builtin:NAME, with those of the directory (`.planner/policies`) and of the organisation.
+        """The verdict about the plan by these policies (directories, files and packs, relative to the directory of the
+        configuration, and builtin:NAME), and those of the directory (`.planner/policies`) and of the organisation.
         Raises Failure for a policy that is wrong."""
         asking = self._asking(policies, True)
         with self._session():
@@ -243,14 +243,14 @@ class Plan:
             return without(stream.getvalue(), self.secrets)
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as `show -json` prints it (format 1.2). Sensitive values are in it."""
+        """The plan as `show -json` prints it (format 1.2). It contains sensitive values."""
         from planner.api.states import shown_json
 
         with self._session():
             return shown_json(self._made)
 
     def review(self) -> dict[str, Any]:
-        """The review of the plan (`planner schema review`): decisions, causes with what each sets off, and changes,
+        """The review of the plan (`planner schema review`): decisions, causes with their effects, and changes,
         attribute by attribute, without sensitive values."""
         from planner.render.review.of_plan import plan_review
         from planner.render.review.subject import ReviewSubject
@@ -272,11 +272,11 @@ class Plan:
             require(True, save(self._made, os.path.join(self._directory, path_of("path", path))))
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
-        """Apply the plan, without a prompt. The state is locked meanwhile and is saved as far as it came, whatever
-        happens: after a KeyboardInterrupt, or an exception of `on_event`, running work ends, nothing new starts, the
-        state is saved, and the exception is raised. A plan that policies of the directory deny is refused, and so is
-        one whose state has changed or that was applied. Raises Failure if anything failed, and UnsavedStateError when
-        the state could not be saved."""
+        """Apply the plan, without a prompt. The state is locked meanwhile, and is saved as far as the apply came,
+        whatever happens. After a KeyboardInterrupt, or an exception in `on_event`, running work is completed, no new
+        work starts, the state is saved, and the exception is raised. A plan is refused if policies of the directory
+        deny it, if its state has changed, or if it has already been applied. Raises Failure if anything failed, and
+        UnsavedStateError if the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
     def _apply(self, hooks: Hooks, stop: Stop) -> ApplyResult:
@@ -301,8 +301,8 @@ class Plan:
     # ---------------------------------------------------------------- with
 
     def close(self) -> None:
-        """End the plugins that answers have started. The plan stays usable: plugins are started again when they are
-        needed."""
+        """Stop the plugins that were started to answer questions. The plan remains usable: plugins are started again
+        when needed."""
         self._made.loaded.schemas.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -328,8 +328,9 @@ class Plan:
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """The sensitive strings of the plan. A provider may copy one into an attribute that is not sensitive, as
-        terraform_data does: what leaves the program, as snapshots and answers for assistants, is cleared of them."""
+        """The sensitive strings of the plan. A provider may copy such a string into an attribute that is not sensitive,
+        as terraform_data does; therefore everything that leaves the program, such as snapshots and answers for
+        assistants, is cleared of these strings."""
         with self._session():
             values = [value for forms in self._forms for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
@@ -353,7 +354,7 @@ class Plan:
         return session(self._directory, stop)
 
     def _asking(self, policies: Paths, to_judge: bool = False) -> Questions:
-        """The calls that answer questions, with these policies besides the directory's own."""
+        """The calls that answer questions, with these policies in addition to those of the directory."""
         if policies == () and not to_judge:
             return self._questions
         with self._session():
@@ -391,11 +392,11 @@ class Plan:
 
 
 class Judged(Plan):
-    """The plan that functions of policies receive: every use of an unknown value raises UndecidedError."""
+    """The plan that policy functions receive, in which every use of an unknown value raises UndecidedError."""
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:
-        """The view of a plan."""
+        """Wraps a plan for policy functions."""
         return cls(made, made.loaded.options, ())
 
     @property
@@ -412,7 +413,8 @@ class Judged(Plan):
 
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
-    """The limits that addresses name. Raises Failure for an invalid address, and for targets with excludes."""
+    """The limits that the addresses specify. Raises Failure for an invalid address, and if there are both targets and
+    excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:
         detail = "A plan can be limited by targets or by exclusions, not by both."
@@ -428,7 +430,8 @@ def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence
 
 
 def variable_inputs(variables: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Values of root variables as the engine takes them. Raises Failure for objects that are not values."""
+    """Converts values of root variables into the engine's values. Raises Failure for objects that are not values of the
+    language."""
     expect("variables", variables, (Mapping, type(None)), "a dictionary")
     try:
         return {name: from_python(value) for name, value in (variables or {}).items()}

@@ -13,19 +13,18 @@ def no_owner(plan):
         if change.after and "owner" not in change.after.get("tags", {}):
             yield change.address, f"{change.address} has no owner"
 
-The functions of a file get the plan and yield rows; the rows are judged, recorded and proved like facts of a rule file,
-and rules may read the relations. A file is run if `-policy=FILE.py`, the organisation's settings or a program name it,
-never because it lies in a directory or a pack.
+The functions of a file receive the plan and yield rows; the rows are judged, recorded and proved like the facts of a
+rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
+settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide: a policy denies then, with that reason. A
-relation ends there, and the policies that read it deny (or warn of nothing until then: undecided). `is` and `match` are
-uses, too, and so is catching the exception. `policy.is_unknown(value)` is a test that does not end the function: it
-goes on with other objects, and this one is denied as undecided unless the policy denies it itself. Rules can wait for
-such a value instead.
+A function that uses a value which is known only after apply cannot decide: a policy then denies, and states this as the
+reason. A relation ends at that point, and the policies that read it deny (policies that warn are undecided until then).
+`is` and `match` are also uses, and a use counts even if the exception is caught. `policy.is_unknown(value)` is a test
+that does not end the function: it continues with other objects, and the tested object is denied as undecided unless the
+policy itself denies it. Rules can also wait for such a value.
 
-A file that fails or exits denies, too, and one that takes longer than a minute; `print` in it writes to standard error,
-because standard output may be a document. The directory of the file is not searched for modules.
-"""
+A file that fails, exits or takes longer than a minute also denies; `print` in it writes to standard error, because
+standard output may be a document. The directory of the file is not searched for modules."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ _MARK = "__planner_policy__"
 _DECLARED = re.compile(r"\s*([a-z]\w*)\s*\((.*)\)\s*", re.S)
 _MOST_ROWS = 200_000
 SECONDS = 60.0
-"""the time limit for a file with its functions"""
+"""the time limit for a file and its functions"""
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
@@ -62,19 +61,19 @@ _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
-    """Marks a function as the source of a relation, which rules may read. `declaration` has the form of the text after
-    `.decl`; the docstring of the function documents it. The function gets the plan and yields rows: tuples of str, int
-    and bool."""
+    """Marks a function as the source of a relation that rules may read. `declaration` has the form of the text after
+    `.decl`; the docstring of the function documents it. The function receives the plan and yields rows: tuples of str,
+    int and bool."""
     return _marker("relation", declaration)
 
 
 def deny(code: str) -> Callable[[Work], Work]:
-    """Marks a function as a policy that denies: it yields (address, message) of each denial."""
+    """Marks a function as a policy that denies: it yields (address, message) for each denial."""
     return _marker("deny", code)
 
 
 def warn(code: str) -> Callable[[Work], Work]:
-    """Marks a function as a policy that warns: it yields (address, message) of each warning."""
+    """Marks a function as a policy that warns: it yields (address, message) for each warning."""
     return _marker("warn", code)
 
 
@@ -93,12 +92,12 @@ def _marker(kind: str, text: str) -> Callable[[Work], Work]:
 
 
 View = Callable[[Any], Any]
-"""makes the plan that functions receive from a MadePlan"""
+"""creates the plan that functions receive from a MadePlan"""
 
 
 def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
-    """The options that name policies: the directory's policies, the given ones (relative to the directory), and the
-    organisation's."""
+    """The options that name policies: those of the directory, the given ones (relative to the directory), and those of
+    the organisation."""
     given = paths("policies", policies)
     named = [one if one.startswith("builtin:") else os.path.join(folder, one) for one in given]
     standing = organisation("policies", os.environ)
@@ -112,8 +111,8 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """The function that returns the rule files for the Python files among words, for a plan; None if there are none.
-    The files are run when a plan is judged; that may raise Failure."""
+    """A function that returns, for a plan, the rule files made from the Python files among the words; None if there are
+    none. The files are run when a plan is judged, which may raise Failure."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
         return None
@@ -126,7 +125,7 @@ def python_policies(
 
 
 def _bases(files: Sequence[str]) -> dict[str, str]:
-    """The first parts of the names of rules: the names of the files, numbered if several files have the same name."""
+    """The prefixes of the names of rules: the names of the files, numbered if several files have the same name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -212,7 +211,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
-    """Add the rows that a function yields; for a relation, only rows before the first use of an unknown value.
+    """Add the rows that a function yields; for a relation, only the rows before the first use of an unknown value.
     Exceptions of the function are raised."""
     if yielded is None:
         raise TypeError("it returned None: yield rows, or return a list of them")
@@ -230,8 +229,8 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """The denials of a policy because it used unknown values; a mere test does not count if the policy denies the
-    object itself."""
+    """The denials of a policy because it used unknown values; a value that was only tested does not count if the policy
+    itself denies the object."""
     return [
         (address, f"It cannot be decided before the apply: {what}")
         for (address, what), is_used in uses.items()
@@ -240,13 +239,13 @@ def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
 
 
 def _check_finding(row: Any, cells: tuple[Any, ...]) -> None:
-    """Raises TypeError if the row is not (address, message)."""
+    """Raises TypeError if the row does not have the form (address, message)."""
     if len(cells) != 2 or not all(isinstance(cell, str) for cell in cells):
         raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield (address, message), two strings")
 
 
 def _print(*values: Any, file: Any = None, **options: Any) -> None:
-    """The `print` of policies: standard output may be a document, or the protocol of a server."""
+    """The `print` of policies, because standard output may be a document or the protocol of a server."""
     print(*values, file=sys.stderr if file is None else file, **options)
 
 

@@ -4,8 +4,7 @@ def test_network(planner_plan):
     plan = planner_plan("modules/network", {"cidr": "10.0.0.0/16"})
     assert [c.address for c in plan.changes] == ["aws_vpc.main", "aws_subnet.a"]
 
-Every plan has a state of its own, which is empty at first; providers are mocked unless a test wants real ones.
-"""
+Every plan has its own state, which is empty at first; providers are mocked unless a test requests real ones."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ FOLDER = "__snapshots__"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option that writes snapshots."""
+    """Adds the option to write snapshots."""
     group = parser.getgroup("planner")
     group.addoption(UPDATE, action="store_true", help="Write the snapshots of plans instead of comparing with them.")
 
 
 class Modules:
-    """Configurations of one test, each with a state of its own."""
+    """Configurations of one test, each with its own state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -41,7 +40,7 @@ class Modules:
         self._plans: list[Plan] = []
 
     def load(self, directory: str | os.PathLike[str], variables: Mapping[str, Any] | None, real: bool) -> Configuration:
-        """The configuration in a directory. Modules and providers that are missing are installed, once."""
+        """The configuration in a directory. Missing modules and providers are installed, once."""
         from planner.api.configuration import load
 
         where = os.path.realpath(directory)
@@ -82,7 +81,7 @@ class Modules:
         return self.plan(directory, variables, real=real, **options).apply()
 
     def close(self) -> None:
-        """End the plugins that were started."""
+        """Stop the plugins that were started."""
         for plan in self._plans:
             plan.close()
 
@@ -92,7 +91,7 @@ _NOT_INSTALLED = frozenset(("config.module_not_installed", "provider.not_install
 
 @pytest.fixture
 def planner_modules(tmp_path: Path) -> Iterator[Modules]:
-    """The modules that planner_plan and planner_apply of one test share: the state after an apply is the prior state of
+    """The modules that planner_plan and planner_apply share in one test: the state after an apply is the prior state of
     the next plan in the same directory."""
     modules = Modules(tmp_path)
     yield modules
@@ -108,16 +107,16 @@ def planner_plan(planner_modules: Modules) -> Callable[..., Plan]:
 
 @pytest.fixture
 def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
-    """Plans and applies a module, with the arguments of planner_plan; mocked objects have made-up values for what a
-    provider would compute. Raises Failure."""
+    """Plans and applies a module, with the arguments of planner_plan; mocked objects have made-up values where a
+    provider would compute them. Raises Failure."""
     return planner_modules.apply
 
 
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
-    """Compares a plan with the one that was kept in __snapshots__ beside the test, and fails with the differing lines
-    and their causes. With --planner-update it is written. Sensitive values are not in it, and random ids of
-    terraform_data have the names of their objects."""
+    """Compares a plan with the snapshot in __snapshots__ next to the test; if they differ, it fails with the differing
+    lines and their causes. With --planner-update, the snapshot is written. It contains no sensitive values, and random
+    ids of terraform_data are replaced by the names of their objects."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:

@@ -1,6 +1,6 @@
-"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options have the plan that they
-are about (`made`); without one, a plan is made, or read from `plan_file`, if the answer needs a plan. Errors are in the
-diagnostics that come with each answer."""
+"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options contain the plan that
+the questions are about (`made`); without it, a plan is made, or read from `plan_file`, if the answer needs one. Errors
+are among the diagnostics that each answer includes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from planner.operations.what_if import PlanComparison
 
 Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
-"""a document, None if there is none; and diagnostics"""
+"""a document (None if there is none) and diagnostics"""
 
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that follow from something, with their causes by name, remarks on missing values, and the
+    """The changes of a plan that follow from a source, with their causes by name, remarks on missing values, and the
     causes of all changes."""
 
     plan: MadePlan[Any]
@@ -47,21 +47,21 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of the fact that the words name, or of its contrary, in the format of `why -json`."""
+        """The proof of the fact that the words name, or why it does not hold, in the format of `why -json`."""
         from planner.operations.why import why
 
         with self._session():
             return why(self.options, words, negated, kind, plan_file)
 
     def listing(self, word: str, plan_file: str | None = None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-        """Everything that a word such as `moved` applies to."""
+        """Everything to which a word such as `moved` applies."""
         from planner.operations.effects import listing
 
         with self._session():
             return listing(self.options, word, plan_file)
 
     def effects(self, source: str, plan_file: str | None = None) -> tuple[Effects | None, list[Diagnostic]]:
-        """The changes that follow from a value, a file or a module, or that are an action such as `replace`."""
+        """The changes that follow from a value, a file or a module; or the changes with an action such as `replace`."""
         from planner.logic.programs.actions import verbs
         from planner.operations import effects
 
@@ -75,29 +75,29 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of places without which the fact that the words name would not hold, in the format of `why
-        -fix -json`."""
+        """The smallest sets of places to remove so that the fact named by the words no longer holds, in the format of
+        `why -fix -json`."""
         from planner.operations.fixes import fixes
 
         with self._session():
             return fixes(self.options, words, kind, plan_file)
 
     def answers(self, words: tuple[str, ...], **target: Any) -> tuple[Answers, list[Diagnostic]]:
-        """The answer to a query about the target that the fields of `planner.operations.query.QueryTarget` name."""
+        """The answer to a query; the fields are those of `planner.operations.query.QueryTarget`."""
         from planner.operations.query import QueryTarget, query
 
         with self._session():
             return query(self.options, words, QueryTarget(**target))
 
     def built_graph(self, kind: str, plan_file: str | None = None, as_planned: bool = True) -> Graph:
-        """The graph of an operation, as it is walked (`as_planned`) or as it is drawn, with its diagnostics."""
+        """The graph of an operation, either as it is walked (`as_planned`) or as it is drawn, with its diagnostics."""
         from planner.operations.graph import graph
 
         with self._session():
             return graph(self.options, kind, plan_file, as_planned)
 
     def knots(self, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
-        """The cycles of a graph, and what to remove."""
+        """The cycles of a graph, and which references to remove."""
         from planner.operations.graph import cut
 
         with self._session():
@@ -120,8 +120,8 @@ class Questions(Work):
             return advice(self.options, plan_file, write)
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The comparison of the plan of these options with a plan without -var, -target, -exclude, -replace and
-        -destroy, but with these assignments of variables; None without diagnostics if both have the same options."""
+        """A comparison of the plan of these options with a plan without -var, -target, -exclude, -replace and -destroy,
+        but with these assignments of variables; None, without diagnostics, if both have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -134,7 +134,7 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """The comparison of the plan of these options (`made`) with a plan with these assignments of variables."""
+        """A comparison of the plan of these options (`made`) with a plan with these assignments of variables."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -142,7 +142,7 @@ class Questions(Work):
             return what_if(evolve(self.options, made=None, var_args=given), self.options)
 
     def scope(self, planning: bool = False) -> tuple[Scope | None, list[Diagnostic]]:
-        """The values of the root module, for evaluating expressions; with `planning` as a plan sees them."""
+        """The values of the root module, for evaluating expressions; with `planning`, the values that a plan uses."""
         from planner.operations.variables import console_scope
 
         with self._session():
@@ -150,8 +150,8 @@ class Questions(Work):
 
 
 def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The kind of question that the words of `why` express: ("list", WORD), ("effects", SOURCE), or ("proof", "").
-    Raises Failure for a word that applies to nothing."""
+    """The kind of question in the words of `why`: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises
+    Failure for a word that does not apply to anything."""
     from planner.operations.effects import check_word, is_list, source_of
 
     check_word(words)

@@ -1,4 +1,4 @@
-"""The rule engine over facts of one's own: Datalog without infrastructure.
+"""The rule engine for your own facts: Datalog without infrastructure.
 
 from planner import rules
 
@@ -55,8 +55,8 @@ class Program:
         return compile, tuple(text for _, text in self._program.files)
 
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
-        """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, or that
-        do not fit their declaration, and when a computed value grows without bound."""
+        """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
+        facts that do not fit their declaration, and if a computed value grows without bound."""
         expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
             builder = FactBuilder()
@@ -74,7 +74,7 @@ class Program:
 
 
 class Derived(Mapping[str, tuple[Row, ...]]):
-    """The relations that a program derives from some facts: their sorted rows by name."""
+    """The relations that a program derives from some facts: their sorted rows, by name."""
 
     def __init__(self, program: Program, database: Database) -> None:
         self._compiled, self._program, self._database = program, program._program, database
@@ -106,7 +106,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
 
     def prove(self, predicate: str, *columns: Any) -> Proof:
-        """The proof of a row. Raises Failure if the row does not hold, with the conditions that each rule lacks."""
+        """The proof of a row. Raises Failure if the row does not hold, with the conditions of each rule that are not
+        met."""
         from planner.logic.datalog.explain.proof import proof_json
         from planner.logic.datalog.explain.search import Prover
         from planner.logic.datalog.explain.why_not import why_not
@@ -133,8 +134,8 @@ class Derived(Mapping[str, tuple[Row, ...]]):
 
 
 def compile(*texts: str) -> Program:
-    """The program that rule files are, given as texts in the language of rules/README.md. Raises Failure with all that
-    is wrong, each with its line."""
+    """The program made of rule files, which are passed as texts in the language of rules/README.md. Raises Failure with
+    all errors, each with its line."""
     for text in texts:
         expect("", text, str, "the text of rules")
     with session("/"):

@@ -1,8 +1,7 @@
 """JSON Schemas (draft 2020-12) of the documents that planner prints.
 
-Within a major version of a format members are only added, so the schemas allow unknown ones; a member that is required
-here stays. Plan, state and provider documents of the ecosystem have its own formats and are not here.
-"""
+Within a major version of a format, members are only added, so the schemas allow unknown members; a member that is
+required here stays. Documents with formats of OpenTofu and Terraform (plans, states, providers) are not included."""
 
 from __future__ import annotations
 
@@ -111,7 +110,7 @@ ACTION: dict[str, Schema] = {
     ),
     "instances": _list(TEXT, "The instances that the document is about, where an address without keys was named."),
 }
-"""further members of the proof of an action"""
+"""the additional members of the proof of an action"""
 OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that fails."), "bound": _map(CELL, "Variables.")},
     {
@@ -516,7 +515,7 @@ SCHEMAS: dict[str, Schema] = {
 
 
 def schema(name: str) -> Schema:
-    """The schema of a document, by name. Raises KeyError for an unknown one."""
+    """The schema of a document, by name. Raises KeyError for an unknown name."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"planner {name}",

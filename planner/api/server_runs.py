@@ -1,4 +1,4 @@
-"""Plans and applies of a workspace that run on its server, followed from here."""
+"""Plans and applies of a workspace that run on its server, as followed from here."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class ServerRuns(Work):
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 
     def apply_saved(self, saved: SavedRun, view: RemoteView) -> RemoteResult:
-        """Apply a run that was saved."""
+        """Apply a saved run."""
         with self._session():
             return remote_run.apply_saved_run(self.options, saved, view)
 
     def saved_plan(self, saved: SavedRun, as_json: bool) -> tuple[SavedRunShown | None, list[Diagnostic]]:
-        """The plan of a run that was saved."""
+        """The plan of a saved run."""
         with self._session():
             return remote_run.show_saved_run(self.options, saved, as_json)

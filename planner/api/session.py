@@ -1,9 +1,8 @@
-"""The environment of a call, which is isolated from other calls in the same process.
+"""The environment of a call, isolated from other calls in the same process.
 
-The command line has a process to itself: its directory, its interrupts and its recursion limit are the process's. A
-call of the library has a directory, a request to stop and a record of files of its own, each in a context variable that
-the threads of its walks inherit.
-"""
+The command line has the process to itself: it uses the directory, the interrupts and the recursion limit of the
+process. A call of the library has its own directory, its own stop request and its own record of files, each in a
+context variable that the threads of its walks inherit."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 T = TypeVar("T")
 _PATIENCE = 0.2
-"""seconds after which the main thread looks for an interrupt"""
+"""the interval, in seconds, at which the main thread checks for an interrupt"""
 
 
 class Stop:
-    """A request to stop, to be made from any thread. One that is passed to a call ends it as an interrupt ends a
-    command: running work ends, nothing new starts, the state is saved, and the call raises Failure."""
+    """A request to stop, which can be made from any thread. When it is passed to a call, it ends the call as an
+    interrupt ends a command: running work is completed, no new work starts, the state is saved, and the call raises
+    Failure."""
 
     def __init__(self) -> None:
         self.signal = StopSignal()
@@ -39,11 +39,11 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether the request was made."""
+        """Whether a stop was requested."""
         return self.signal.requested
 
     def request(self) -> None:
-        """Stop the calls that this was passed to, now and later."""
+        """Stop the calls to which this object was passed, now and later."""
         self.signal.request()
 
 
@@ -54,8 +54,9 @@ def check_stop(stop: Any) -> None:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """Inside, relative paths start from this absolute directory, and `stop` ends waits; the default is the stop of the
-    surrounding session, if any. Raises Failure for every exception; for unexpected ones, with the diagnostic
+    """Within this context, relative paths start from this absolute directory, and `stop` ends waits; by default, `stop`
+    is that of the surrounding session, if there is one. Raises Failure for every exception; for unexpected ones, with
+    the diagnostic
     `cli.defect`."""
     check_stop(stop)
     around = current_stop()
@@ -71,8 +72,7 @@ def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
 
 class UnsavedStateError(Failure):
     """Objects were changed, but the new state could be saved neither in the backend nor in `errored.tfstate`. `state`
-    is the content of the state file, which the caller has to keep: `planner state push` stores it when that is possible
-    again."""
+    is the content of the state file, which the caller has to keep; `planner state push` can store it later."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
         super().__init__(diagnostics)
@@ -83,9 +83,9 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of work that a KeyboardInterrupt must not end at any point: on the main thread, where Python raises
-    it, the work runs in a thread of its own. An interrupt requests the stop, and is raised when the work has ended,
-    unless that raises UnsavedStateError. A second interrupt is raised at once."""
+    """The result of work that a KeyboardInterrupt must not end at an arbitrary point: if called on the main thread,
+    where Python raises the exception, the work runs in another thread. An interrupt requests the stop, and is raised
+    after the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -108,9 +108,9 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
             if thread.ident is None and interrupt is None:
                 thread.start()
             while not ended.wait(_PATIENCE):
-                pass  # an interrupt that arrives just before the wait, or in another thread, does not end it
+                pass  # an interrupt that arrives just before the wait, or in another thread, does not end the wait
         except KeyboardInterrupt as problem:
-            start_new_thread(stop.request, ())  # one call of C, in a thread: a second interrupt cannot cut it off
+            start_new_thread(stop.request, ())  # a single call of C code, in a thread: a second interrupt cannot end it
             is_abandoned = thread.ident is None
             if interrupt is not None or is_abandoned:
                 raise
@@ -123,7 +123,7 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
 
 
 class _Limits:
-    """The interpreter's limits for nested calls and long numbers, which belong to the process: they are raised while
+    """The interpreter's limits for nested calls and long numbers, which belong to the process; they are raised while
     calls run, and restored afterwards."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class _Limits:
     def _put_back(self) -> None:
         depth, digits = self._before
         sys.set_int_max_str_digits(digits)
-        with suppress(RecursionError):  # the caller may be deeper than that itself
+        with suppress(RecursionError):  # the caller may already be nested deeper than that
             sys.setrecursionlimit(depth)
 
 
@@ -158,8 +158,8 @@ _LIMITS = _Limits()
 
 
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
-    """The result of a call of the library, made in a thread. Cancelling the task requests the stop (of the caller, or
-    one of its own), and waits until the call has ended. UnsavedStateError is raised even then."""
+    """The result of a call of the library, run in a thread. Cancelling the task requests the stop (the caller's, or its
+    own), and waits until the call has ended. UnsavedStateError is raised even then."""
     import asyncio
 
     stop = Stop() if stop is None else stop
@@ -171,5 +171,5 @@ async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
         await asyncio.wait([running])
         problem = None if running.cancelled() else running.exception()
         if isinstance(problem, UnsavedStateError):
-            raise problem from None  # it has the only copy of the state
+            raise problem from None  # the exception has the only copy of the state
         raise

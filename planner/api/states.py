@@ -1,5 +1,5 @@
-"""The state of a configuration: read, edited, moved elsewhere; its lock and its journals; and its workspaces, one of
-which is selected."""
+"""The state of a configuration: to read, edit and move it; its lock and journals; and the workspaces, one of which is
+selected."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class States(Work):
-    """Calls about the state of the selected workspace. Edits write a new state, and keep the former state if the
-    backend keeps backups. Each raises Failure, and returns warnings."""
+    """Calls about the state of the selected workspace. Edits write a new state; the former state is kept if the backend
+    supports backups. Each call raises Failure on errors, and returns warnings."""
 
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
-        """The state as it is stored, and the schemas to read it by."""
+        """The stored state, and the schemas for reading it."""
         with self._session():
             return usable(show.stored_state(self.options))
 
@@ -41,7 +41,7 @@ class States(Work):
             return usable(show.show(self.options, file))
 
     def configuration_document(self, module: str = "") -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-        """The configuration in the form of plan JSON, or a single module in a directory; and diagnostics, including
+        """The configuration in the form of plan JSON, or the single module in a directory; and diagnostics, including
         errors."""
         module = path_of("module", module)
         with self._session():
@@ -62,7 +62,7 @@ class States(Work):
             return require(None, diagnostics)
 
     def taint(self, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-        """Mark a resource instance: the next plan replaces it."""
+        """Mark a resource instance so that the next plan replaces it."""
         from planner.operations.state_edit import taint
 
         switches(allow_missing=allow_missing)
@@ -91,7 +91,8 @@ class States(Work):
             return usable(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Forget the instances that the addresses cover, and return their addresses. The objects continue to exist."""
+        """Forget the instances that the addresses cover, and return the addresses of these instances. The objects
+        continue to exist."""
         from planner.operations.state_edit import state_rm
 
         switches(dry_run=dry_run)
@@ -116,7 +117,7 @@ class States(Work):
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state by the state in a file. A state of another history, or an older one, is refused without
+        """Replace the state by the state in a file. A state with another lineage, or an older one, is refused without
         `force`."""
         from planner.operations.state_edit import state_push
 
@@ -127,7 +128,7 @@ class States(Work):
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
         """The journals of interrupted operations, with their problems, including errors; with `discard` they are
-        ignored afterwards."""
+        ignored from then on."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)
@@ -141,7 +142,7 @@ class States(Work):
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
 
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
-        """Remove the lock with this id that was left behind, if `confirm` agrees after receiving the lock. Returns
+        """Remove the lock with this id, which was left behind, if `confirm` agrees when called with the lock. Returns
         whether it was removed, and diagnostics, including errors."""
         from planner.operations.state_edit import force_unlock
 
@@ -153,7 +154,7 @@ class States(Work):
 
 @frozen(eq=False)
 class WorkspaceList:
-    """The names of the workspaces, which of them is selected, and warnings."""
+    """The names of the workspaces, the selected one, and warnings."""
 
     names: tuple[str, ...]
     selected: str
@@ -182,15 +183,16 @@ class Workspaces(Work):
             return warnings(workspaces.workspace_new(self.options, name))
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-        """Select a workspace: whether it was `created`, `switched` to or is selected `as before`; and warnings."""
+        """Select a workspace; returns whether it was `created`, `switched` to or is still selected (`as before`), and
+        warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():
             return usable(workspaces.workspace_select(self.options, name, create=create))
 
     def delete_workspace(self, name: str, force: bool = False) -> list[Diagnostic]:
-        """Delete a workspace and its state, and return warnings. One that manages objects is deleted with `force`
-        alone; the objects continue to exist."""
+        """Delete a workspace and its state, and return warnings. A workspace that manages objects is deleted only with
+        `force`; the objects continue to exist."""
         expect("name", name, str, "a string")
         switches(force=force)
         with self._session():

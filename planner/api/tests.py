@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen(eq=False)
 class TestRunResult:
-    """A run of a test file: `status` is pass, fail, error or skip; `seconds` is its time; `diagnostics` are its
+    """A run in a test file: `status` is pass, fail, error or skip; `seconds` is its duration; `diagnostics` are its
     problems."""
 
     __test__ = False
@@ -29,7 +29,7 @@ class TestRunResult:
 
 @frozen(eq=False)
 class TestFileReport:
-    """A test file with its runs. `cleaned` is False if objects that its runs made could not be destroyed: their state
+    """A test file with its runs. `cleaned` is False if objects created by its runs could not be destroyed; their state
     is in errored_test.tfstate."""
 
     __test__ = False
@@ -39,7 +39,7 @@ class TestFileReport:
     runs: tuple[TestRunResult, ...]
     cleaned: bool
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
-    """diagnostics of cleaning up, and others that do not belong to a run"""
+    """diagnostics of the cleanup, and others that do not belong to a run"""
 
 
 @frozen(eq=False)
@@ -64,9 +64,9 @@ def run_tests(
     test_directory: str = "tests",
     stop: Stop | None = None,
 ) -> TestReport:
-    """Run the test files of a module, one after the other. `filters` are names of files; all run without any. Runs that
-    apply make real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure if the
-    module or a test file cannot be read."""
+    """Run the test files of a module, one after the other. `filters` are names of files; without them, all files run.
+    Runs that apply create real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure
+    if the module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 
     folder, files = absolute("directory", directory), several(filters, "filters")
@@ -111,13 +111,13 @@ class _Notes:
         self.of.setdefault(file.name, []).extend(left.diagnostics)
 
     def saving(self, file: Any, run: Any, path: str) -> None:
-        """In the results, as `cleaned`."""
+        """Reported in the results, as `cleaned`."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic], file: Any, run: Any) -> None:
         self.of.setdefault(file.name, []).extend(diagnostics)
 
     def interrupted(self, what: Any) -> None:
-        """Cannot happen: interrupts are the program's."""
+        """Never called: interrupts are handled by the calling program."""
 
 
 def _file(result: Any, notes: _Notes) -> TestFileReport:

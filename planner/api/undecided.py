@@ -1,8 +1,8 @@
 """Unknown values in Python policies: every use of one makes the policy undecided.
 
-A value that is known only after apply refuses each operation by UndecidedError, and the use is recorded: a policy that
-catches the exception is still undecided. An object does not notice `is` and `match`, so a file of policies is compiled
-with calls in their place. Modules that it imports are not."""
+A value that is known only after apply raises UndecidedError for each operation, and the use is recorded, so a policy
+that catches the exception is still undecided. An object cannot detect `is` and `match`, so policy files are compiled
+with function calls in their place. Modules that a policy file imports are not changed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from planner.foundation.support.disk import read_whole
 
 
 class UndecidedError(Exception):
-    """A function of a policy used a value that is known only after apply."""
+    """A policy function used a value that is known only after apply."""
 
 
 Uses = dict[tuple[str, str], bool]
-"""the address and the text of unknown values, and whether each was used rather than only tested by is_unknown"""
+"""the address and the text of each unknown value, and whether it was used rather than only tested by is_unknown"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
 
 @contextmanager
 def recorded_uses() -> Iterator[Uses]:
-    """Inside, the uses of unknown values are recorded."""
+    """Within this context, the uses of unknown values are recorded."""
     uses: Uses = {}
     token = _USES.set(uses)
     try:
@@ -38,7 +38,7 @@ def recorded_uses() -> Iterator[Uses]:
 
 
 class _Refusing(type):
-    """A metaclass whose classes cannot be compared, because `type(value) == str` is a use of the value, too."""
+    """A metaclass whose classes cannot be compared, because `type(value) == str` also uses the value."""
 
     def __eq__(cls, other: object) -> bool:
         if cls is other:
@@ -74,13 +74,13 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
     __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
-    __class__ = property(_refuse)  # for isinstance(value, str), which would be False
+    __class__ = property(_refuse)  # for isinstance(value, str), which must not simply return False
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. If it is, the policy cannot decide about the object, which is denied
-    with that reason unless the policy denies it itself: an undecided object does not pass. Rows of a relation may
-    depend on it."""
+    """Whether a value is known only after apply. If it is, the policy cannot decide about the object: the object is
+    denied for that reason, unless the policy itself denies it, because an undecided object must not pass. In a
+    relation, rows may depend on the test."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)
@@ -89,7 +89,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def refuse_unknown(value: Any) -> None:
-    """Raises UndecidedError for a value that is not known."""
+    """Raises UndecidedError if the value is not known."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         raise UndecidedError(inner.note())
@@ -98,7 +98,7 @@ def refuse_unknown(value: Any) -> None:
 
 
 def strict(value: Any, address: str, path: Path = ()) -> Any:
-    """A value of an object in which every use of an unknown part raises UndecidedError."""
+    """A value of an object, in which every use of an unknown part raises UndecidedError."""
     if isinstance(value, NotKnown):
         return Undecidable(address, path)
     if isinstance(value, dict):
@@ -111,7 +111,7 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
 
 
 def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The names that a file of policies defines. Exceptions of the file are raised."""
+    """The names that a policy file defines. Exceptions of the file are raised."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _decided}
@@ -123,7 +123,8 @@ _SAME, _KNOWN = "__planner_same__", "__planner_known__"
 
 
 class _Identity(ast.NodeTransformer):
-    """Replaces each `is` and `is not` with a call, and passes the subject of each `match` through one."""
+    """Replaces each `is` and `is not` with a function call, and passes the subject of each `match` through a
+    function."""
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         self.generic_visit(node)
@@ -133,7 +134,7 @@ class _Identity(ast.NodeTransformer):
             call = ast.Call(ast.Name(_SAME, ast.Load()), [node.left, node.comparators[0]], [])
             made = call if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), call)
             return ast.copy_location(made, node)
-        # a chain: each part is evaluated once, so the operands of `is` are checked in place
+        # in a chain of comparisons each part is evaluated once, so the operands of `is` are checked in place
         node.left = self._checked_part(node.left)
         node.comparators = [self._checked_part(part) for part in node.comparators]
         return node
@@ -157,7 +158,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _decided(value: Any) -> Any:
-    """The value. Raises UndecidedError if it, or a part of it, is not known."""
+    """The value. Raises UndecidedError if the value, or a part of it, is not known."""
     kind = type(value)
     if kind is Undecidable:
         raise UndecidedError(value.note())

@@ -1,4 +1,4 @@
-"""Values of the language as Python objects, and back.
+"""Conversion between values of the language and Python objects.
 
 string, bool, null    str, bool, None           list, set, tuple    list
 number                int, or else float        map, object         dict
@@ -15,7 +15,7 @@ from planner.foundation.values.numbers import to_float
 from planner.foundation.values.value import SENSITIVE, List, Map, Marked, Null, Set, Unknown, Value, mark, unmark_deep
 
 Path = tuple[str | int, ...]
-"""the way to a part of a Python object: names, keys and indexes of lists"""
+"""the path to a part of a Python object: names, keys, and indexes of lists"""
 
 
 class NotKnown:
@@ -46,7 +46,7 @@ class Sensitive:
         self._value = value
 
     def reveal(self) -> Any:
-        """The value itself. The caller keeps it out of logs."""
+        """The value itself. The caller must keep the value out of logs."""
         return self._value
 
     def __repr__(self) -> str:
@@ -60,7 +60,7 @@ class Sensitive:
 
 
 def to_python(value: Value) -> Any:
-    """A value of the language as a Python object (see the module)."""
+    """A value of the language as a Python object (see the docstring of the module)."""
     kind = value.__class__
     if kind is Marked:
         inner = to_python(value.value)
@@ -83,8 +83,8 @@ def to_python(value: Value) -> Any:
 
 
 def from_python(value: Any) -> Value:
-    """A Python object as a value of the language: the types of JSON, with Sensitive and UNKNOWN in them. Raises
-    TypeError for other objects, ValueError for numbers and strings that the language does not have."""
+    """A Python object as a value of the language: JSON types, which may contain Sensitive and UNKNOWN. Raises TypeError
+    for other objects, and ValueError for numbers and strings that the language does not support."""
     if value is UNKNOWN:
         return Unknown()
     if isinstance(value, Sensitive):
@@ -95,7 +95,7 @@ def from_python(value: Any) -> Value:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(map(from_python, value))
     if isinstance(value, str):
-        value.encode()  # raises UnicodeEncodeError, a ValueError, for half a character
+        value.encode()  # raises UnicodeEncodeError, which is a ValueError, for half of a surrogate pair
     if value is None or isinstance(value, str | bool | int | float):
         return implied_value(value)
     raise TypeError(f"{type(value).__name__} is not a type of values: use the types of JSON")
@@ -120,7 +120,7 @@ def sensitive_parts(value: Any) -> tuple[Path, ...]:
 
 
 def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The parts that are not containers, with their paths; `through`: also the parts of sensitive containers."""
+    """The parts that are not containers, with their paths; `through`: including the parts of sensitive containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):
@@ -136,7 +136,8 @@ def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple
 
 
 def secrets_in(value: Any) -> Iterator[str]:
-    """The strings of 6 characters and more in the sensitive parts of a Python object; shorter ones are in all texts."""
+    """The strings of at least 6 characters in the sensitive parts of a Python object; shorter strings occur in too many
+    texts."""
     for _, part in _leaves(value, False):
         if not isinstance(part, NotKnown) and isinstance(part, Sensitive):
             for _, leaf in _leaves(part):
@@ -145,15 +146,15 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """Forms of one object, in which strings that equal a sensitive one of any of them, or one of `secrets`, are
-    sensitive, too."""
+    """The forms of one object, with every string made sensitive that equals a sensitive string in any of the forms, or
+    one of `secrets`."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def alike(one: Any, other: Any) -> Any:
-    """A form of an object, in which the parts are sensitive that are sensitive in the other form: a state that was
-    edited may have lost that."""
+    """A form of an object, with the parts made sensitive that are sensitive in the other form, because a state that was
+    edited may have lost this information."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):
@@ -178,14 +179,14 @@ def _hidden(value: Any, secrets: frozenset[str]) -> Any:
 
 
 def without(text: str, secrets: Iterable[str]) -> str:
-    """A text with `(sensitive value)` in place of each of these strings, the longest first."""
+    """A text in which these strings are replaced by `(sensitive value)`, the longest first."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, repr(Sensitive(None)))
     return text
 
 
 def cleared(document: Any, secrets: Iterable[str]) -> Any:
-    """A document with `(sensitive value)` in place of each of these strings in its texts."""
+    """A document in whose texts these strings are replaced by `(sensitive value)`."""
     if not secrets:
         return document
     if isinstance(document, str):

@@ -59,8 +59,8 @@ def check(
 
 
 def judged_plainly(made: MadePlan[L]) -> tuple[Verdict | None, PlainProofs | None, list[Diagnostic]]:
-    """The result of policies for a plan, with proofs by the rules as written; no verdict if a policy is wrong or there
-    are no policies. Raises Failure."""
+    """The result of policies for a plan, with proofs by the rules as written; no verdict if a policy is wrong or none
+    applies. Raises Failure."""
     from planner.answers.policy.two_valued import PlainProofs
 
     policies, problems = policies_of(made.loaded.options, made.plan.policy, made.loaded.workspace, made)
