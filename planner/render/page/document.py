@@ -118,7 +118,7 @@ class Page:
 
     title: str
     summary: tuple[str, ...]
-    views: Iterable[PageView]
+    views: Iterable[PageView | DrawnView]
     """the views, in reverse order; each is read once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str, str], ...]
@@ -135,8 +135,9 @@ class Page:
 def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
     tables = _Tables(page.hide)
-    drawn = [_View(view, [name for name, _ in page.layers], tables) for view in page.views]
-    views = [view.json() for view in reversed(drawn)]
+    layers = [name for name, _ in page.layers]
+    drawn = [view if isinstance(view, DrawnView) else DrawnView(view, layers) for view in page.views]
+    views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
     return {
         "format_version": FORMAT_VERSION,
         "title": page.title,
@@ -184,51 +185,28 @@ class _Tables:
         self.strings, self.places, self.grounds = _ValueTable(), _ValueTable(), _ValueTable()
         self.hide = hide
         self.known_places: dict[Place, int] = {}
-        self.known_grounds: dict[_Ground, _Ground] = {}
 
 
-class _View:
-    def __init__(self, view: PageView, layers: Sequence[str], tables: _Tables) -> None:
-        self.arrows, self.bits = view.arrows, {name: 1 << n for n, name in enumerate(layers)}
+class DrawnView:
+    """A view whose arrows have been read: it is independent of the graph and of other views, and can be pickled."""
+
+    def __init__(self, view: PageView, layers: Sequence[str]) -> None:
+        """`layers`: the names of the page's layers."""
         self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
-        self.hide = tables.hide
-        self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
-        self.known_places, self.known_grounds = tables.known_places, tables.known_grounds
-        items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes)
-        self.items = items
-        self.number = {item.name: n for n, item in enumerate(self.items)}
-        self.edges = self._edges()
-        self.arrows = ()  # releases the memory of a large graph
-        self.box_names = ["", *sorted(self.parents, key=_natural)]
-        self.box = {name: n for n, name in enumerate(self.box_names)}
+        self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes)
+        self.edges = self._edges(view.arrows, {name: 1 << n for n, name in enumerate(layers)})
 
-    def json(self) -> dict[str, Any]:
-        edges = {**self.edges, "grounds": self._grounds()}
-        return {**self.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
-
-    def _nodes(self) -> dict[str, Any]:
-        items, text = self.items, self.strings.of
-        return {
-            "name": [text(item.name) for item in items],
-            "label": [text(item.label) for item in items],
-            "kind": [text(item.kind) for item in items],
-            "about": [text(item.about) for item in items],
-            "box": [self.box[item.box] for item in items],
-            "place": [-1 if item.place is None else self._place(item.place) for item in items],
-            "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
-            "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
-        }
-
-    def _edges(self) -> dict[str, Any]:
-        number, bits = self.number, dict[tuple[str, ...], int]()
+    def _edges(self, arrows: Iterable[Arrow], bits_of: Mapping[str, int]) -> dict[str, Any]:
+        number, bits = {item.name: n for n, item in enumerate(self.items)}, dict[tuple[str, ...], int]()
+        known: dict[_Ground, _Ground] = {}
         rows = []
-        for arrow in self.arrows:
+        for arrow in arrows:
             dependent, dependency, layers, is_implied, reasons = arrow
             if layers not in bits:
-                bits[layers] = sum(self.bits[x] for x in layers)
+                bits[layers] = sum(bits_of[x] for x in layers)
             one, other = number[dependent], number[dependency]
-            grounds = [self._ground(one, other, reason) for reason in reasons]
+            grounds = [known.setdefault(made, made) for made in (self._ground(one, other, x) for x in reasons)]
             rows.append(
                 (one, other, bits[layers] + self.implied * is_implied, grounds[0] if len(grounds) == 1 else grounds)
             )
@@ -247,8 +225,36 @@ class _View:
                 for inner in sorted(names, key=lambda name: (-len(name), names[name])):
                     text = text.replace(inner, names[inner]) if len(inner) >= SHORTEST else text
                 break
-        ground = rule, text, those
-        return self.known_grounds.setdefault(ground, ground)
+        return rule, text, those
+
+
+class _NumberedView:
+    """A drawn view, with numbers in the tables of its page instead of strings."""
+
+    def __init__(self, view: DrawnView, tables: _Tables) -> None:
+        self.view, self.items, self.edges, self.parents = view, view.items, view.edges, view.parents
+        self.implied, self.hide = view.implied, tables.hide
+        self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
+        self.known_places = tables.known_places
+        self.box_names = ["", *sorted(self.parents, key=_natural)]
+        self.box = {name: n for n, name in enumerate(self.box_names)}
+
+    def json(self) -> dict[str, Any]:
+        edges = {**self.edges, "grounds": self._grounds()}
+        return {**self.view.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
+
+    def _nodes(self) -> dict[str, Any]:
+        items, text = self.items, self.strings.of
+        return {
+            "name": [text(item.name) for item in items],
+            "label": [text(item.label) for item in items],
+            "kind": [text(item.kind) for item in items],
+            "about": [text(item.about) for item in items],
+            "box": [self.box[item.box] for item in items],
+            "place": [-1 if item.place is None else self._place(item.place) for item in items],
+            "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
+            "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
+        }
 
     def _grounds(self) -> list[int | list[int]]:
         """The number of the reason of each edge; a list of numbers if an edge has several reasons."""

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from planner.foundation.support.forks import processors, shared_out
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
 from planner.foundation.vocabulary.span import Source, Span
 from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
-from planner.logic.model.plan import Plan, change_name
+from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
     Arrow,
+    DrawnView,
     Page,
     PageChange,
     PageNode,
@@ -44,19 +47,23 @@ MEANINGS = {
 }
 
 
+LARGE = 1_000
+"""the number of changes above which the two graphs are drawn in two processes"""
+
+
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that explains an edge."""
-    plan, graph, places = explored.plan, explored.graph, _SourcePlaces()
+    plan = explored.plan
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
-    changes = _changes(explored, causes, hide)
+    changes, views = _drawn(explored, causes, hide)
     done = {change.action for change in changes} - {NO_OP}
     counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
         tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
-        (_view(name, graph(name), plan, changes, places) for name in reversed(explored.kinds)),
+        views,
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -65,6 +72,45 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         asks=asks,
         hide=hide,
     )
+
+
+def _drawn(
+    explored: Explored, causes: Causes, hide: Callable[[str], str]
+) -> tuple[tuple[PageChange, ...], Iterable[PageView | DrawnView]]:
+    """The changes, and the views in reverse order. The first graph of a large plan is drawn in another process, if
+    there is a processor for it."""
+    plan, places = explored.plan, _SourcePlaces()
+    numbers = {
+        name: n for n, name in enumerate((*map(change_name, _objects(plan)), *map(_output_name, _outputs(plan))))
+    }
+
+    def view(name: str) -> PageView:
+        return _view(name, explored.graph(name), plan, numbers, places)
+
+    def share(number: int) -> tuple[tuple[PageChange, ...], DrawnView]:
+        changes = () if number else _changes(explored, causes, hide)
+        return changes, DrawnView(view(explored.kinds[-1 - number]), LAYERS)
+
+    count = len(explored.kinds)
+    if count == 2 and len(plan.changes) > LARGE and processors(count) == count:
+        shares = shared_out(share, count)
+        if shares is not None:
+            (changes, last), (_, first) = shares
+            return changes, (last, first)
+    return _changes(explored, causes, hide), map(view, reversed(explored.kinds))
+
+
+def _objects(plan: Plan) -> list[ResourceChange]:
+    return sorted(plan.changes, key=change_name)
+
+
+def _outputs(plan: Plan) -> list[OutputChange]:
+    """The changed outputs."""
+    return sorted([one for one in plan.outputs if one.action != NO_OP], key=attrgetter("name"))
+
+
+def _output_name(output: OutputChange) -> str:
+    return f"{OUTPUT}{output.name}"
 
 
 def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> tuple[PageChange, ...]:
@@ -88,14 +134,10 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
             one.reason.replace("_", " "),
             "\n".join(shown.body(one)) if is_shown(one) else "",
         )
-        for one in sorted(plan.changes, key=change_name)
+        for one in _objects(plan)
     ]
     texts = {name: f"{sign.strip()} {name} = {value}" for name, sign, value in shown.output_parts() if sign}
-    outputs = [
-        change(f"{OUTPUT}{one.name}", one.action, "", texts.get(one.name, ""))
-        for one in sorted(plan.outputs, key=lambda one: one.name)
-        if one.action != NO_OP
-    ]
+    outputs = [change(_output_name(one), one.action, "", texts.get(one.name, "")) for one in _outputs(plan)]
     return (*objects, *outputs)
 
 
@@ -136,14 +178,14 @@ def _summary(plan: Plan, line: str) -> list[str]:
     return [line] if plan.mode == "normal" else [line, f"Mode: {plan.mode}."]
 
 
-def _view(name: str, graph: Graph, plan: Plan, changes: tuple[PageChange, ...], places: _SourcePlaces) -> PageView:
-    number = {change.address: n for n, change in enumerate(changes)}
+def _view(name: str, graph: Graph, plan: Plan, number: Mapping[str, int], places: _SourcePlaces) -> PageView:
+    """`number`: the number of each change, by its name."""
     of_resource: dict[str, list[int]] = defaultdict(list)
     declared_in = {module: str(parse_module(module).config) for module in {change.module for change in plan.changes}}
     for change in plan.changes if name == "plan" else ():
         resource = format_resource(declared_in[change.module], change.mode, change.type, change.name)
         of_resource[resource].append(number[change_name(change)])
-    outputs = {change.address for change in changes if change.address.startswith(OUTPUT)}
+    outputs = {change for change in number if change.startswith(OUTPUT)}
     about = {row[0]: row[3] for row in graph.database["vertex"]}
     instances: dict[str, str] = dict(graph.database["instance_node"])
     declared = declarations(graph)
