@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
-WORTH = 0.25
-"""seconds of CPU time of this process below which a plan without plugins is not stored"""
+WORTH = 0.5
+"""seconds of CPU time of this process, before the plan is printed, below which a plan without plugins is not stored"""
 
 
 @define(eq=False)
@@ -50,6 +50,8 @@ class Watched:
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
         """Called with the finished plan; returns it without its values and its graph, unless they are still needed."""
+        if not self.logs and process_time() < WORTH:
+            return made
         from planner.workflows.renew.keep import gathered
 
         self.gathered = gathered(made, has_remarks, self.logs)
@@ -232,7 +234,7 @@ def _made_and_kept(
     )
     if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
         return code  # the inputs of the plan could not be compared
-    if reads is not None and (watched.logs or process_time() > WORTH):
+    if reads is not None:
         _keep(at, name, watched, reads, code, terminal)
     return code
 
