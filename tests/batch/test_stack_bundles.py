@@ -65,6 +65,7 @@ def test_local_states_do_not_travel(tmp_path: Path) -> None:
     assert ran.code == 1 and "is a file of the machine that the bundle comes from" in " ".join(ran.errors.split())
 
 
+@pytest.mark.slow
 def test_on_a_cluster_that_shares_the_files(tmp_path: Path, cluster: str) -> None:
     linked(tmp_path)
     ran = batch(tmp_path, "apply", "-auto-approve", "-json", f"-executor=dask://{cluster}")

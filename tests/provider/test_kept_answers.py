@@ -299,7 +299,7 @@ def test_a_plan_without_refresh_is_used_again_without_a_process(kept: Project) -
 DATA = 'data "test_thing" "d" { id = test_thing.a.id }\noutput "d" { value = data.test_thing.d.name }\n'
 
 
-@pytest.mark.parametrize("refresh", ["true", "false"])
+@pytest.mark.parametrize("refresh", [pytest.param("true", marks=pytest.mark.slow), "false"])
 @pytest.mark.parametrize(
     "what",
     ["object", "missing object", "environment", "variable", "plugin", "settings", "module", "named file", "new file",

@@ -149,7 +149,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("applied", [False, True], ids=["new", "applied"])
+@pytest.mark.parametrize("applied", [pytest.param(False, marks=pytest.mark.slow), True], ids=["new", "applied"])
 def test_an_edit_gives_the_plan_that_is_made_anew(planner: Run, seen: Seen, edit: str, applied: bool) -> None:
     old, new, before, after = EDITS[edit]
     assert not old or CHAIN.count(old) == 1
@@ -231,7 +231,7 @@ CALL_EDITS = {
 
 
 @pytest.mark.parametrize("edit", CALL_EDITS)
-@pytest.mark.parametrize("applied", [False, True], ids=["new", "applied"])
+@pytest.mark.parametrize("applied", [pytest.param(False, marks=pytest.mark.slow), True], ids=["new", "applied"])
 def test_an_edit_of_a_module_or_call(planner: Run, seen: Seen, edit: str, applied: bool) -> None:
     file, old, new, how = CALL_EDITS[edit]
     files = {"main.tf": CALLS, "m/main.tf": INNER, "n/main.tf": INNER}
