@@ -33,7 +33,11 @@ def _map(values: Schema, about: str) -> Schema:
 
 
 def _document(about: str, required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
-    version = {"description": "The format: a minor version adds members.", "type": "string", "pattern": r"^1\.\d+$"}
+    version = {
+        "description": "The version of the format; a new minor version may add members.",
+        "type": "string",
+        "pattern": r"^1\.\d+$",
+    }
     return _object({"format_version": version, **required}, optional, about)
 
 
@@ -45,29 +49,33 @@ PLACE = _object(
     {},
     {"file": TEXT, "line": COUNT, "column": COUNT, "snippet": TEXT, "command_line": TEXT, "state": TEXT}
     | {"provider": TEXT, "native": TEXT},
-    "A place: in a file, on the command line, in a state, or what else it comes from.",
+    "A place: in a file, on the command line, in a state, or another origin.",
 )
 STEP = _object(
-    {"what": _with_text(TEXT, "An input, a value or an object, as `planner why` names it.")},
+    {"what": _with_text(TEXT, "An input, a value or an object, named as in `planner why`.")},
     {
-        "kind": _with_text(TEXT, "Of a root cause: the sort of input."),
+        "kind": _with_text(TEXT, "For a root cause: the kind of input."),
         "before": _with_text(TEXT, "The former value."),
         "value": _with_text(TEXT, "The present value."),
         "origin": _with_text(
             TEXT,
-            "Of a variable: default, environment, input or plan. Others: replace_triggered_by, or a real name.",
+            "For a variable: default, environment, input or plan. Others: replace_triggered_by, or a real name.",
         ),
-        "elements": _with_text(FLAG, "Whether these are elements: `before` those that a list lost, `value` gained."),
+        "elements": _with_text(
+            FLAG, "Whether these are elements of a list: `before` contains the removed ones, `value` the added ones."
+        ),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "also": _list(TEXT, "The names of the same step in other instances."),
         "source": PLACE,
     },
 )
 BECAUSE: dict[str, Schema] = {
-    "because": _list(STEP, "From the root cause to the change, step by step."),
-    "root_causes": _list(STEP, "All inputs that the change comes from."),
-    "because_is_certain": _with_text(FLAG, "Whether these are the causes, all of them; candidates otherwise."),
-    "checked": _with_text(FLAG, "Whether evaluating with each of them taken back confirmed it."),
+    "because": _list(STEP, "The steps from the root cause to the change."),
+    "root_causes": _list(STEP, "All inputs that caused the change."),
+    "because_is_certain": _with_text(
+        FLAG, "Whether these are all of the causes, and only causes; otherwise they are candidates."
+    ),
+    "checked": _with_text(FLAG, "Whether this was confirmed by evaluating with each of them reverted."),
     "other_causes": _list(_list(STEP), "The steps from each further root cause, as in `because`."),
 }
 GOAL = _list(CELL, "The relation and its columns.")
@@ -76,17 +84,19 @@ PROOFS = _map(
         {"tuple": GOAL},
         {
             "rule": _with_text(TEXT, "The rule that derives it."),
-            "rule_at": _object({"file": TEXT, "line": COUNT}, about="The location of the rule, if it is yours."),
+            "rule_at": _object(
+                {"file": TEXT, "line": COUNT}, about="The location of the rule, if it is a rule of the user."
+            ),
             "reason": TEXT,
             "body": _list(
                 _object({}, {"proof": TEXT, "not": _list(CELL), "test": TEXT, "aggregate": TEXT, "value": CELL}),
-                "What the rule needs: another proof, an absent fact, a test or an aggregate.",
+                "A condition of the rule: another proof, an absent fact, a test or an aggregate.",
             ),
-            "input": _with_text(FLAG, "A fact that was given."),
+            "input": _with_text(FLAG, "An input fact, which no rule derives."),
             "source": PLACE,
         },
     ),
-    "Each step by its name; shared ones occur once.",
+    "Each step of the proof by its name; a step that is used several times occurs once.",
 )
 PROOF: dict[str, Schema] = {
     "goal": GOAL,
@@ -98,35 +108,38 @@ CHAINS = _list(
     "Further reasons, step by step: more causes, edges of the graph that decide an order, moves.",
 )
 ACTION: dict[str, Schema] = {
-    "actions": _map(TEXT, "The planned actions of objects among the steps of `other_causes`."),
+    "actions": _map(TEXT, "The planned actions of the objects in the steps of `other_causes`."),
     "differences": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"source": PLACE}),
         "The parts of the object that differ, if several do.",
     ),
-    "ways": _list(_list(STEP), "From each object that changes and leads to the change the steps to a part of it."),
+    "ways": _list(
+        _list(STEP),
+        "For each changing object that leads to the change, the steps from that object to a part of the change.",
+    ),
     "lines": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"roots": _list(TEXT)}),
-        "The lines in which a text differs, with their root causes where trying confirmed them.",
+        "The lines in which a text differs, each with its root causes if evaluation confirmed them.",
     ),
-    "instances": _list(TEXT, "The instances that the document is about, where an address without keys was named."),
+    "instances": _list(TEXT, "The instances that the document is about, if an address without keys was requested."),
 }
 """the additional members of the proof of an action"""
 OBSTACLE = _object(
     {"rule": TEXT, "fails": _with_text(TEXT, "The condition that fails."), "bound": _map(CELL, "Variables.")},
     {
-        "head_fits": _with_text(FLAG, "Whether the rule derives such facts at all."),
+        "head_fits": _with_text(FLAG, "Whether the rule derives facts of this kind at all."),
         "literal": _with_text(COUNT, "The position of the condition in the rule."),
         "tuple": _with_text(GOAL, "The fact that is missing."),
-        "because": _list({"type": "object"}, "Why it is missing: obstacles like this one."),
+        "because": _list({"type": "object"}, "Why it is missing, as a list of further obstacles like this one."),
     },
 )
 NEAREST = _list(
     _object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT), "sources": _list(PLACE)}),
-    "What is nearest to it: facts, edges or paths that hold.",
+    "The nearest facts, edges or paths that hold.",
 )
 RULE = _object({"name": TEXT}, {"text": TEXT, "reason": TEXT, "source": PLACE})
 VERDICT: dict[str, Schema] = {
-    "rule": _with_text(RULE, "Of a verdict: the rule of the policy."),
+    "rule": _with_text(RULE, "For a verdict: the rule of the policy."),
     "culprits": _list(
         _object(
             {"what": TEXT},
@@ -134,20 +147,22 @@ VERDICT: dict[str, Schema] = {
                 "value": CELL,
                 "action": TEXT,
                 "is_missing": FLAG,
-                "is_prior": _with_text(FLAG, "Whether it is a value of the state."),
+                "is_prior": _with_text(FLAG, "Whether it is a value in the state."),
                 "source": PLACE,
-                "from": _list(_object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}), "Where it is copied from."),
+                "from": _list(
+                    _object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}), "The value from which it is copied."
+                ),
             },
         ),
-        "Of a verdict: the values and actions that decide it.",
+        "For a verdict: the values and actions that decide it.",
     ),
-    "overridden": _with_text(TEXT, "Of an overridden or waived verdict: the reason."),
-    "would": _with_text({"enum": ["deny", "warn"]}, "Of an undecided verdict: what it may become."),
+    "overridden": _with_text(TEXT, "For an overridden or waived verdict: the reason."),
+    "would": _with_text({"enum": ["deny", "warn"]}, "For an undecided verdict: the verdict that it may become."),
     "waits_for": _list(
         _object({"what": TEXT}, {"source": PLACE, "why": {"type": "object"}}),
-        "Of an undecided verdict: the unknown values, each with the proof that it is unknown.",
+        "For an undecided verdict: the unknown values, each with the proof that it is unknown.",
     ),
-    "by_cases": _list(RULE, "Of a verdict that holds whatever the unknown values become: the rules of its code."),
+    "by_cases": _list(RULE, "For a verdict that holds whatever the unknown values become: the rules for its code."),
 }
 """the members of the explanation of a policy's verdict"""
 COUNTS = _object(
@@ -193,9 +208,9 @@ REVIEW_CAUSE = _object(
         "kind": TEXT,
         "note": TEXT,
         **SIDES,
-        "certain": _with_text(FLAG, "Whether it is the cause of its changes; a candidate otherwise."),
-        "sets_off": _map(COUNT, "The number of changes by action; `output` for outputs."),
-        "stateful": _map(COUNT, "Of these, the objects that hold data and are destroyed or replaced."),
+        "certain": _with_text(FLAG, "Whether it certainly causes its changes; otherwise it is a candidate."),
+        "sets_off": _map(COUNT, "The number of changes for each action; `output` counts changes of outputs."),
+        "stateful": _map(COUNT, "The objects among them that hold data and are destroyed or replaced."),
         "changes": CHANGES,
         "hops": _list(TEXT, "The values between it and its changes."),
     },
@@ -203,11 +218,11 @@ REVIEW_CAUSE = _object(
         **LINE,
         "place": TEXT,
         "unit": _with_text(TEXT, "Of a fleet."),
-        "commit": _with_text(TEXT, "Of a removed block: the commit that has it at the line."),
+        "commit": _with_text(TEXT, "For a removed block: the commit that contains it at this line."),
         "unsettles": _list(COUNT, "The edits whose values are unknown because of it, by their numbers."),
-        "label": _with_text(TEXT, "Its name for a reader, where that is not `what`."),
+        "label": _with_text(TEXT, "Its name for people, if that differs from `what`."),
         "elements": _with_text(
-            FLAG, "Whether the sides are elements: those that a list lost, and those that it gained."
+            FLAG, "Whether the sides are elements of a list: those that were removed, and those that were added."
         ),
         "units": _list(TEXT, "Those that it changes."),
     },
@@ -219,9 +234,9 @@ OUTCOME: Schema = {
 }
 DRIFT = _object(
     {
-        "planned": _with_text(TEXT, "The action that the configuration has for the object."),
+        "planned": _with_text(TEXT, "The action on the object according to the configuration."),
         "outcome": OUTCOME,
-        "modified_at": _with_text(TEXT, "The time of its last modification, as the provider has it."),
+        "modified_at": _with_text(TEXT, "The time of its last modification, as reported by the provider."),
         "modified_by": TEXT,
     }
 )
@@ -231,10 +246,11 @@ WAIT = _object(
         "path": TEXT,
         "expression": TEXT,
         "known": _with_text(
-            {"enum": ["before", "after", ""]}, "Whether it is known before its object is changed, or only after that."
+            {"enum": ["before", "after", ""]},
+            "Whether it becomes known before its object is changed, or only afterwards.",
         ),
     },
-    {"settled_by": _with_text(CHANGES, "The changed objects that its expression names.")},
+    {"settled_by": _with_text(CHANGES, "The changed objects to which its expression refers.")},
 )
 RESULT = _object(
     {
@@ -250,18 +266,19 @@ REVIEW_CHANGE = _object(
     {
         "address": TEXT,
         "action": TEXT,
-        "verb": _with_text(TEXT, "The action, or `replace` for the actions that replace."),
+        "verb": _with_text(TEXT, "The action; `replace` represents all actions that replace."),
         "stateful": _with_text(
-            FLAG, "Whether it is destroyed or replaced, and holds data by the rules of the policy protect_stateful."
+            FLAG,
+            "Whether it is destroyed or replaced and, by the rules of the policy protect_stateful, holds data.",
         ),
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
         "attributes": _list(
             _object(
                 {"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG},
-                {"outcome": OUTCOME, "expected": _with_text(TEXT, "Of drift: the value after an apply.")},
+                {"outcome": OUTCOME, "expected": _with_text(TEXT, "For drift: the value after an apply.")},
             ),
-            "Values as the configuration language writes them, of long ones the part that differs.",
+            "Values in the syntax of the configuration language; of long values, only the part that differs.",
         ),
         "attributes_left_out": COUNT,
     },
@@ -271,16 +288,16 @@ REVIEW_CHANGE = _object(
         "import_id": _with_text(TEXT, "Of an imported object."),
         "data": _with_text(
             {"enum": ["holds", "none", "unknown", ""]},
-            "Of an object that is destroyed or replaced: whether it holds data; unknown where no rule knows its type.",
+            "For an object that is destroyed or replaced: whether it holds data; unknown if no rule covers its type.",
         ),
-        "data_by": _with_text(TEXT, "The list, or the parameter, of protect_stateful that has its type."),
+        "data_by": _with_text(TEXT, "The list or parameter of protect_stateful that contains its type."),
         "result": _with_text(RESULT, "Of an apply."),
     },
 )
 UNIT = _object(
     {
         "unit": TEXT,
-        "folder": _with_text(TEXT, "Relative to the fleet's directory."),
+        "folder": _with_text(TEXT, "A path relative to the fleet's directory."),
         "tags": _list(TEXT),
         "groups": _list(TEXT),
         "wave": COUNT,
@@ -288,8 +305,8 @@ UNIT = _object(
         "because": _with_text(TEXT, "The unit that decided the outcome."),
         "because_all": _list(TEXT),
         "reused": FLAG,
-        "age": _with_text(MAYBE_NUMBER, "Seconds since real objects were read, if that was in an earlier run."),
-        "state_age": _with_text(MAYBE_NUMBER, "Seconds since the state was written, if objects were not read."),
+        "age": _with_text(MAYBE_NUMBER, "Seconds since the real objects were read, if an earlier run read them."),
+        "state_age": _with_text(MAYBE_NUMBER, "Seconds since the state was written, if the objects were not read."),
         "attempts": COUNT,
         "selected_by": _list(
             _object({"selector": TEXT, "way": {"enum": ["all", "named", "dependency", "dependent"]}}),
@@ -298,11 +315,13 @@ UNIT = _object(
         "counts": COUNTS,
         "changes": CHANGES,
         "outputs": _list(_object({"name": TEXT, "action": TEXT})),
-        "changed_outputs": _list(TEXT, "The outputs that others read and that will change."),
-        "unknown_outputs": _list(_object({"name": TEXT, "path": TEXT}), "Unknown parts of outputs that others read."),
+        "changed_outputs": _list(TEXT, "The outputs that other units read and that will change."),
+        "unknown_outputs": _list(
+            _object({"name": TEXT, "path": TEXT}), "The unknown parts of outputs that other units read."
+        ),
         "awaits": _list(
             _object({"used_by": TEXT, "unit": TEXT, "output": TEXT, "path": TEXT}),
-            "The parts of the plan that are made from unknown outputs of other units.",
+            "The parts of the plan that depend on unknown outputs of other units.",
         ),
         "diagnostics": _list(DIAGNOSTIC),
         "seconds": NUMBER,
@@ -384,15 +403,17 @@ SCHEMAS: dict[str, Schema] = {
                 **ACTION,
                 **VERDICT,
                 "chains": CHAINS,
-                "options": _with_text(TEXT, "The options of the plan, as words."),
+                "options": _with_text(TEXT, "The options of the plan, as command-line words."),
                 "also": _list(
                     {"type": "object"},
                     "Documents like this one about further instances, addresses or verdicts; of the last groups of "
                     "instances only `instances`.",
                 ),
-                "holds": _with_text({"const": False}, "With -not: that it does not hold."),
+                "holds": _with_text(
+                    {"const": False}, "With -not: whether the document explains why something does not hold."
+                ),
                 "nearest": NEAREST,
-                "rules": _list(OBSTACLE, "With -not: why each rule does not derive it."),
+                "rules": _list(OBSTACLE, "With -not: for each rule, why it does not derive the fact."),
             },
         ),
         "anyOf": [
@@ -408,13 +429,19 @@ SCHEMAS: dict[str, Schema] = {
             "kind": {"enum": ["plan", "apply", "drift", "policy", "batch", "stacks"]},
             "mode": {"enum": ["normal", "destroy", "refresh-only"]},
             "title": TEXT,
-            "about": _with_text({"type": "object"}, "The directory, workspace, state, revision and plan file."),
+            "about": _with_text(
+                {"type": "object"}, "The directory, workspace, state, revision and plan file of the review."
+            ),
             "page": TEXT,
             "counts": _map(COUNT, "The number of objects of each kind of change."),
-            "result": _with_text({"type": ["object", "null"]}, "Of an apply: whether it succeeded, and numbers."),
+            "result": _with_text(
+                {"type": ["object", "null"]}, "For an apply: whether it succeeded, and the numbers of objects."
+            ),
             "decisions": _list(_object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The gravest first."),
             "causes": _list(REVIEW_CAUSE, "Root causes, the riskiest first."),
-            "uncaused": _list(_object({"text": TEXT, "changes": CHANGES}), "Changes with no cause but themselves."),
+            "uncaused": _list(
+                _object({"text": TEXT, "changes": CHANGES}), "Changes that have no cause other than themselves."
+            ),
             "changes": _list(REVIEW_CHANGE),
             "outputs": _list(_object({"name": TEXT, "action": TEXT, **SIDES, "read_by": _list(TEXT)})),
             "policies": _object(
@@ -425,7 +452,7 @@ SCHEMAS: dict[str, Schema] = {
                             {
                                 **LINE,
                                 "would": {"enum": ["deny", "warn"]},
-                                "waits_for": _list(WAIT, "The unknown values that an undecided verdict depends on."),
+                                "waits_for": _list(WAIT, "The unknown values on which an undecided verdict depends."),
                                 "rule": _object(LINE, LINE),
                             },
                         )
@@ -438,7 +465,7 @@ SCHEMAS: dict[str, Schema] = {
             "diagnostics": _list(
                 _object({"severity": {"enum": ["error", "warning"]}, "summary": TEXT, "detail": TEXT}, LINE)
             ),
-            "units": _list({"type": "object"}, "Of a fleet: each unit that does not stay as it is."),
+            "units": _list({"type": "object"}, "For a fleet: each unit that does not stay unchanged."),
         },
     ),
     "rules": _document(
@@ -475,10 +502,15 @@ SCHEMAS: dict[str, Schema] = {
                         "name": TEXT,
                         "type": TEXT,
                         "sensitive": FLAG,
-                        "overrides": _list(_object({"source": TEXT}), "Values of less precedence, nearest first."),
+                        "overrides": _list(
+                            _object({"source": TEXT}), "Values with lower precedence, the nearest first."
+                        ),
                         "read_by": _list(_object({"address": TEXT, "place": TEXT})),
                     },
-                    {"description": TEXT, "value": _with_text({}, "Without one: not set, sensitive or ephemeral.")}
+                    {
+                        "description": TEXT,
+                        "value": _with_text({}, "Absent if the value is not set, sensitive or ephemeral."),
+                    }
                     | {"source": TEXT},
                 )
             )
@@ -501,7 +533,7 @@ SCHEMAS: dict[str, Schema] = {
                     {
                         "values": _list(
                             _object({"what": TEXT}, {"without": TEXT, "with": TEXT}),
-                            "The values that differ where the action does not; an unknown one is left out.",
+                            "The values that differ although the action is the same; an unknown side is omitted.",
                         ),
                         **BECAUSE,
                     },

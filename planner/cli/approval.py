@@ -1,4 +1,4 @@
-"""Prompting for approval before a change."""
+"""The command line: turns words into options, with one module per command, and produces texts and exit codes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
 
 
 def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer to a question, without blanks around it; `hidden`: the input is not shown. Raises Failure if
+    """The answer to a question, with surrounding blanks removed; `hidden`: the input is not shown. Raises Failure if
     prompting is not possible."""
     if not may_ask:
         raise Failure(
@@ -57,7 +57,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
         terminal.stdout.flush()
         answer = _line(terminal)
     if hidden or not terminal.interactive:
-        terminal.out()  # otherwise the user's own line break ended the line
+        terminal.out()  # otherwise the user's own line break has ended the line
     if not answer:
         raise Failure(
             error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
@@ -66,7 +66,7 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls, with prompts for variables without values if that is allowed."""
+    """The calls, extended with prompts for variables that have no value, if prompts are allowed."""
     if not may_ask:
         return calls
 
@@ -74,7 +74,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
-        except (Failure, OSError):  # no answer: the missing value is reported like any other
+        except (Failure, OSError):  # no answer: the missing value is reported like any other missing value
             return None
 
     return calls.having(ask_variable=ask_variable)

@@ -45,7 +45,7 @@ class BatchLines(BatchListener):
 
     def finish_unit(self, done: FinishedUnit) -> None:
         if done.reused:
-            return  # nothing was run; the table shows the unit
+            return  # no unit was run; the table shows the unit
         shown = done.result.text if self.show and done.result is not None else ""
         self.say("\n".join(filter(None, (line(done, self.terminal), shown))))
 
@@ -54,7 +54,7 @@ class BatchLines(BatchListener):
 
 
 def share_text(share: Share, selected: int) -> str:
-    """The sentence about the shard of a batch, and the units planned in addition."""
+    """The sentence about the shard of a batch, and about the units that are planned in addition."""
     units = f"{len(share.units):,} of {selected:,} units"
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."
@@ -65,14 +65,14 @@ def share_text(share: Share, selected: int) -> str:
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """The message when a saved plan was applied in part before."""
+    """The message that a saved plan was already applied in part."""
     lines = [f"Applied from this plan before: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)
 
 
 def few(names: list[str]) -> str:
-    """The first of some names, and how many more there are."""
+    """The first few names, and the number of the others."""
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 

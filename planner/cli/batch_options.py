@@ -1,4 +1,4 @@
-"""Flags of the batch commands, and their meaning for operations."""
+"""Flags of the batch commands, and how they set the options of operations."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """The stand-ins for services of stacks, in the form of Request. Raises UsageError."""
+    """The replacements for services of stacks, in the form of Request. Raises UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 MANY = 40
-"""the number of units above which the table has no rows for unchanged ones"""
+"""the number of units above which the table omits unchanged units"""
 
 
 def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
@@ -60,7 +60,7 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether removed units still have, or may have, objects."""
+    """Whether removed units have, or may have, objects left."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
@@ -88,7 +88,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print the errors last, so that they are noticed, with the units that wait because of them."""
+    """Print the errors last, so that they are noticed, with the units that are skipped because of them."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -102,7 +102,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
-    """The skipped units, by the unit that is the first cause, in the order of the report."""
+    """The skipped units, grouped by the unit that is the first cause, in the order of the report."""
     because = {unit["unit"]: unit["because"] for unit in document["units"] if unit["outcome"] == "skipped"}
     result: dict[str, list[str]] = {}
     for name in because:
@@ -115,7 +115,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's runners, annotate the lines of a change with their diagnostics."""
-    analysis = getattr(report, "analysis", None)  # joined parts were annotated by their jobs
+    analysis = getattr(report, "analysis", None)  # joined results were annotated by their jobs
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -145,7 +145,7 @@ def _tell_units(document: dict[str, Any], terminal: Terminal) -> None:
 
 
 def table(document: dict[str, Any]) -> str:
-    """A row for each unit; if there are many, only for units with something to report."""
+    """A row for each unit; if there are many units, only rows for those with something to report."""
     rows, units = [], document["units"]
     if len(units) > MANY:
         units = [unit for unit in units if unit["outcome"] != "unchanged"]
@@ -160,7 +160,8 @@ def table(document: dict[str, Any]) -> str:
 
 
 def aligned(rows: list[list[Any]], sides: str) -> str:
-    """Rows as a table with a line below the first, columns on the sides l or r. There may be thousands of rows."""
+    """Rows as a table with a line below the first row; each column is aligned left (l) or right (r). There may be
+    thousands of rows."""
     columns = [[cell(str(value)) for value in column] for column in zip(*rows, strict=True)]
     widths = [max(map(len, column)) for column in columns]
     laid = [
@@ -173,7 +174,7 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to the fleet's; for a deployment, the directory of the stack."""
+    """The directory of a unit's files, relative to that of the fleet; for a deployment, the directory of the stack."""
     return "" if "about" in document else unit.get("folder", "")
 
 
@@ -233,12 +234,12 @@ def _write_reports(document: dict[str, Any], report: Any, arguments: Arguments, 
 
 
 def _for_owner(path: str, flags: int) -> int:
-    """Open a file with values that only the user can read."""
+    """Open a file that only the user can read, because it contains values."""
     return os.open(path, flags, 0o600)
 
 
 def _kept_text(document: dict[str, Any], report: Any) -> str:
-    """The report with the reviews of units, to be joined or shown later."""
+    """The report with the reviews of units, for joining or showing it later."""
     from planner.workflows.batch.reports.review import reviews_json
 
     return json_text({**document, "reviews": reviews_json(_unit_reviews(report, True))})
@@ -256,7 +257,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The reviews of units; the reviews of joined units come from their jobs."""
+    """The reviews of units; those of joined units come from the jobs that planned them."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -265,7 +266,7 @@ def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
 
 def texts(report: Any) -> dict[str, str]:
     """The output of the units' runs, if requested."""
-    done = getattr(report, "done", {})  # joined parts have no texts
+    done = getattr(report, "done", {})  # joined results have no texts
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
@@ -277,7 +278,7 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
     return grounds(analysis) if analysis is not None else {}
 
 
-# The present work of a batch, as a table at the bottom of a terminal that is redrawn in place; finished units scroll
+# The running work of a batch, as a table at the bottom of a terminal that is redrawn in place; finished units scroll
 # above it. It is drawn on events and at each tick of the batch, without a thread of its own.
 
 
@@ -295,7 +296,7 @@ class Live(BatchLines):
         self.begun: dict[str, int] = {}
         """submitted units, and the number of the attempt"""
         self.since: dict[str, float] = {}
-        """start times of units in progress: units of commands that change nothing may be queued behind them"""
+        """the start times of units in progress; units of commands that change nothing may be queued behind these"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
@@ -378,21 +379,22 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escapes that move to the beginning of the table and clear the rest; a terminal that has become narrower has
-        wrapped lines."""
+        """Escapes that move to the beginning of the table and clear the rest of the screen; on a terminal that has
+        become narrower, lines have wrapped."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether the output is a terminal for drawing: not if it is collected or plain text is requested."""
+    """Whether the output is a terminal on which a table can be drawn: not if the output is collected or plain text is
+    requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")
 
 
 def _size(terminal: Terminal) -> tuple[int, int]:
-    """The current numbers of columns and rows."""
+    """The current width and height of the terminal, in columns and rows."""
     try:
         size = os.get_terminal_size(terminal.stderr.fileno())
         return size.columns or 80, size.lines or 24
@@ -414,7 +416,7 @@ def cells(text: str) -> int:
 
 
 def fitting(text: str, columns: int) -> str:
-    """The beginning of a text that fits into this number of columns."""
+    """The longest beginning of a text that fits into this number of columns."""
     if cells(text) <= columns:
         return text
     kept, left = "", columns - 2

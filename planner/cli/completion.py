@@ -1,4 +1,5 @@
-"""Completion of command lines by shells: with COMP_LINE in its environment the program prints words that can follow.
+"""Completion of command lines in shells: if COMP_LINE is in its environment, the program prints the words that can
+follow.
 `-install-autocomplete` sets this up in the shells of the user."""
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""characters with a meaning for shells, by the surrounding quote"""
+"""characters with a special meaning in shells, by the surrounding quote"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -51,7 +52,7 @@ def completions(line: str, current: str = "") -> list[str]:
 
 
 def _split(line: str) -> tuple[list[str], str, str]:
-    """The words before the last one, the last word (empty after a space) with its backslashes, and its open quote."""
+    """The words before the last word; the last word (empty after a space) with its backslashes; and its open quote."""
     words, word, quote, is_word = [], "", "", False
     characters = iter(line)
     for character in characters:
@@ -71,7 +72,7 @@ def _split(line: str) -> tuple[list[str], str, str]:
 
 @dataclass(frozen=True)
 class _Typed:
-    """A command and the text after it: words, and the beginning of one more word, possibly quoted."""
+    """A command and the text after it: complete words, and the beginning of one more word, which may be quoted."""
 
     command: str
     words: list[str]
@@ -98,7 +99,7 @@ class _Typed:
         return ["-help", *(f"-{flag.name}{'' if flag.kind == 'bool' else '='}" for flag in shown)]
 
     def _quoted(self, placeholder: str, value: str) -> list[str]:
-        """Words for a placeholder, with backslashes before characters with a meaning for the shell."""
+        """Words for a placeholder, with backslashes before characters that have a meaning for the shell."""
         from planner.cli.completion_words import words_for
 
         plain = value if self.quote == "'" else _BACKSLASH.sub(r"\1", value)
@@ -141,7 +142,7 @@ def install(terminal: Terminal, remove: bool = False) -> int:
 
 
 def _change(path: Path, lines: list[str], remove: bool) -> bool:
-    """Whether the file was changed."""
+    """Returns whether the file was changed."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     present = text.splitlines()
     if remove:

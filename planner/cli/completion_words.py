@@ -26,8 +26,9 @@ _DEEPEST = 5
 
 
 def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] = ()) -> list[str]:
-    """The words for a placeholder of the usage of a command or of a flag, such as ADDRESS; none if it has no known
-    meaning. `typed`: its beginning; `before`: the words of the command line between the command and it."""
+    """The words for a placeholder in the usage of a command or flag, such as ADDRESS; empty if the meaning of the
+    placeholder is not known. `typed`: the beginning of the word; `before`: the words of the command line between the
+    command and this word."""
     if placeholder == "NAME":
         placeholder = _NAMES.get(command.partition(" ")[0], "")
     if placeholder in ("ADDRESS", "FROM", "TO") and command.partition(" ")[0] in ("state", "taint", "untaint"):
@@ -42,7 +43,8 @@ def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] 
         source = _of_query(given)
     try:
         return sorted(set(source(typed))) if source else []
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # damaged files; a shell wants no message
+    # damaged files are ignored, because a shell does not expect a message
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return []
 
 
@@ -71,7 +73,7 @@ def _codes_of_policies(_: str) -> Iterator[str]:
 
 
 def _of_query(given: Sequence[str]) -> _Source:
-    """Behind a verb, its nodes; otherwise verbs and relations, also within an expression."""
+    """After a verb, its nodes; otherwise verbs and relations, even within an expression."""
     if given:
         return _addresses
 
@@ -172,7 +174,7 @@ def _workspaces(_: str) -> list[str]:
 
 
 def _files(typed: str) -> Iterator[str]:
-    """The files and directories in the directory that was typed."""
+    """The files and directories in the directory that has been typed so far."""
     directory = typed.rpartition("/")[0] + "/" if "/" in typed else ""
     for entry in os.scandir(directory or "."):
         if not entry.name.startswith(".") or typed.rpartition("/")[2].startswith("."):
@@ -246,7 +248,7 @@ def _commands(_: str) -> Iterable[str]:
 
 
 _NAMES = {"workspace": "WORKSPACE", "output": "OUTPUT", "vars": "VARIABLE", "schema": "SCHEMA", "policy": "LIBRARY"}
-"""the meaning of NAME, by the first word of the command"""
+"""the meaning of the placeholder NAME, by the first word of the command"""
 _SOURCES: dict[str, _Source] = {
     **dict.fromkeys(("ADDRESS", "NODE", "FROM", "TO"), _addresses),
     "THING": _things,

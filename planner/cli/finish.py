@@ -1,4 +1,4 @@
-"""The end of most commands: show the problems and turn them into an exit code; or a document."""
+"""The end of most commands: print the diagnostics and turn them into an exit code, or print a document."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))
 
 
-# Writing a page for people to a file that they named.
+# Writing a page for people to a file named by them.
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:

@@ -1,7 +1,7 @@
-"""Command-line words: a table of flags for each command, with the syntax of the ecosystem's Go programs.
+"""Words of the command line: a table of flags for each command, with the syntax of Go programs such as OpenTofu.
 
-`-flag`, `--flag`, `-flag=value`, `-flag value`; booleans bare or `=true`/`=false`; flags may follow positional words;
-`--` ends them. It has plain classes and no imports, because this module is loaded on every start."""
+`-flag`, `--flag`, `-flag=value`, `-flag value`; booleans without a value or with `=true`/`=false`; flags may follow
+positional words; `--` ends the flags. It has plain classes and no imports, because it is loaded on every start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
 class UsageError(Exception):
-    """A command line is invalid; `summary` and `detail` are the same as in a diagnostic."""
+    """A command line is invalid; `summary` and `detail` are those of a diagnostic."""
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)
@@ -28,9 +28,9 @@ class UsageError(Exception):
 
 
 class Flag:
-    """One flag. `kind` is bool, string, int, duration (seconds), list (may be repeated) or ordered (repeated, and kept
-    with the flag's name in the order of the command line, for -var and -var-file). `value` is the placeholder of its
-    value in help texts; a flag without `help` is accepted and not shown."""
+    """One flag. `kind` is bool, string, int, duration (seconds), list (the flag may be repeated) or ordered (repeated,
+    with the values kept together with the flag's name in the order of the command line, for -var and -var-file).
+    `value` is the placeholder for its value in help texts; a flag without `help` is accepted but not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
 
@@ -64,9 +64,9 @@ GLOBAL = ("chdir", "cpu-profile")
 
 
 class Command:
-    """One command: its usage, the text of its help, its flags, and `run`, which returns the exit code; a family of
-    commands has no `run` and prints its help. `usage_error` prints an error in the words as JSON, for a command whose
-    JSON is a single document."""
+    """One command: its usage, its help text, its flags, and `run`, which returns the exit code; a family of commands
+    has no `run` and prints its help. `usage_error` prints an error in the arguments as JSON, for a command whose JSON
+    output is a single document."""
 
     __slots__ = ("flags", "help", "run", "usage", "usage_error")
 
@@ -91,13 +91,14 @@ def command(
     flags: tuple[Flag, ...] = (),
     usage_error: Callable[[UsageError, Terminal], int] | None = None,
 ) -> Callable[[Run], Command]:
-    """Makes a command from the function that runs it."""
+    """Decorates the function that runs a command and makes the command from it."""
     return lambda run: Command(usage, help, flags, run, usage_error)
 
 
 class Arguments:
-    """The parsed words: `arguments["out"]` is a flag's value (or default), `given` the names that occurred, `words` the
-    positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's name."""
+    """The parsed words: `arguments["out"]` is a flag's value (or default), `given` the names of the flags that were
+    passed, `words` the positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's
+    name."""
 
     __slots__ = ("command", "given", "ordered", "values", "words")
 
@@ -115,11 +116,11 @@ class Arguments:
         return name in self.given
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a flag that this command may not have."""
+        """The value of a flag that the command may or may not have."""
         return self.values.get(name, default)
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """The only word. Raises UsageError if there is none, or more than one."""
+        """The only word. Raises UsageError if there is no word, or more than one."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
@@ -137,7 +138,7 @@ class Arguments:
 
 
 def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
-    """Read the words of one command. Raises UsageError for unknown flags and unreadable values."""
+    """Read the words of one command. Raises UsageError for unknown flags and invalid values."""
     table = {flag.name: flag for flag in COMMON}
     table.update((flag.name, flag) for flag in flags)
     arguments = Arguments({name: flag.default for name, flag in table.items()})
@@ -203,7 +204,7 @@ def _value(flag: Flag, text: str) -> Any:
 
 
 def deprecation_level(text: str) -> str:
-    """all, local or none, from the value of -deprecation: `module:LEVEL`. Raises UsageError."""
+    """all, local or none: the level in the value of -deprecation, `module:LEVEL`. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
         raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")
@@ -214,7 +215,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
 
 
 def duration(text: str) -> float | None:
-    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None if it is not one."""
+    """Seconds of a Go duration (`1h2m3.5s`, `300ms`, `0`); None if the text is not a duration."""
     sign = -1.0 if text.startswith("-") else 1.0
     rest = text.lstrip("+-") if text[:1] in ("+", "-") else text
     if rest == "0":
@@ -244,6 +245,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError for words behind a command that always uses the working directory."""
+    """Raises UsageError for words after a command that always uses the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

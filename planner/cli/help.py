@@ -34,7 +34,7 @@ _GROUPS = {
     "no-color compact-warnings",
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
-"""flag -> its purpose; the purpose of all others is to control the work"""
+"""flag -> its purpose in help; all flags that are not listed control the work"""
 OTHER = "How to work"
 ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
 
@@ -82,7 +82,7 @@ def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
 
 
 def reflow(text: str) -> str:
-    """Paragraphs as one line each; indented lines stay as they are."""
+    """Paragraphs as one line each; indented lines are unchanged."""
     lines: list[str] = []
     for line in text.strip().split("\n"):
         joins = lines and lines[-1] and line and not line.startswith(" ") and not lines[-1].startswith(" ")

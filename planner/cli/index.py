@@ -1,4 +1,4 @@
-"""The commands: name, a line about each, and its module. Nothing is imported until a command runs."""
+"""The commands: for each its name, a one-line description, and its module. Nothing is imported until a command runs."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ FAMILIES = {
     "state": "Lists, shows and edits the state.",
     "workspace": "Lists, creates, selects and deletes workspaces.",
 }
-"""commands that only have commands below them, and their help"""
+"""commands that only group other commands, and their help"""
 
 MODULES = {
     "apply": ("apply", "destroy"),
@@ -234,7 +234,7 @@ MODULES = {
     "validate": ("validate", "stacks validate"),
     "workspace": ("workspace list", "workspace show", "workspace new", "workspace select", "workspace delete"),
 }
-"""modules of planner.cli.commands with several commands; every other module has the name of its command"""
+"""modules of planner.cli.commands that contain several commands; every other module has the name of its command"""
 
 ALIASES = {
     "lsp": "language-server",
@@ -249,7 +249,7 @@ ALIASES = {
 }
 
 DEPRECATED = "env"
-"""the former name of the family `workspace`; its commands print a warning"""
+"""the former name of the command family `workspace`; its commands print a warning"""
 
 HOSTED = {
     "stacks configuration": "nothing is uploaded; planner reads the configuration from the working directory",
@@ -308,11 +308,12 @@ ANSWERS = frozenset(
         *("why", "workspace list", "workspace show"),
     )
 )
-"""commands that exist for their printed result: nothing else goes to their standard output"""
+"""commands whose purpose is their printed result; they write nothing else to standard output"""
 
 
 def load(command: str) -> Command:
-    """A command: the function of its name (`state list` is state_list, and `import`, a keyword, import_)."""
+    """A command; its function has the command's name (`state list` is state_list, and `import`, a keyword, is
+    import_)."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")
@@ -324,5 +325,5 @@ def load(command: str) -> Command:
 
 
 def subcommands(command: str) -> list[str]:
-    """The commands directly below a command, for its help."""
+    """The commands directly below a command, for its help text."""
     return [name for name in COMMANDS if name.rpartition(" ")[0] == command]

@@ -1,7 +1,8 @@
-"""Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in the files and the layout.
+"""Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in which files they rewrite, and in
+the layout.
 
-The user's cache records the digests of files with the standard layout, because most files are unchanged since the last
-run. If many files remain, several processes share them."""
+The digests of files with the standard layout are stored in the user's cache, because most files are unchanged since the
+last run. If many other files remain, they are distributed over several processes."""
 
 from __future__ import annotations
 
@@ -27,23 +28,23 @@ FLAGS = (
 )
 STDIN = "<stdin>"
 KNOWN = Shelf("layouts", 256, 64 << 20, ("language/syntax", "config.lark", "datalog.lark"))
-"""the digests of texts that have the standard layout, by directory and kind of files"""
+"""the digests of texts that have the standard layout, by directory and kind of file"""
 _DIGEST = 16
 _MOST_KNOWN = 200_000
-"""the maximum number of digests; above it, the digests of removed files are dropped"""
+"""the maximum number of digests; if there are more, the digests of removed files are dropped"""
 _AT_ONCE = 32 << 20
-"""the maximum number of bytes of files in memory at a time"""
+"""the maximum number of bytes of files that are in memory at a time"""
 _WORTH = 200_000
-"""the number of bytes of unknown texts for which another process is started"""
+"""the number of bytes of texts with unknown layout for which another process is started"""
 _MOST = 8
 """processes"""
 
 
 @frozen
 class Layout:
-    """The layout of one kind of files: their extensions, the name of the kind, and the title of an error for a file of
-    another kind; a function that returns the text of a file in the layout, or None if reported mistakes make the layout
-    unreliable."""
+    """The layout of one kind of file: the file extensions, the name of the kind, and the title of the error for any
+    other file; and a function that returns the text of a file in the layout, or None if the file has mistakes, which
+    are reported, so that it cannot be formatted."""
 
     endings: tuple[str, ...]
     what: str
@@ -59,7 +60,7 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, and its problems; `result` is its text in the standard layout, None if that cannot be made."""
+    """A file, and its problems; `result` is its text in the standard layout, None if it cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 
@@ -70,8 +71,8 @@ class FormattedFile:
 
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Rewrite, list or compare the files that the words name. 0; 2 when a file cannot be read, parsed or written; with
-    -check 3 when one has another layout."""
+    """Rewrite, list or compare the files that the words name. Returns 0; 2 if a file cannot be read, parsed or written;
+    with -check, 3 if the layout of a file differs."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")
@@ -115,16 +116,16 @@ class _KnownLayouts:
         self._found: set[bytes] = set()
 
     def has(self, file: FormattedFile) -> bool:
-        """Whether a file has the layout, as far as is known."""
+        """Whether a file is known to have the layout."""
         return bool(self._before) and _digest(file) in self._before
 
     def add(self, file: FormattedFile) -> None:
-        """Record a file for the next run if it has no diagnostics."""
+        """Record a file for the next run, unless it has diagnostics."""
         if file.result is file.data and not file.problems:
             self._found.add(_digest(file))
 
     def keep(self) -> None:
-        """Write the known layouts to the cache."""
+        """Write the digests of the known files to the cache."""
         if self._found:
             every = self._found | self._before
             KNOWN.store(self._name, b"".join(sorted(every if len(every) <= _MOST_KNOWN else self._found)))
@@ -194,7 +195,7 @@ def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
-    """The files that the words name, read; an unreadable one has diagnostics instead of data."""
+    """The contents of the files that the words name; an unreadable file has diagnostics instead."""
     diagnostics: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], diagnostics)
     for name in names:
@@ -249,7 +250,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
 def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | None:
     if name == STDIN:
         stdin = terminal.stdin
-        if isinstance(stdin, io.TextIOWrapper):  # read bytes, because text mode would change line ends
+        if isinstance(stdin, io.TextIOWrapper):  # read as bytes, because text mode would change line ends
             data: bytes = stdin.buffer.read()
             return data
         return stdin.read().encode("utf-8")
@@ -271,7 +272,7 @@ def _write(name: str, data: bytes, problems: list[Diagnostic]) -> None:
 
 
 def _difference(old: str, new: str, name: str) -> str:
-    """A unified diff, as the program diff prints it."""
+    """A unified diff, in the format of the program diff."""
     from difflib import unified_diff
 
     before, after = io.StringIO(old, newline="\n").readlines(), io.StringIO(new, newline="\n").readlines()

@@ -1,4 +1,4 @@
-"""`explore -serve`: a page of a plan that is renewed when files change, and that answers questions about the plan."""
+"""`explore -serve`: a page about a plan that is updated when files change and that answers questions about the plan."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class LivePage(LiveDocument):
                     self.tasks.get(timeout=SECONDS)()
                 except queue.Empty:
                     continue
-            time.sleep(SECONDS / 5)  # an editor may write several files
+            time.sleep(SECONDS / 5)  # an editor may write several files at once
             files.edits()
 
     def _plan(self, problems: list[Diagnostic]) -> None:
@@ -179,7 +179,7 @@ class LivePage(LiveDocument):
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
 
     def compare(self, body: Body) -> Body:
-        """Two plans side by side: the rows that differ. 0 is the current plan."""
+        """Two plans side by side, with only the rows that differ. 0 is the current plan."""
         chosen = [self._snapshot(int(body[side])) for side in ("one", "other")]
         (one, without), (other, within) = chosen
         comparison = compared(without, within)
@@ -201,12 +201,12 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """These calls for an existing plan."""
+    """Returns these calls for an existing plan."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """The rows of two plans side by side: object, both actions, cause, and each value as two texts."""
+    """The rows of two plans side by side: object, both actions, cause, and each differing value as two texts."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
     rows = []
@@ -220,7 +220,8 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question. A fact is one word: spaces in keys and before parentheses do not separate words."""
+    """The words of a question, split at spaces. A fact is one word: spaces within keys, and before parentheses, do not
+    separate words."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

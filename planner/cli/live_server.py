@@ -1,8 +1,8 @@
 """The server of live pages: `explore -serve`, and the same for fleets and stacks.
 
-It serves browsers on this machine. The main thread plans and answers questions one at a time, and the threads of
-requests wait for it. So threads share no state of the process. Nothing is ever applied, and requests cannot name files
-or programs."""
+It serves browsers on this machine. The main thread plans and answers one question at a time, and the threads of
+requests wait for it. Therefore, threads share no state of the process. Nothing is ever applied, and requests cannot
+name files or programs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ LARGEST_REQUEST = 1 << 16
 """the maximum size of a request, in bytes"""
 MOST_REQUESTS = 24
 BEAT = 10.0
-"""seconds between two keep-alive messages to a browser that waits for events"""
+"""the number of seconds between two keep-alive messages to a browser that waits for events"""
 
 Body = dict[str, Any]
 
 
 class LiveDocument:
     """The document of a served page, with its state and the responses to requests. `run` and all calls of `answer` run
-    in one thread. `first`: further members of the document until the first plan is made."""
+    in one thread. `first`: additional members of the document until the first plan is made."""
 
     first: Body = {}
 
@@ -55,7 +55,7 @@ class LiveDocument:
         self.hide: Callable[[str], str] = str
 
     def run(self) -> None:
-        """Plan, and again when files change. Raises KeyboardInterrupt."""
+        """Plan, and plan again when files change. Raises KeyboardInterrupt."""
         raise NotImplementedError
 
     def publish(self, **state: Any) -> None:
@@ -64,8 +64,8 @@ class LiveDocument:
             self.changed.notify_all()
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
-        """Call `make`, which adds to the problems, and show that it works, then the problems. If it fails, the page
-        keeps its document."""
+        """Call `make`, which adds to the diagnostics; meanwhile show that planning is in progress, and afterwards show
+        the diagnostics. If it fails, the page keeps its document."""
         began = time.monotonic()
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -113,7 +113,7 @@ class LiveDocument:
 
 class LiveReport(LiveDocument):
     """The page of a fleet or a stack. `make` returns the page (None if it cannot be made), the HTML below it, and
-    problems."""
+    diagnostics."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
@@ -163,7 +163,7 @@ def quiet_terminal() -> Terminal:
 
 
 def line_of(diagnostic: Diagnostic) -> str:
-    """A diagnostic in one line, without lines of files, because they may contain values."""
+    """A diagnostic on one line, without lines of files, because these may contain values."""
     place = f"{diagnostic.subject.place}: " if diagnostic.subject is not None else ""
     return f"{diagnostic.severity.capitalize()}: {place}{diagnostic.summary}. {diagnostic.detail}".strip()
 
@@ -185,7 +185,7 @@ def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Listens on the loopback interface. The address has a token, without which everything is refused."""
+    """Listens on the loopback interface. The address contains a token, and requests without it are refused."""
 
     daemon_threads = True
     request_queue_size = MOST_REQUESTS
@@ -197,11 +197,11 @@ class LiveServer(ThreadingHTTPServer):
         self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
         self.room = BoundedSemaphore(MOST_REQUESTS)
         self.waiting: dict[Any, None] = {}
-        """connections without a complete request, and streams of events; the oldest is first"""
+        """connections that have not sent a complete request, and streams of events; the oldest comes first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle the request in a thread. At the limit of connections the oldest waiting one is closed, so that slow
-        clients do not block others."""
+        """Handle the request in a thread. If there are too many connections, the oldest waiting one is closed, so that
+        slow clients do not block others."""
         is_free = self.room.acquire(blocking=False)
         if not is_free and (oldest := next(iter(self.waiting), None)) is not None:
             self.waiting.pop(oldest, None)
@@ -267,8 +267,8 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self._json(live.answer(lambda: live.writes[route](body)))
 
     def _route(self, is_writing: bool = False) -> str | None:
-        """The path after the token; None if the request was refused. Requests from pages of other sites have another
-        origin, and names that DNS rebinding resolves to this machine are other hosts."""
+        """The part of the path after the token; None if the request was refused. Requests from pages of other sites
+        have another origin, and requests to names that DNS rebinding resolves to this machine have another host."""
         get, hosts = self.headers.get, self.server.hosts
         origin, site = get("Origin"), get("Sec-Fetch-Site")
         is_own = get("Host") in hosts and (origin is None or origin in {f"http://{host}" for host in hosts})
@@ -328,7 +328,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not logged: their addresses have the token."""
+        """Requests are not logged, because their addresses contain the token."""
 
 
 def empty_document(title: str) -> Body:

@@ -1,7 +1,6 @@
-"""The command line: finds the command and its words, and turns exceptions into messages.
+"""The command line: finds the command and its arguments, and turns exceptions into messages.
 
-Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 when no command was given.
-"""
+Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 if no command was given."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run one command line (without the program's name) and return the exit code. Never raises. `leave` ends the
-    process after an interrupt, when other threads may still work; without it the caller handles signals."""
+    process after an interrupt, because other threads may still be working; without it, the caller handles signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names need not be UTF-8, and the locale may be plain C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
@@ -62,13 +61,13 @@ def _waits_for_threads() -> bool:
 
 def _handle_interrupts() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are released. Python
-    drops an exception that is raised in a callback of its import system, so long waits are notified as well. Commands
-    that run walks handle both signals themselves."""
+    drops an exception that is raised in a callback of its import system, so long waits are notified, too. Commands that
+    run walks handle both signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(
             sys.modules.get("planner.foundation.support.signals"), "STOP", None
-        )  # the module may be only partly imported
+        )  # the module may have been imported only in part
         if stop is not None:
             stop.requested = True
         raise KeyboardInterrupt
@@ -78,7 +77,7 @@ def _handle_interrupts() -> None:
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:
-    """Find the command, merge the words of the environment, and run it behind the guard."""
+    """Find the command, add the words from the environment, and run it with exceptions turned into diagnostics."""
     words = list(argv)
     if "COMP_LINE" in os.environ:
         return _complete(os.environ["COMP_LINE"], words[1] if len(words) == 3 else "", terminal)
@@ -162,7 +161,7 @@ def _install_completion(remove: bool, terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command that the first words name, three at most, and the remaining words."""
+    """The command named by the first words (at most three), and the remaining words."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue
@@ -174,7 +173,7 @@ def find(words: list[str]) -> tuple[str | None, list[str]]:
 
 
 def guarded(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command. Usage errors and Failures become diagnostics; so does any unexpected exception."""
+    """Run a command. Usage errors and Failures become diagnostics, and so does any unexpected exception."""
     if any(os.environ.get(name) for name in OBSERVATION):
         return _observe(command, words, terminal)
     return _run_command(command, words, terminal)
@@ -200,7 +199,7 @@ def _observe(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _without_values(words: list[str]) -> list[str]:
-    """Words for a log: values of variables may be secret."""
+    """Words for a log, without the values of variables, because these may be secret."""
     shown, is_value = list[str](), False
     for word in words:
         flag, _, value = ("", "", word) if is_value else word.partition("=")
@@ -253,7 +252,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         raise
     except Exception as problem:
         if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
-            # Problems that end the command are also printed as JSON lines.
+            # Diagnostics that end the command are also printed as JSON lines.
             from planner.render.view import JsonView
 
             if terminal.view is None:
@@ -262,15 +261,15 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _prints_json_problems(command: Command | None) -> bool:
-    """Whether the problems of a command are printed as JSON, as for commands with JSON lines."""
+    """Whether diagnostics of a command are printed as JSON, as for commands that print JSON lines."""
     from planner.cli.options import JSON_LINES
 
     return command is not None and (command.usage_error is not None or JSON_LINES[0] in command.flags)
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """Warn of a named settings file that does not exist and is ignored. The warning never goes to standard output,
-    which may be data."""
+    """Warn about a settings file that is named but does not exist, and is therefore ignored. The warning never goes to
+    standard output, which may be data."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -288,7 +287,8 @@ def _no_settings(detail: str, terminal: Terminal) -> None:
 
 
 def _failed(problem: Exception, terminal: Terminal) -> int:
-    """Report an exception that reached the top: Failures have their own message, all others are defects of planner."""
+    """Report an exception that no other code handled: Failures have their own message, all other exceptions are defects
+    of planner."""
     from planner.foundation.vocabulary.diagnostic import Failure, defect
     from planner.render.diagnostics import show
 
@@ -309,8 +309,8 @@ CRASH_LOG = "crash.log"
 
 
 def _log_crash(problem: Exception, terminal: Terminal) -> None:
-    """Write where an internal error happened: to standard error where TF_LOG requests a log, else to a file that only
-    the user can read, since the message of an exception may contain values."""
+    """Write the traceback of an internal error: to standard error if TF_LOG requests a log, otherwise to a file that
+    only the user can read, because the message of an exception may contain values."""
     import traceback
 
     from planner.foundation.support.disk import on_disk
@@ -368,7 +368,7 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """The words that TF_CLI_ARGS_COMMAND and TF_CLI_ARGS add before the words of the command line."""
+    """The words from TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, which are inserted before the words of the command line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

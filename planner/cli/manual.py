@@ -84,11 +84,12 @@ _CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
 _WIDEST = 100
 _TOGETHER = "\x00"
-"""a space at which lines are not broken"""
+"""a space at which lines must not be broken"""
 
 
 def terminal_text(topic: str, width: int) -> str:
-    """The text of a topic for a terminal: links name the command that shows their page, paragraphs fit the width."""
+    """The text of a topic for a terminal: links are replaced by the command that shows their page, and paragraphs are
+    wrapped to the width."""
     parts = _CODE.split(topic_text(topic))
     base = posixpath.dirname(PAGES[topic][1]) if topic in PAGES else "docs/pages/reference"
     return "".join(part if _CODE.match(part) else _prose(part, base, min(width, _WIDEST)) for part in parts)

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and their meaning for operations."""
+"""Flags that several commands share, and how they set the options of operations."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def plan_calls(
 
 
 def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
-    """The signatures that -require-signature demands. Raises UsageError."""
+    """The signatures that -require-signature requires. Raises UsageError."""
     keys, number = tuple(arguments.get("require-signature", ())), arguments.get("signatures", 1)
     if number < 1:
         raise UsageError("Option -signatures must be at least 1")
@@ -189,7 +189,8 @@ def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
 
 
 def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:
-    """The revision of -since, and its commit; empty strings without the flag. Raises Failure for an unknown one."""
+    """The revision of -since, and its commit; empty strings without the flag. Raises Failure for an unknown
+    revision."""
     if "since" not in arguments.given:
         return "", ""
     from planner.world.git.revisions import commit_of
@@ -231,7 +232,7 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
-    """Raises UsageError if -minimal-refresh contradicts the other options. `reads_all`: the plan only reads objects."""
+    """Raises UsageError if -minimal-refresh contradicts other options. `reads_all`: the plan only reads objects."""
     if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
         detail = "-minimal-refresh reads only objects that are about to change: leave out "
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
@@ -262,7 +263,7 @@ def _provider_bound(text: str) -> tuple[str, int]:
 
 
 def _rules(arguments: Arguments, directory: str) -> tuple[str, ...]:
-    """The directories of -rules, otherwise the configuration's own directory."""
+    """The directories of -rules, by default the configuration's own directory of rules."""
     given: tuple[str, ...] = tuple(arguments.get("rules", ()))
     own = os.path.join(directory, ".planner", "rules")
     return given or ((os.path.normpath(own),) if os.path.isdir(own) else ())
@@ -287,7 +288,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _state_path(arguments: Arguments) -> str | None:
-    """The file of -state; `show -state` is a switch and names none."""
+    """The file of -state; `show -state` is a switch without a file."""
     path = arguments.get("state")
     return path if isinstance(path, str) and path else None
 
@@ -299,7 +300,7 @@ _NAMED = {
 
 
 def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]:
-    """The addresses of -replace, instances of managed resources, or of -invoke, actions. Raises Failure for others."""
+    """The addresses of -replace (instances of managed resources) or of -invoke (actions). Raises Failure for others."""
     mode, verb, rule = _NAMED[option]
     items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
@@ -319,7 +320,7 @@ def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
-    """The addresses of -NAME and of the files of -NAME-file, checked."""
+    """The checked addresses of -NAME and of the files of -NAME-file."""
     items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):

@@ -42,12 +42,12 @@ def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _lines(text: str, width: int) -> int:
-    """How many lines of a terminal a text takes."""
+    """The number of lines that a text takes on a terminal."""
     return sum(1 + max(0, len(line) - 1) // max(width, 1) for line in _STYLES.sub("", text).split("\n"))
 
 
 def _show(text: str) -> bool:
-    """Show a text in the pager; False if no pager works."""
+    """Show a text in the pager; returns False if no pager works."""
     import shlex
     import signal
     import subprocess

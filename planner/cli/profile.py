@@ -19,12 +19,13 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""frames from the outermost one; a string names the object that a function worked on"""
+"""frames, the outermost first; a string names the object on which a function worked"""
 
 
 class Sampler:
-    """Samples the stacks of all threads except its own. `about`: returns the object that a frame works on, "" if
-    irrelevant. `samples[thread]` has each stack with its seconds, in the order of time."""
+    """Samples the stacks of all threads except its own. `about`: a function that returns the object on which a frame
+    works, "" if that is irrelevant. `samples[thread]` contains each stack with its duration in seconds, in
+    chronological order."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
         self.about = about
@@ -37,7 +38,7 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for it."""
+        """End the sampling, and wait for its thread."""
         self._stop.set()
         self._thread.join()
 
@@ -147,7 +148,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """The innermost stage of a stack; outside of all stages, the name of its room."""
+    """The innermost stage of a stack; outside of all stages, the name of the package (room)."""
     result = "rest"
     for code in stack:
         if isinstance(code, str):
@@ -185,7 +186,7 @@ def _text(sampler: Sampler, before: float) -> str:
 
 
 def _document(sampler: Sampler) -> dict[str, Any]:
-    """Speedscope's format: all threads, with time in seconds."""
+    """Speedscope's format: all threads, with times in seconds."""
     numbers: dict[CodeType | str, int] = {}
     frames: list[dict[str, Any]] = []
 
@@ -224,7 +225,7 @@ def _frame(code: CodeType) -> dict[str, Any]:
 # Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file of TOFU_CPU_PROFILE.
 
 Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
-"""by thread: stacks from the outermost frame, each with its seconds"""
+"""for each thread, its stacks from the outermost frame, each with its duration in seconds"""
 
 
 def pprof(samples: Stacks, begin: float, duration: float, period: float) -> bytes:

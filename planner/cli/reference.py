@@ -1,5 +1,5 @@
-"""References generated from the program itself, as Markdown, and the manual pages; and diagnostics by code, with title,
-cause and cure, from diagnostics.toml."""
+"""References generated from the program itself, as Markdown; the manual pages; and diagnostics by code, with title,
+cause and remedy, from diagnostics.toml."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def _manual_page(name: str, about: str, usage: str, lines: list[str]) -> str:
 
 
 def _roff(text: str) -> str:
-    """Text for a manual page: paragraphs are kept, and so are indented lines."""
+    """Text for a manual page; paragraphs and indented lines are kept."""
     lines = list[str]()
     for line in text.replace("\\", "\\e").replace("-", "\\-").split("\n"):
         if line.startswith(" "):
@@ -220,13 +220,13 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""the number of first letters of words that are compared"""
+"""the number of initial letters of words that are compared"""
 
 
 @dataclass(frozen=True)
 class DiagnosticPage:
     """One code. `titles` are the headings of its messages, with … for varying parts; `is_specific`: the code has its
-    own cause and cure instead of the cause and cure of its group."""
+    own cause and remedy instead of those of its group."""
 
     code: str
     titles: tuple[str, ...]
@@ -250,13 +250,13 @@ def diagnostic_pages() -> tuple[DiagnosticPage, ...]:
 
 @cache
 def groups() -> dict[str, tuple[str, str]]:
-    """Prefix of codes -> cause and cure."""
+    """Prefix of codes -> cause and remedy."""
     with open(os.path.join(PACKAGE, "cli", "diagnostics.toml"), "rb") as file:
         return {name: (cause, cure) for name, (cause, cure) in tomllib.load(file)["groups"].items()}
 
 
 def find(words: str) -> list[DiagnosticPage]:
-    """The pages that match a code, the title of a message, or a part of either; the best matches first."""
+    """The diagnostics that match a code, the title of a message, or a part of either; the best matches first."""
     pages, wanted = diagnostic_pages(), words.strip().removeprefix("Error: ").removeprefix("Warning: ").lower()
     typed = {word for word in _WORD.findall(wanted) if word not in _MINOR}
     if not typed:
@@ -278,13 +278,13 @@ def find(words: str) -> list[DiagnosticPage]:
 
 
 def _has_words(text: str, typed: set[str]) -> bool:
-    """Whether a text contains all words in any form: deny, denies and denied have the same beginning."""
+    """Whether a text contains all words in any inflected form: deny, denies and denied have the same beginning."""
     words = set(_WORD.findall(text.lower()))
     return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 
 
 def _fits(title: str, words: str) -> bool:
-    """Whether a title with gaps fits a message."""
+    """Whether a title with gaps matches a message."""
     parts = title.split("…")
     begin, *rest = parts
     is_telling = len(_WORD.findall(" ".join(parts))) > 1 or (begin.endswith(": ") and len(begin) > _FEW)

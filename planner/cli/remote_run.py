@@ -28,7 +28,7 @@ def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
 def run_there(
     arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
-    """The exit code of the command. `approves`: no approval is needed."""
+    """Returns the exit code of the command. `approves`: whether no approval is needed."""
     out = "" if to_apply else arguments["out"]
     shown = _view(arguments, terminal, calls, view, to_apply, approves)
     result = _runs(calls).run(to_apply, shown, out)
@@ -44,12 +44,12 @@ def run_there(
 
 
 def apply_saved_there(arguments: Arguments, terminal: Terminal, calls: Work, view: View, saved: SavedRun) -> int:
-    """Apply a run that was saved; the exit code of the command."""
+    """Apply a saved run; returns the exit code of the command."""
     return view.finish(_runs(calls).apply_saved(saved, _view(arguments, terminal, calls, view, True)).diagnostics)
 
 
 def show_there(calls: Work, saved: SavedRun, terminal: Terminal, as_json: bool) -> int:
-    """Show the plan of a run that was saved; the exit code of the command."""
+    """Show the plan of a saved run; returns the exit code of the command."""
     from planner.cli.finish import finish
     from planner.render.plan import PlanText
 

@@ -1,5 +1,6 @@
-"""`plan` of a large configuration: derived from the stored data of the last one if these determine the result;
-otherwise made and stored. Planning a smaller configuration takes less time than checking the stored data."""
+"""`plan` of a large configuration: the plan is derived from the stored data of the last plan if these determine the
+result; otherwise it is made and stored. For a smaller configuration, planning takes less time than checking the stored
+data."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ WORTH = 0.5
 
 @define(eq=False)
 class Watched:
-    """Receives events while a plan is made that may be stored."""
+    """Receives the events while a plan that may be stored is made."""
 
     pieces: list[str]
     errors: list[str]
@@ -76,7 +77,7 @@ def planned_again(
     settings: OperationOptions,
     make: Callable[[Watched | None], int],
 ) -> int:
-    """Print the plan and return the exit code. `make` makes and prints a new plan."""
+    """Print the plan and return the exit code. `make` is a function that makes and prints a new plan."""
     at = shelf()
     name = at.name(rules_stamp(), os.getcwd(), *_determining_inputs(arguments, terminal))
     known = read(at, name)
@@ -154,7 +155,7 @@ def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str
 
 
 def _lock(known: KeptPlan) -> Callable[[], object] | None:
-    """Take the lock of the state; returns the function that releases it, None if it is not free."""
+    """Take the lock of the state; returns the function that releases it, or None if the lock is not available."""
     from planner.world.state.lock import FileLock
 
     if not known.lock:
@@ -179,7 +180,7 @@ def _are_answers_same(known: KeptPlan, texts: dict[str, str]) -> bool:
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """Print the renewed plan and return the exit code if all output is known; otherwise print nothing."""
+    """Print the renewed plan and return the exit code if the complete output is known; otherwise print nothing."""
     from planner.render.diff_block import SchemaLookup
     from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
@@ -194,7 +195,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     if how != "none":
         chains = None if text.repeats else shown_causes(renewed, parts)
         if chains is None:
-            return None  # stored output has no causes, or outdated ones
+            return None  # stored output contains no causes, or outdated ones
         text.causes = causes_told(renewed.made, how, terminal, chains)
     terminal.stdout.write(known.output[: parts.told])
     text.show()

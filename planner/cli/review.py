@@ -34,8 +34,8 @@ REVIEW = (
 
 
 class Review:
-    """The files that the flags of a command name, and the subject of the review. Raises UsageError and Failure for
-    wrong flags. `prints`: the command also prints the review; `directory`: the directory for relative file names."""
+    """The files named by the flags of a command, and the subject of the review. Raises UsageError and Failure for wrong
+    flags. `prints`: the command also prints the review; `directory`: the directory to which file names are relative."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
@@ -50,7 +50,7 @@ class Review:
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
         """The causes of a plan, if they are needed: the review and the view of a plan share them. `plan_file`: the file
-        that it was read from, which may have its review."""
+        from which the plan was read, which may contain its review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
@@ -60,7 +60,7 @@ class Review:
     def record(
         self, made: MadePlan[Any], problems: Iterable[Diagnostic], verdict: Verdict | None, chains: Chains | None
     ) -> dict[str, Any] | None:
-        """The review that a plan file keeps, if one is requested."""
+        """The review stored in a plan file, if a review is requested."""
         if self.subject is None or not self.files:
             return None
         from planner.render.review.of_plan import plan_review, recordable
@@ -70,7 +70,7 @@ class Review:
         return recordable(plan_review(made, subject, chains))
 
     def _file_review(self, made: MadePlan[Any], plan_file: str) -> Any:
-        """The review in a plan file, unless the command compares with another version."""
+        """The review in a plan file, unless the command compares with another version of the configuration."""
         if not plan_file or self.subject is None or self.subject.about["since"]:
             return None
         if plan_file not in self._read:
@@ -82,14 +82,15 @@ class Review:
     def write(
         self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
     ) -> list[Diagnostic]:
-        """Write the files; the problems with that. `known`: as for _document."""
+        """Write the files; returns problems with writing them. `known`: as for _document."""
         document = self._document(made, problems, verdict, **known)
         return self.write_document(document) if document is not None else []
 
     def write_applied(
         self, made: MadePlan[Any], applied: Applied, problems: Iterable[Diagnostic], **known: Any
     ) -> list[Diagnostic]:
-        """Write the files about a plan that was applied; the problems with that. `known`: as for _document."""
+        """Write the files about a plan that was applied; returns problems with writing them. `known`: as for
+        _document."""
         counts, succeeded = applied.counts, not has_errors(applied.diagnostics)
         result = {"succeeded": succeeded, "added": counts.add, "changed": counts.change, "destroyed": counts.remove}
         result |= {"invoked": counts.invoke} if counts.invoke else {}
@@ -114,8 +115,8 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document, if a file is requested. `plan_file`: the file that the plan is in, whose review is used if it
-        has one, but not for a part of the plan; `more`: further fields of the subject."""
+        """The document, if a file is requested. `plan_file`: the file that contains the plan; its review is used if it
+        has one, unless only a part of the plan is shown; `more`: additional fields of the subject."""
         if self.subject is None:
             return None
         from planner.render.review.of_plan import failed_review, plan_review
@@ -134,7 +135,7 @@ class Review:
         return plan_review(made, subject, chains)
 
     def write_verdict(self, verdict: Verdict, problems: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Write the files about a verdict alone; the problems with that."""
+        """Write the files about a verdict alone; returns problems with writing them."""
         if self.subject is None:
             return []
         from planner.render.review.document import bare_document
@@ -143,7 +144,7 @@ class Review:
         return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
-        """Write a document in all forms that are wanted."""
+        """Write a document in all requested forms."""
         problems = []
         for form, path in self.files.items():
             try:
@@ -184,14 +185,14 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
 
 
 def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Verdict | None) -> ReviewSubject:
-    """The subject with the problems and the findings."""
+    """The subject, with the problems and the findings added."""
     if verdict is None:
         return evolve(subject, diagnostics=list(problems))
     from planner.answers.policy.model import TITLES
     from planner.render.verdicts import judged
 
     codes = {code for code, _ in TITLES.values()}
-    others = [one for one in problems if one.code not in codes]  # the review has the findings as such
+    others = [one for one in problems if one.code not in codes]  # the review contains the findings separately
     return evolve(
         subject, diagnostics=others, findings=verdict.findings, judged=judged(verdict), checked=tuple(verdict.codes)
     )

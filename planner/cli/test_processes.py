@@ -1,4 +1,4 @@
-"""Test files in processes: each writes into memory, and its output is written here, file by file in their order."""
+"""Test files in processes: each process writes into memory, and its output is printed here, file by file in order."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """The result of a file. `written` are pieces of text with the number of the stream; for each run, it has the
-    status, the start, the duration and the texts of the problems."""
+    """The result of a file. `written` contains pieces of text with the number of the stream; for each run, the result
+    has the status, the start, the duration and the texts of the diagnostics."""
 
     written: tuple[tuple[int, str], ...]
     status: str
@@ -76,7 +76,7 @@ MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
 
 
 class FilesInProcesses:
-    """Runs test files in processes. It must be made before threads are started."""
+    """Runs test files in processes. It must be created before threads are started."""
 
     def __init__(
         self, runner: SuiteRunner, processes: int, terminal: Terminal, json_file: TextIO | None, make_view: MakeView
@@ -111,7 +111,7 @@ class FilesInProcesses:
                 self._report_death(self.runner.results[index], view)
 
     def asked_to_stop(self) -> None:
-        """No further file is begun, and no further run."""
+        """No further files and no further runs are started."""
         self.stop.set()
 
     def _take(self, index: int, output: TestJobResult) -> None:
@@ -129,7 +129,7 @@ class FilesInProcesses:
             self.streams[number].write(text)
 
     def _report_death(self, result: TestFileResult, view: TestView) -> None:
-        """The process of a file ended without a word."""
+        """The process of a file ended without sending a result."""
         result.status = "error"
         for run in result.runs:
             run.status = "error"
@@ -163,19 +163,19 @@ class FilesInProcesses:
         )
 
 
-# `test -watch`: what a change reaches is carried out again, each time in a process of its own.
+# `test -watch`: the tests affected by a change are run again, each time in a new process.
 
 
 Covered = dict[str, "tuple[Reached, ...]"]
-"""the parts that the runs of test files have reached, by the file's name"""
+"""the parts that the runs of test files have reached, by the name of the file"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""runs the selected files of a suite; the parts that other files have reached before count, too"""
+"""a function that runs the selected files of a suite; the parts that other files have already reached also count"""
 
 
 @frozen(eq=False)
 class _KnownTests:
-    """The knowledge after a round: the inputs of each file, the files that functions read, the test files that were run
-    in their present form, and the objects that their runs have reached."""
+    """The data known after a round: the inputs of each file, the files that functions read, the test files that were
+    run in their present form, and the objects that their runs have reached."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -183,8 +183,8 @@ class _KnownTests:
     covered: Covered = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path may affect a file, known or not. Changes of paths that are not read, such as those
-        written by a round itself, start none."""
+        """Whether a change of a path may affect a file, known or not. Changes of paths that are not read, such as paths
+        written by a round itself, do not start a round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
         return any(path in one.paths for one in self.reads.values())
@@ -241,7 +241,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the running process, and again when interrupted again; its exit code."""
+    """Interrupt the running process, and once more if interrupted again; returns its exit code."""
     while True:
         try:
             with suppress(ProcessLookupError):
@@ -262,7 +262,7 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     try:
         try:
             code, result = _carried_out(known, changed, run, terminal)
-        except Failure as failure:  # something half written: the next change may correct it
+        except Failure as failure:  # the file was half written; the next change may complete it
             finish(failure.diagnostics, terminal)
             result = None
         terminal.stdout.flush()

@@ -1,4 +1,4 @@
-"""The view that the flags of a command select, and the output through it."""
+"""The view that the flags of a command select, and output through that view."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, for a command that does not walk. Failures that end the command go there too.
-    Raises UsageError if the file cannot be written."""
+    """The view that the flags select, for a command that does not walk. Failures that end the command are also shown
+    there. Raises UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
@@ -46,7 +46,7 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: Terminal) -> None:
-    """Warn that a command was called by a deprecated name: programs get a line without a type, as from OpenTofu."""
+    """Warn that a command was called by a deprecated name; programs get a line without a type, as from OpenTofu."""
     from planner.render.diagnostics import show
 
     summary = f'The command "planner {name}" is deprecated'
@@ -69,7 +69,7 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 MOST_EXPLAINED = 200
-"""the largest number of changes whose causes a plan on a terminal shows by default"""
+"""the largest number of changes for which a plan on a terminal shows causes by default"""
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
@@ -87,7 +87,7 @@ def told_causes(
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
-    """The form for the causes of this number of changes: none, line or full."""
+    """The form in which the causes of this number of changes are shown: none, line or full."""
     how: str = arguments.get("explain") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")
@@ -129,10 +129,11 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of the changes of a plan, for one line or in full. Its values are released."""
+    """The causes of the changes of a plan, each in one line or in full. Its values are released."""
     shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
-        made.context.take_apart()  # later readers evaluate again; clearing up everything at the end takes time
+        # releases the values early, because freeing all of them at the end takes time; later readers evaluate again
+        made.context.take_apart()
     return shown
 
 
@@ -143,7 +144,7 @@ def causes_of(
     how: str = "line",
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes to print of all changes of a plan, or of these. `notes`: remarks on missing former values."""
+    """The causes to print, of all changes of a plan or only of these. `notes`: remarks on missing former values."""
     from planner.api.making import cause_lines
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
@@ -151,8 +152,8 @@ def causes_of(
 
 
 def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
-    """The file of -json-into, emptied; readable by its owner only when it is new. None without the flag. Raises
-    UsageError when it cannot be written, or when -json is given too."""
+    """The file of -json-into, emptied; a new file is readable only by its owner. None without the flag. Raises
+    UsageError if it cannot be written, or if -json is also given."""
     path = arguments.get("json-into")
     if not path:
         return None
@@ -169,12 +170,12 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
 
 
 def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
-    """Print a usage error of a command with JSON lines."""
+    """Print a usage error of a command that prints JSON lines."""
     return failure_lines([error("cli.usage", problem.summary, problem.detail)], terminal)
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print the diagnostics that stopped a command with JSON lines before it had begun."""
+    """Print the diagnostics that stopped a command with JSON lines before it began."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 

@@ -1,4 +1,4 @@
-"""Execute a plan, after showing it and prompting; or one that destroys everything."""
+"""Execute a plan after showing it and prompting; or a plan that destroys everything."""
 
 from __future__ import annotations
 
@@ -121,9 +121,7 @@ def _approve_and_carry_out(
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
-        problems = [
-            d for d in problems if not d.is_check
-        ]  # the apply evaluates checks again, without a prompt before it
+        problems = [d for d in problems if not d.is_check]  # the apply evaluates checks again, without prompting first
     if made is None or failed:
         view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1
@@ -144,7 +142,8 @@ def carry_out(
     destroyed: bool = False,
     **known: Any,
 ) -> int:
-    """Apply a plan and report the result. `problems` and `known` are the plan's, for the review."""
+    """Apply a plan and report the result. `problems` and `known` are the diagnostics and causes of the plan, for the
+    review."""
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())

@@ -154,7 +154,7 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the values that parts of a plan wait for, or why they do not wait."""
+    """Print the values for which parts of a plan wait, or why they do not wait."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:
@@ -353,7 +353,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if there is an answer, whatever its content."""
+    """Returns 0 if there is an answer, whatever the answer is."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

@@ -79,7 +79,7 @@ def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """The common part of plan and validate."""
     # Let other processes begin to load modules before this one does.
-    if not is_known("."):  # all units will be surveyed
+    if not is_known("."):  # all units will be read
         warm_up(arguments.get("executor", ""))
     return _plan(arguments, terminal, command)
 
@@ -200,7 +200,8 @@ def converge(arguments: Arguments, terminal: Terminal, command: str) -> int:
 
 
 def _saved_plan(arguments: Arguments) -> str:
-    """The directory of a saved plan, if named. Raises UsageError if other arguments are combined with it."""
+    """The directory of a saved plan, if one is named. Raises UsageError if other arguments are combined with a saved
+    plan."""
     result = next((word for word in arguments.words if is_saved_plan(word) or is_left_over(word)), "")
     more = [f"-{name}" for name in _WHOLE if arguments.get(name)] + [f"-{name}" for name, _ in arguments.ordered]
     if result and (len(arguments.words) > 1 or more):

@@ -100,7 +100,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""flags that jobs add to each command, before the flags of the command line"""
+"""flags that jobs add to each command, before the flags from the command line"""
 
 
 def _prepare(folder: str) -> None:
@@ -155,7 +155,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """The words of a string. Raises UsageError."""
+    """The words of a string, split as in a shell. Raises UsageError."""
     try:
         return shlex.split(text)
     except ValueError as problem:
@@ -174,12 +174,13 @@ _SAVING = ("plan", "batch plan")
 
 
 def _needs_init(command: str) -> bool:
-    """Whether the command has one configuration, in the working directory; fleets set up their units themselves."""
+    """Whether the command has a single configuration, in the working directory; fleets set up their units
+    themselves."""
     return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
 
 
 def _run(words: list[str]) -> int:
-    """The exit code of a command in a process of its own; negative when it was interrupted. Signals go to it."""
+    """The exit code of a command that runs in a separate process; negative if it was interrupted. Signals go to it."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
@@ -212,7 +213,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with a comment; they do not change the result of the run."""
+    """Print problems with writing the comment; they do not change the result of the run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -259,8 +260,8 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """The report in a file, for a comment of at most this number of characters: a review document is formatted for each
-    size, Markdown stays unchanged. Raises OSError and ValueError."""
+    """The report in a file, for a comment of at most this number of characters: a review document is formatted for this
+    size, Markdown is unchanged. Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -274,7 +275,7 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write the report: `created` or `updated`, "" without a pull request."""
+    """Write the report as a comment; returns `created` or `updated`, or "" without a pull request."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put
@@ -298,7 +299,7 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
-    """State that the run ended without a report. `ended`: how, as in `was cancelled`."""
+    """State that the run ended without a report. `ended`: how the run ended, as in `was cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut
@@ -327,6 +328,6 @@ def _revision(environ: Mapping[str, str]) -> str:
 
 
 def run_files(folder: str) -> dict[str, str]:
-    """The files of a run's report, by the flag that names each."""
+    """The files of a run's report, by the flag that sets each file."""
     names = {"markdown": "report.md", "html": "report.html", "review": "report.json"}
     return {flag: os.path.join(folder, name) for flag, name in names.items()}

@@ -148,7 +148,7 @@ def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Itera
 
 
 def open_brackets(line: str) -> int:
-    """How many more brackets a line opens than it closes, except in strings and comments."""
+    """The number of brackets that a line opens without closing them, except in strings and comments."""
     from planner.language.syntax.lexer import BRACKETS as INSIDE
     from planner.language.syntax.lexer import tokenize
 

@@ -45,7 +45,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
-    # The drawing is the graph of the configuration; programs get the graph that the operation walks.
+    # The drawing shows the graph of the configuration; JSON contains the graph that the operation walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
@@ -125,8 +125,9 @@ def _removal_json(removal: Any) -> dict[str, Any]:
 
 
 def knot_json(knot: Any) -> dict[str, Any]:
-    """Format 1.0 of one knot. `size` counts its vertices; `stuck` is a cycle without any removable edge, if there is
-    one; `alternatives` are single removals, each of which is enough."""
+    """One group of connected cycles, in format 1.0. `size` is the number of its vertices; `stuck` is a cycle without
+    any removable edge, if there is one; `alternatives` are single references, each of which breaks all cycles if
+    removed."""
     return {
         "cycle": list(knot.cycle),
         "size": knot.size,

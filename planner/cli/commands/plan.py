@@ -40,14 +40,14 @@ _PLAIN = frozenset(
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
 )  # fmt: skip
 
-"""flags with which a plan may be cached: all others change the output or add inputs"""
+"""the flags with which a plan may be cached; all other flags change the output or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 _LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
-"""variables that request a log of the steps of a plan, which are left out if it is cached"""
+"""variables that request a log of the steps of a plan, because a cached plan has no steps to log"""
 
 LARGE = 1 << 18
-"""the size of a root module, in bytes, above which a plan is cached, also without plugins and called modules"""
+"""the size of a root module, in bytes, above which a plan is cached even without plugins and called modules"""
 
 
 @command(
@@ -102,7 +102,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
-    """Whether to look for a cached plan, and to cache this one."""
+    """Whether to look for a cached plan, and to cache the new one."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     if any(map(os.environ.get, _LOGS)):
@@ -151,7 +151,7 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)
         problems += findings
-        may_save = not has_errors(findings)  # without a verdict the saved plan would not record its policies
+        may_save = not has_errors(findings)  # without a verdict, the saved plan would not record its policies
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""

@@ -97,7 +97,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """A hint how to name policies; if there is a directory `policies`, the hint names it."""
+    """A hint on how to name policies; if there is a directory `policies`, the hint names it."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To judge by the policies of this directory: planner policy check -policy=policies"
@@ -112,7 +112,7 @@ def _processes(terminal: Terminal, is_profiled: bool) -> int:
 def _several(
     calls: Judging, named: list[tuple[str, str]], format: str, arguments: Arguments, terminal: Terminal
 ) -> int:
-    """Print the verdicts one after the other, each with the name of its file."""
+    """Print the verdicts one after the other, each with the name of its document."""
     judged: list[tuple[str, str, Verdict | None]] = []
     known: Known = []
     code = 0
@@ -149,7 +149,7 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
-    """Errors about policies that checked no object, or do not declare their subject."""
+    """Errors about policies that checked no object, or do not declare which objects they check."""
     diagnostics = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:

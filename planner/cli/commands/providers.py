@@ -1,4 +1,4 @@
-"""Providers: the ones that a configuration needs, their checksums, packages and schemas."""
+"""Providers: which providers a configuration needs, and their checksums, packages and schemas."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
 
 Entries = list[tuple[str, "Entries"]]
 
-"""the entries of a tree: a text, and the entries below it"""
+"""the entries of a tree: each a text and the entries below it"""
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
@@ -66,7 +66,7 @@ def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
 
 
 def test_entries(required: RequiredProviders) -> Entries:
-    """Test files with the providers that they configure, and the modules of their runs."""
+    """Test files, with the providers that they configure and the modules of their runs."""
     entries: Entries = []
     root = required.configuration.root
     for file in required.tests.files:
@@ -131,7 +131,7 @@ def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:
-    """The platforms. Raises UsageError if options do not fit together."""
+    """The platforms. Raises UsageError if options contradict each other."""
     if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
         detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
         raise UsageError("Conflicting options", detail)

@@ -135,7 +135,7 @@ def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, term
         terminal.out(_text(answers, arguments["full"]))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
-    # If the output is a document for programs, warnings go to standard error.
+    # If the output is a document for programs, warnings are printed to standard error.
     from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:
@@ -261,6 +261,6 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with searches that the words of a query name, None if they are a question."""
+    """The directory with searches that the words of a query name; None if the words are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

@@ -225,7 +225,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
     page = page_of_plan(explored, title, asks)
-    del explored  # the graphs need the memory of the causes
+    del explored  # releases the memory of the graphs and causes before the page is written
     problems += write_page(arguments["out"], page_html(page))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
@@ -250,7 +250,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Serve the page of a fleet with: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
-    def calls() -> Questions:  # policies may be added to the directory later
+    def calls() -> Questions:  # policies may later be added to the directory
         return plan_calls(Questions, arguments, needs_configuration=True)
 
     return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)

@@ -1,4 +1,4 @@
-"""The rules: show and document them, check, lay out and test rule files."""
+"""The rules: list and document them; check, format and test rule files."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ kept; long lines are broken between literals. With - it reads standard input and
     layout.FLAGS,
 )
 def rules_fmt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if a file has another layout."""
+    """Returns 0; 2 if a file cannot be read, parsed or written; with -check, 3 if the layout of a file differs."""
     from planner.answers.policy.rule_files import default_words
 
     files = layout.Layout(ENDINGS, "a file of rules or cases", "Not a rule file", _laid_out)

@@ -21,7 +21,7 @@ rename across modules, formatting, code actions. Providers are not started: thei
 `planner docs editors` has the settings of editors. The command needs the extra lsp: pip install 'planner-iac[lsp]'.""",
 )
 def language_server(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if the editor has exited properly, 1 otherwise. Raises Failure without the extra."""
+    """Returns 0 if the editor has exited properly, 1 otherwise. Raises Failure if the extra is not installed."""
     arguments.no_words("An editor starts this command without any.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."

@@ -107,13 +107,13 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 def _write_review(
     review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
 ) -> list[Diagnostic]:
-    """Write the review. `is_part`: only some of the changes are shown, so the review in the file is not used."""
+    """Write the review. `is_part`: only some of the changes are shown, so the review stored in the file is not used."""
     chains = review.chains(shown, "" if is_part else path or "")
     return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 
 
 def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
-    """Each change gains `because`, `root_causes` and `because_is_certain`."""
+    """Each change also has `because`, `root_causes` and `because_is_certain`."""
     from planner.cli.views import told_causes
 
     causes = told_causes(shown, arguments, terminal)
@@ -137,7 +137,7 @@ def _only(words: str) -> frozenset[str]:
 
 
 def _part(shown: MadePlan[Any], only: frozenset[str]) -> MadePlan[Any]:
-    """The plan with only the changes of these actions; the whole plan if there are none."""
+    """The plan with only the changes that have one of these actions; the whole plan if no actions are named."""
     from planner.logic.programs.actions import verb_of
 
     if not only:
@@ -172,8 +172,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the saved plan of a fleet like the run that made it: the table of the units, and the review. 0, or 1 if the
-    plan is not complete. Raises Failure."""
+    """Show the saved plan of a fleet as the run that made it did: the table of the units, and the review. Returns 0, or
+    1 if the plan is not complete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 
@@ -227,7 +227,7 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def raw(name: str, output: OutputState) -> str:
-    """The value as plain text. Raises Failure for values that have none."""
+    """The value as plain text. Raises Failure for values that have no such form."""
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""the maximum number of deployments for which this process is faster than starting others"""
+"""the maximum number of deployments for which planning in this process is faster than starting others"""
 
 
 @command(
@@ -92,7 +92,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
         raise UsageError("Conflicting options", f"The served page follows the files: leave out -{named[0]}.")
-    arguments.values["html"] = True  # parts of reports have what the page shows
+    arguments.values["html"] = True  # the parts of reports contain everything that the page shows
 
     def make() -> tuple[Page | None, str, list[Diagnostic]]:
         begun = time.time()
@@ -109,7 +109,8 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan; the plan of a turn is stored for approval in another process."""
+    """Plan a deployment, and show the plan; the plan of a turn is stored so that another process can apply it after
+    approval."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
     diagnostics = Diagnostics()
@@ -136,7 +137,7 @@ def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> Depl
 
 
 def _keep(deployment: Deployment, plan: DeploymentPlan, work: StackWork, turn: Turn, diagnostics: Diagnostics) -> bool:
-    """Store a plan in the file of its turn; returns whether it is approved without a prompt. Raises Failure."""
+    """Store a plan in the file of its turn; returns whether the plan is approved without a prompt. Raises Failure."""
     from planner.workflows.batch.deployment_plans import save
     from planner.workflows.stacks.report import tell_approval
 
@@ -186,8 +187,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy one deployment in rounds; in a turn, only the round whose plan was approved. The code is 1 if approval was
-    denied or something failed."""
+    """Deploy one deployment in rounds; in a turn, only run the round whose plan was approved. The code is 1 if approval
+    was denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 
@@ -212,7 +213,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """The plan was approved in another process: it is applied if the new plan is the same."""
+        """The plan was approved in another process; it is applied if the new plan equals the approved one."""
 
         def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None
@@ -270,7 +271,7 @@ def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
-    """The options of the work on each component; reports have causes, which need values."""
+    """The options for the work on each component; reports contain causes, which need the values of expressions."""
     return evolve(plan_calls(Making, arguments, mode).options, keeps_values=bool(Review(arguments)))
 
 
@@ -282,7 +283,8 @@ def _work_on(
     do: Do,
     spread: Callable[[StackBatch, list[str]], None],
 ) -> tuple[int, list[DeploymentResult]]:
-    """Do the work on the chosen deployments, show their diagnostics and write reports: the exit code, and the results.
+    """Do the work on the selected deployments, show their diagnostics and write reports; returns the exit code and the
+    results.
     `spread` lets other processes do the work."""
     view, begun = open_view(arguments, terminal), time.time()
     results, diagnostics, owner = _results(arguments, terminal, view, mode, do, spread)
@@ -330,7 +332,7 @@ def _results(
 
 
 def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view: View) -> None:
-    """Show the diagnostics. `owner`: the deployments to which they belong, by their numbers."""
+    """Show the diagnostics. `owner`: the deployment of each diagnostic, by its number."""
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
@@ -345,7 +347,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
 
 
 def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
-    """The reviews of the components of a plan before its apply; None if no report is written."""
+    """The reviews of the components of a plan, made before its apply; None if no report is written."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews
@@ -356,7 +358,7 @@ def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> 
 def _applied_reviews(
     plans: Sequence[DeploymentPlan], reviews: Sequence[UnitReviews | None]
 ) -> Sequence[UnitReviews | None]:
-    """The reviews of plans, with the outcome of each change of applied ones."""
+    """The reviews of plans, with the outcome of each change of the plans that were applied."""
     if not any(one is not None for one in reviews):
         return reviews
     from planner.workflows.batch.reports.component_reviews import applied
@@ -373,7 +375,7 @@ def _report_of(
     plans: Sequence[DeploymentPlan],
     reviews: Sequence[UnitReviews | None] = (),
 ) -> DeploymentReport | None:
-    """The part of a deployment in reports, from its plans in all rounds; None if no report is written."""
+    """The part of reports about one deployment, from its plans in all rounds; None if no report is written."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.deployments import part_of

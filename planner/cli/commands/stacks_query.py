@@ -53,7 +53,7 @@ def plans_of(
     is_single: bool = False,
 ) -> list[PendingDeployment]:
     """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be needed; `judges`:
-    policies check the plan of each component; `is_single`: several deployments are an error. Raises Failure."""
+    policies check the plan of each component; `is_single`: more than one deployment is an error. Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
@@ -150,7 +150,7 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All graphs combined; if there are several deployments, names include theirs."""
+    """All graphs combined; if there are several deployments, names are prefixed with the deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:

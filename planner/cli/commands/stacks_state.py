@@ -45,7 +45,7 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:
-    """Components and addresses in them. Raises Failure for an unknown word."""
+    """Components, and addresses in the components. Raises Failure for an unknown word."""
     if not words:
         return [
             (str(name), address) for name, state in deployment.components.items() for address in instances(state, [])
@@ -54,7 +54,7 @@ def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[s
     for text in words:
         try:
             wanted = [(name, "") for name in select_names(deployment.components, [text], deployment.deployment)]
-        except Failure:  # then the word is an address in a component
+        except Failure:  # in that case the word is an address in a component
             wanted = [split(deployment.components, text, deployment.deployment)]
         for name, rest in wanted:
             inside = instances(deployment.components[name], [rest] if rest else [])

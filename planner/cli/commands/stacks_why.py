@@ -1,5 +1,5 @@
-"""`stacks why`: why an instance of a component is deferred, its dependencies, the approval of a plan; and why something
-in a component is planned."""
+"""`stacks why`: why an instance of a component is deferred, why it depends on others, why a plan is approved, and why
+an action in a component is planned."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """The proofs for one deployment; for a question only about components, the proofs that all chosen deployments
-    share. Raises Failure."""
+    """The proofs for one deployment; for a question that is only about components, the proofs that all selected
+    deployments share. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -139,5 +139,5 @@ def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
 
     try:
         return why(plan, "waits_until", name)
-    except Failure:  # nothing changes: what the instance waits for does not exist
+    except Failure:  # nothing changes, because the instance waits for something that does not exist
         return []

@@ -111,7 +111,7 @@ def _parse(text: str) -> Address:
 
 
 def only(resource: ResourceState, instance: InstanceState) -> State:
-    """A state of one instance, without its deposed objects."""
+    """A state with only one instance, without its deposed objects."""
     alone = evolve(resource, instances={instance.key: evolve(instance, deposed={})})
     return State(resources={resource.address: alone})
 

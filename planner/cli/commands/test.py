@@ -109,8 +109,8 @@ def _run(
     chosen: Callable[[Suite], Suite] = lambda suite: suite,
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
-    """Run the `chosen` files; returns the exit code, and their results if they could be run. `covered`: the parts that
-    other files reached before."""
+    """Run the `chosen` files; returns the exit code, and their results if they could be run. `covered`: the parts of
+    the module that other files have already reached."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -143,7 +143,7 @@ def _carry_out(
     terminal: Terminal,
     json_file: TextIO | None,
 ) -> None:
-    """All files, one after the other or in processes. Raises KeyboardInterrupt."""
+    """Run all files, one after the other or in several processes. Raises KeyboardInterrupt."""
     if processes > 1:
         _in_processes(runner, processes, view, arguments, terminal, json_file)
         return
@@ -223,7 +223,7 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show the origins of values: by default for programs and on a terminal."""
+    """Whether failed assertions show the origins of values; by default if the output is for programs or a terminal."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

@@ -1,4 +1,4 @@
-"""Check only the configuration or a stack, without state and without reading real objects."""
+"""Check only the configuration, or only a stack, without a state and without reading real objects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
-    """Print the diagnostics of the configuration (or another `what`) and return the exit code."""
+    """Print the diagnostics of the configuration (or of something else, named by `what`), and return the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)

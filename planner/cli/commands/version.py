@@ -22,12 +22,12 @@ For clients that check the name on the first line, PLANNER_VERSION_NAME replaces
     ),
 )
 def version(arguments: Arguments, terminal: Terminal) -> int:
-    """Print the version; never fails, even next to an unreadable lock file."""
+    """Print the version; never fails, even if the lock file cannot be read."""
     providers = locked_providers()
     if arguments["json"]:
         terminal.data(_json(providers))
         return 0
-    # Some clients depend on the program name in this output; the switch lets users choose it.
+    # Some clients check the program name in this output; the variable lets users set it.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
@@ -54,7 +54,7 @@ def _json(providers: dict[str, str]) -> str:
 
 def locked_providers() -> dict[str, str]:
     """Provider address -> version, from the dependency lock file of the working directory, by address. Only the block
-    headers and versions are read, so that no parser has to be loaded."""
+    headers and versions are read, so no parser has to be loaded."""
     try:
         if not os.path.isfile(".terraform.lock.hcl"):
             return {}  # no lock file, or it is not a regular file
@@ -77,7 +77,7 @@ _OWN = ".".join(RELEASE.split(".")[:2])
 
 VERSION = f"{COMPATIBLE_VERSION}-planner{_OWN}"
 
-"""the version as clients see it (a SemVer)"""
+"""the version as clients expect it (SemVer)"""
 
 
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64", "i686": "386", "i386": "386"}

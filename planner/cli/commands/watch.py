@@ -47,13 +47,13 @@ def watch(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 if interrupted between two plans, 1 if interrupted during a plan."""
     no_directory(arguments, "watch")
 
-    def calls() -> Making:  # there may be policies of the directory later
+    def calls() -> Making:  # policies may later be added to the directory
         return plan_calls(Making, arguments, needs_configuration=True)
 
     return _watch(calls, terminal, arguments["json"])
 
 
-# `watch`: successive plans in one process; each is shown by its differences from the one before.
+# `watch`: successive plans in one process; of each plan, the differences from the previous one are shown.
 
 
 SECONDS = 0.1
@@ -62,12 +62,13 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""nanoseconds within which a file may change without a different time, because the clocks of file systems are coarse"""
+"""nanoseconds within which a file may change without getting a different modification time, because the clocks of file
+systems are coarse"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
-    """Watch until interrupted: 0, or 1 while a plan is made. Failed plans are reported but not compared: the next plan
-    is compared with the last successful one."""
+    """Watch until interrupted; returns 0, or 1 if interrupted while a plan is made. Failed plans are reported but not
+    compared: the next plan is compared with the last successful one."""
     files = PlanFiles()
     verdict: Verdict | None = None
     last: MadePlan[Any] | None = None
@@ -82,7 +83,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := files.edits()):
-                parted, changed = None, changed | more  # the partial plan may have read a file during its change
+                parted, changed = None, changed | more  # the plan may have read a file while the file was being changed
             if parted is None:
                 result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
@@ -117,10 +118,10 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
 def _next(files: PlanFiles) -> frozenset[str]:
     changed: frozenset[str] = frozenset()
     while not changed:
-        if STOP.requested:  # an exception raised while objects are finalized is lost
+        if STOP.requested:  # an exception raised while objects are finalized would be lost
             raise KeyboardInterrupt
         changed = files.edits()
-        time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files
+        time.sleep(SECONDS / 5 if changed else SECONDS)  # an editor may write several files at once
     return changed | files.edits()
 
 
@@ -133,16 +134,17 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan begun at this time (nanoseconds), or of the last plan if it failed."""
+        """Also watch the files of a plan that was begun at this time (nanoseconds), or of the last plan if this plan
+        failed."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
     def edits(self) -> frozenset[str]:
-        """The files that were changed since the last call and may matter."""
+        """The files that may be inputs and were changed since the last call."""
         return frozenset(filter(self._counts, self._watch.changed()))
 
     def _counts(self, path: str) -> bool:
-        # read by a function, or among policies
+        # a file that a function reads, or a file of policies
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
@@ -152,7 +154,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a new file may matter: files of editors and of planner do not."""
+    """Whether a new file may be an input; temporary files of editors and files of planner are not."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -167,8 +169,9 @@ def _tell(
     verdict: Verdict | None,
     former: Verdict | None,
 ) -> None:
-    """Print the differences of a plan and its verdict from the last ones, and its causes if it is another plan.
-    `parts`: the plans that were made in part, by name; their causes are not the causes of the whole plan."""
+    """Print the differences of a plan and of its verdict from the previous ones, and its causes if the plan has
+    changed.
+    `parts`: plans that are only parts of a plan, by name; their causes are not the causes of the whole plan."""
     if changed and not is_json:
         names = sorted(changed)
         terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
@@ -200,7 +203,7 @@ def _tell(
 
 
 def _rule_paths(calls: Making) -> Iterator[str]:
-    """The user's rules, the policies that check plans, and all files and directories below their directories."""
+    """The user's rules, the policies that check plans, and everything below their directories."""
     for word in (*(calls.options.rules or (OWN_FOLDER,)), *calls.options.policies, *calls.options.standing_policies):
         if not word.startswith(BUILTIN):
             yield word
@@ -223,7 +226,7 @@ def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
 
 
 def _folders(made: MadePlan[Any] | None) -> Iterator[str]:
-    """The directories with files of a configuration, to which files may be added."""
+    """The directories with files of a configuration, because files may be added there."""
     yield "."
     if made is not None:
         for path in made.loaded.config.files:

@@ -41,7 +41,7 @@ def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 
 def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
-    """The changes that follow from a value, a file or a module, or the changes of an action."""
+    """The changes that follow from a value, a file or a module, or the changes with an action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json
@@ -179,7 +179,7 @@ def why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Answer the question of the words by these calls; the exit code."""
+    """Answer the question of the words with these calls; returns the exit code."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:

@@ -47,7 +47,7 @@ def workspace_new(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def say_created(view: View, terminal: Terminal, name: str, begins_with: str = "") -> None:
-    """Report that there is a new workspace, which is selected."""
+    """Report that a workspace was created and selected."""
     title = f'Created and switched to workspace "{name}"'
     remark = "Its state is empty: a plan does not see the objects of other workspaces."
     if begins_with:
