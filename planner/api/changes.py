@@ -112,7 +112,7 @@ class OutputChange:
 
 @frozen
 class KnownExplanation:
-    """The explanation of a change that was separated from its plan."""
+    """The stored explanation of a change that was pickled without its plan."""
 
     explanation: Explanation
 
@@ -142,7 +142,7 @@ def forms_of(change: ResourceChange, schemas: Schemas) -> tuple[Any, Any]:
 
 
 def change_of(change: ResourceChange, forms: tuple[Any, Any], secrets: frozenset[str], explain: Explain) -> Change:
-    """The record of a planned change, without copies of secrets."""
+    """The record of a planned change, in which copies of secrets are hidden."""
     before, after = without_copies(*forms, secrets=secrets)
     return Change(
         change.address,

@@ -97,7 +97,7 @@ class Making(Work):
                 planned = answer.complete
                 problems += [
                     evolve(one, severity="warning") for one in answer.diagnostics if one not in problems
-                ]  # the drift is known even if the plan fails
+                ]  # the drift is reported even if the plan fails
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:

@@ -54,8 +54,8 @@ Kind = Literal["plan", "apply"]
 
 @frozen(eq=False)
 class ApplyResult:
-    """The result of an apply that succeeded: the numbers of objects created, changed and destroyed, the root output
-    values now, the serial of the state, and warnings."""
+    """The result of an apply that succeeded: the numbers of objects created, changed and destroyed, the new root output
+    values, the serial of the state, and warnings."""
 
     added: int
     changed: int
@@ -343,7 +343,7 @@ class Plan:
 
     @cached_property
     def _forms(self) -> tuple[list[tuple[ResourceChange, tuple[Any, Any]]], ...]:
-        """The objects that change and those that drifted, by address, with their values before and after."""
+        """The objects that change and the objects that drifted, by address, with their values before and after."""
         plan, schemas = self._made.plan, self._made.loaded.schemas
         return tuple(
             [(change, forms_of(change, schemas)) for change in sorted(changes, key=order_of)]

@@ -117,7 +117,7 @@ class States(Work):
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state by the state in a file. A state with another lineage, or an older one, is refused without
+        """Replace the state with the state in a file. A state with another lineage, or an older one, is refused without
         `force`."""
         from planner.operations.state_edit import state_push
 

@@ -1,1 +1,1 @@
-"""The command line: words to options, one module a command, texts and exit codes."""
+"""The command line: turns words into options, with one module per command, and produces texts and exit codes."""

@@ -1,4 +1,4 @@
-"""The command line: turns words into options, with one module per command, and produces texts and exit codes."""
+"""Prompting for approval before a change."""
 
 from __future__ import annotations
 

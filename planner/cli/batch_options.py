@@ -170,7 +170,7 @@ def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], st
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Number and count of `3/20`; (0, 0) for the empty string. Raises UsageError."""
+    """The two numbers of `3/20`: the shard and the count of shards; (0, 0) for the empty string. Raises UsageError."""
     return _shard_of(text) if text else (0, 0)
 
 

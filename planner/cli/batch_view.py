@@ -47,7 +47,7 @@ def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
 
 
 def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, terminal: Terminal) -> int:
-    """Like `conclude`, with an existing document; `report` has the diagnostics and the result."""
+    """Like `conclude`, for a document that was already made; `report` has the diagnostics and the result."""
     written = _write_reports(document, report, arguments, terminal)
     if arguments["json"]:
         terminal.data(json_text(document))
@@ -65,7 +65,7 @@ def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether the changes of units are neither printed nor compared with other changes."""
+    """Whether the changes of units are not needed, because they are neither printed nor compared with others."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")

@@ -36,7 +36,7 @@ complete -f -c planner -a "(__complete_planner)"
 
 def completions(line: str, current: str = "") -> list[str]:
     """The words that can complete a command line, which begins with the name of the program. `current`: the last word
-    according to the shell; bash begins a new word behind `=` and `:`, and replaces only that."""
+    according to the shell; bash begins a new word after `=` and `:`, and replaces only this word."""
     words, last, quote = _split(line)
     words = words[1:]
     while words and words[0].startswith("-"):

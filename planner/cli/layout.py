@@ -107,7 +107,7 @@ def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Te
 
 
 class _KnownLayouts:
-    """The texts that have the standard layout and no mistakes, by digests."""
+    """The cached digests of texts that have the standard layout and no mistakes."""
 
     def __init__(self, layout: Layout) -> None:
         self._name = KNOWN.name(os.path.abspath("."), *layout.endings)

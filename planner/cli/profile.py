@@ -1,4 +1,5 @@
-"""`planner -cpu-profile COMMAND`: where the time of a command goes, by stage of the pipeline, rule and file."""
+"""`planner -cpu-profile COMMAND`: how the time of a command is divided among stages of the pipeline, rules and
+files."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Watched:
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """Called with the finished plan; returns it without its values and its graph, unless they are still needed."""
+        """Called with the finished plan; returns it without its values and its graph, unless these are still needed."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered

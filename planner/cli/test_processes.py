@@ -183,8 +183,8 @@ class _KnownTests:
     covered: Covered = field(factory=dict)
 
     def may_read(self, path: str) -> bool:
-        """Whether a change of a path may affect a file, known or not. Changes of paths that are not read, such as paths
-        written by a round itself, do not start a round."""
+        """Whether a change of a path, known or new, may affect a test file. Changes of paths that are not read, such as
+        paths written by a round itself, do not start a round."""
         if kind_of(path) != "other" or is_test_file(os.path.basename(path)):
             return True
         return any(path in one.paths for one in self.reads.values())

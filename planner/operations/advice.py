@@ -120,7 +120,7 @@ class TriedBlock:
 
 
 def try_blocks(options: OperationOptions, made: MadePlan[Any], plan_file: str | None) -> list[TriedBlock]:
-    """The moves for objects that look renamed; each is tested by making a plan with it. Invalid moves, and moves that
+    """The moves for objects that look renamed; each is tested by making a plan with it. Moves that are invalid, or
     would replace objects, are left out. Together, the remaining moves keep all of their objects."""
     if not (moves := proposed_moves(made.plan, made.loaded.config)):
         return []

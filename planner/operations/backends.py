@@ -67,7 +67,7 @@ class BackendRequest:
 def wanted_backend(
     config: Config | None, given: RawVariables, workspace: str, overrides: Overrides | None = None
 ) -> tuple[BackendRequest | None, list[Diagnostic]]:
-    """The backend block of the root module; None if there is no block, or with errors."""
+    """The backend block of the root module; None if there is no block, or if there are errors."""
     if config is None or config.root.backend is None:
         return None, []
     return _configured_request(config, config.root.backend.type, given, workspace, overrides)

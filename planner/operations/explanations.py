@@ -67,7 +67,7 @@ DEPENDENCY = "recorded_dependency"
 
 
 def vertex_fact(graph: Graph, word: str, what: str) -> str:
-    """The fact about a vertex or an instance that a short word refers to, in the rule language. Raises Failure for an
+    """The fact to which a short word about a vertex or an instance refers, in the rule language. Raises Failure for an
     unknown vertex."""
     from planner.logic.graph.why import find_node
 
@@ -419,7 +419,7 @@ def causes(made: MadePlan[Any]) -> Chains:
 
 
 def changed_actions(made: MadePlan[Any]) -> dict[str, str]:
-    """The actions of all changes, by the same names."""
+    """The actions of all changes, by the names that their causes also have."""
     plan = made.plan
     actions: dict[str, str] = {change_name(c): c.action for c in plan.changes if c.action != "no-op"}
     return actions | {f"output.{o.name}": o.action for o in plan.outputs if o.action != "no-op"}

@@ -270,8 +270,8 @@ def _world(
     lost: Collection[ModulePath] = (),
     unset: Mapping[str, RawValue] = MappingProxyType({}),
 ) -> FormerWorld:
-    """The values of a former configuration over the objects of a state. `unset`: values for variables that have no
-    known value except a default."""
+    """The values that a former configuration has with the objects of a state. `unset`: values for variables that have
+    no known value except a default."""
     loaded, plan = made.loaded, made.plan
     with view(tree):
         config, _ = load_tree(

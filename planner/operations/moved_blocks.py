@@ -1,4 +1,4 @@
-"""Moved blocks for renamed objects: the module and file for each, its text, and writing it there."""
+"""Moved blocks for renamed objects: chooses the module and the file for each block, and writes its text there."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def values_read(made: MadePlan[Any]) -> Iterator[tuple[str, Value]]:
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/[A-Za-z0-9_./+@{}=,~#%-]{1,500}")
 _MOST = 1 << 24
-"""the maximum number of bytes read from a file; packed refs of very large repositories have some megabytes"""
+"""the maximum number of bytes read from a file; the packed refs of very large repositories take several megabytes"""
 
 
 def head_commit(directory: str) -> str:

@@ -93,7 +93,7 @@ def judged(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnos
 
 
 STATEFUL = "protect_stateful"
-"""the policy of the library that knows which objects hold data"""
+"""the library policy whose rules know which objects hold data"""
 DATA_HELD = "planner.changes.data_held"
 
 

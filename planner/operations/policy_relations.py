@@ -2,7 +2,7 @@
 
 A relation of policies can be named as in policies, `planned(A, P, V)`, or with the prefix `policy.`, as in
 `policy.deny(C, A, M)`; the prefix always selects the relation of policies, even if users' rules for graphs define one
-with the same name. Its rows hold for all possible values of unknowns; sensitive values are hidden."""
+with the same name. Its rows hold whatever the unknown values become; sensitive values are hidden."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ MISFITS = (
     "policy.no_vertices",
     "policy.unknown_override",
 )
-"""the codes of mistakes that keep a policy, or an override of one, from ever having an effect"""
+"""the codes of mistakes because of which a policy, or an override of a policy, can never have an effect"""
 
 
 def misfits_of(policies: Policies, loaded: Loaded[Any]) -> list[Diagnostic]:

@@ -57,7 +57,7 @@ def removed_blocks(made: MadePlan[Any], worlds: FormerWorldsOf) -> Mapping[str, 
 
 
 def _block(made: MadePlan[Any], world: FormerWorld, change: ResourceChange) -> Block | None:
-    """The former block of an object, or the outermost removed call around it."""
+    """The former block of an object, or the outermost removed module call that contained it."""
     address = parse_resource_instance(change.previous_address or change.address)
     module, present = world.context.config.root, made.loaded.config.root
     for name in address.module.path:

@@ -39,7 +39,7 @@ class Quality:
 
     @property
     def score(self) -> tuple[int, int]:
-        """The number of detected mutants, and of all mutants."""
+        """The number of detected mutants, and the number of all mutants."""
         return sum(one.case is not None for one in self.mutants), len(self.mutants)
 
 

@@ -81,7 +81,7 @@ def read_state(opened: Opened[O], diagnostics: Diagnostics) -> Stored[O]:
 
 
 def load_stored(options: A, diagnostics: Diagnostics) -> Stored[A]:
-    """Configuration, backend and state of a working directory: the source of graphs. Raises Failure."""
+    """The configuration, backend and state of a working directory, from which graphs are built. Raises Failure."""
     return read_state(open_backend(load(options, diagnostics), diagnostics), diagnostics)
 
 

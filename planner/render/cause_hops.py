@@ -28,7 +28,7 @@ _NAMED_VALUE = re.compile(rf"(?:{MODULE.pattern})*(?:var|local)\.[\w-]+")
 _LAST_KEY = re.compile(rf"(?:{_KEYS.pattern})$")
 COUNT = "count"
 END = "end"
-"""the kind of the last step of a chain, the change itself"""
+"""the kind of the last step of a chain, which is the change itself"""
 
 
 class _Hop:
@@ -147,7 +147,7 @@ def object_before(chain: Sequence[CauseStep], name: str, planned: Mapping[str, s
 
 
 def is_beside(way: Way, ways: Iterable[Way], planned: Mapping[str, str]) -> bool:
-    """Whether another way from the same root reaches the same part of a change through a changed object."""
+    """Whether another chain from the same root leads through a changed object to the same part of a change."""
     part = way.steps[-1].what
     others = (other for other in ways if other.steps[-1].what == part and other.steps[0].what in planned)
     return any(not other.roots.isdisjoint(way.roots) for other in others)
@@ -232,7 +232,7 @@ class _Lines:
 
 
 _MOST_MODULE = 30
-"""the longest module name, in characters, that is repeated in each line"""
+"""the maximum length, in characters, of a module name that is repeated in each line"""
 
 
 def without_module(text: str, module: str) -> str:

@@ -133,7 +133,7 @@ def hops_of(chain: Sequence[CauseStep], address: str, actions: Mapping[str, str]
 
 
 INSIDE = "inside"
-"""the kind of a step that replaces several steps inside an installed module"""
+"""the kind of a step that represents several steps inside an installed module"""
 _INSTALLED = ".terraform/modules/"
 _MODULE_PATH = re.compile(rf"(?:{MODULE_STEP})+")
 
@@ -191,7 +191,7 @@ def _without_repeats(words: Iterable[str]) -> list[str]:
 
 
 def owner_of(step: CauseStep, actions: Mapping[str, str]) -> str:
-    """The changed object that the step names or lies in; "" if there is none."""
+    """The changed object that the step names or is part of; "" if there is none."""
     for end in _ENDS.finditer(f"{step.what}."):
         if step.what[: end.start()] in actions:
             return step.what[: end.start()]
@@ -264,7 +264,7 @@ def alike_name(step: CauseStep) -> str:
 
 
 def name_of(step: CauseStep) -> str:
-    """The name of a step; for an expression the name of its result, for a for_each key the instance."""
+    """The name of a step; an expression is named by its result, and a for_each key by its instance."""
     key = _NEW_KEY.fullmatch(step.what)
     if key is not None and not step.kind:
         name = f"{key[1]}{key[2] if key[2][0] == '[' else f'[{quote(key[2][1:])}]'}"
@@ -332,7 +332,7 @@ def _as_written(text: str) -> str:
 
 
 def difference(before: str, value: str) -> str:
-    """Two values with an arrow; of long values only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
+    """Two values with an arrow; for long values, only the part that differs: `"...image=web:[1.4 -> 1.5]..."`."""
     whole = f"{before} -> {value}"
     if len(whole) <= MOST_WHOLE:
         return whole

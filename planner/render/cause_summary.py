@@ -6,7 +6,7 @@
         -> module.web.aws_instance.b (web/main.tf:9, 7 updated)
     causes 8 of 11 changes: 1 replacement, 7 updates
 
-A change only names the number of its cause; the hops from a cause to its changes are printed once. Changes are listed
+A change shows only the number of its cause; the hops from a cause to its changes are printed once. Changes are listed
 only if the hops do not name them."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Causes:
         """the line about objects that look renamed, "" for none; `is_listed`: exclude objects that are listed as
         causes"""
         self.twins: Callable[[], Mapping[str, str]] = dict
-        """remarks on objects that look like others, by name"""
+        """remarks on objects that look like other objects, by name"""
         self.separate = grouped(chains, planned, risks())
         """the root causes; a removed and an added module stay separate even if they look like a rename"""
         self.groups = _with_renames(self.separate, moves_meant)
@@ -478,7 +478,7 @@ def _nearest(hops: Sequence[str]) -> Sequence[str]:
 
 
 def _title(group: RootCause, hops: Sequence[str]) -> str:
-    """The root cause of a group in words, without its place if its first hop has the same."""
+    """The root cause of a group in words, without its place if its first hop has the same place."""
     place = place_of(group.root.source)
     return title_of(group, place if hops and f"({place}" in hops[0] else "")
 

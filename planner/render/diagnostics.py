@@ -1,8 +1,7 @@
 """Diagnostics for people: title, place, the lines concerned with the subject marked, explanation.
 
-On a terminal each is printed at a rule in the colour of its severity; elsewhere it is plain text, so that logs and
-scripts find `Error: ` at the start of a line.
-"""
+On a terminal, each is printed next to a vertical line in the colour of its severity; elsewhere it is plain text, so
+that logs and scripts find `Error: ` at the start of a line."""
 
 from __future__ import annotations
 
@@ -112,7 +111,7 @@ def place(diagnostic: Diagnostic, paint: Paint) -> list[str]:
 
 
 def _difference(difference: tuple[Any, Any], paint: Paint) -> list[str]:
-    """The changes that would make equal two values that were expected to be equal."""
+    """For two values that were expected to be equal: the changes that would turn one into the other."""
     from planner.render.diff import diff_dynamic
     from planner.render.diff_model import ValueChange
     from planner.render.diff_text import DiffText, Style
@@ -137,7 +136,7 @@ def _because(causes: tuple[Any, ...], paint: Paint) -> list[str]:
 
 
 def _call_text(call: dict[str, Any]) -> str:
-    """A function that was called with the names of its parameters."""
+    """A function that was called, with the names of its parameters."""
     signature = call.get("signature")
     if signature is None:
         return ""

@@ -268,7 +268,7 @@ def _list(change: ValueChange, differ: Callable[[ValueChange], Diff], pair: Call
 
 
 def _both_long(a: Value, b: Value) -> bool:
-    """Texts of several lines are compared with each other rather than shown twice."""
+    """Whether both values are texts of several lines, which are compared line by line rather than shown in full."""
     a, b = bare(a), bare(b)
     return a.__class__ is str and b.__class__ is str and "\n" in a and "\n" in b
 

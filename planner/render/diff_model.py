@@ -1,4 +1,4 @@
-"""Differences: a tree with the change of every place in a value."""
+"""Differences: a tree of the changes at every place in a value."""
 
 from __future__ import annotations
 

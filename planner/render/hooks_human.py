@@ -206,7 +206,7 @@ class StillRunning:
         while True:
             with self._changed:
                 if not self._due:
-                    # A short wait avoids a new thread for each of many short operations in succession.
+                    # A short wait avoids starting a new thread for each of many short, successive operations.
                     self._changed.wait(min(1.0, self._interval))
                     if not self._due:
                         self._thread = None

@@ -1,8 +1,8 @@
 """A proof for people: the conclusion first, then its reasons, indented, down to lines of files.
 
 The proof is the document that `why -json` prints (format: planner.logic.datalog.explain.proof). The short form shows
-reasons and places; the full form shows every fact, rule and condition. Both are iterative: proofs may be hundreds of
-steps deep."""
+reasons and places; the full form shows every fact, rule and condition. Both forms are built iteratively, because proofs
+may be hundreds of steps deep."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def _is_internal(vertex: str) -> bool:
 
 
 _PART = re.compile(r" \((?:expand(?:, (?:input|reference))?|close)\)$")
-"""the suffix of a vertex that names a part of an object"""
+"""the suffix in the name of a vertex that does only a part of the work on its object"""
 
 
 def _texts(row: Iterable[Any]) -> list[str]:

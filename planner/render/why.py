@@ -316,7 +316,7 @@ def _place(source: Any) -> str:
     return ""
 
 
-# Fixes for people: a line for each set, with whether it was confirmed.
+# Fixes for people: one line per set, which states whether the set was confirmed.
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:

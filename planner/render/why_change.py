@@ -40,7 +40,7 @@ CODE = re.compile(r" \((?:[a-z]+(?:_[a-z]+)+|create|update|read|delete|[a-z]+-th
 """the code of a reason or an action, in parentheses"""
 _DECISION = re.compile(r"the planned action of (.+?) is ([a-z]+(?:-[a-z]+)*)(?=[ ,:]|$)")
 _WRITTEN = ("text", "unapplied")
-"""kinds of causes that are an argument of the object itself"""
+"""kinds of causes that lie in an argument of the object itself"""
 
 
 def in_words(text: str) -> str:

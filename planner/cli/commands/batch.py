@@ -179,7 +179,7 @@ message) from the relations of planner batch query:
 {WORDS}
 
 A verdict that depends on values that are not known yet (a new object's id, a changed output of a unit) is undecided
-until they are applied. A policy that computes something without a value is broken, as bad as a denial.
+until they are applied. A policy whose computation has no value is broken, which counts as a denial.
 
 The policies in .planner/batch-policies and those of the organisation also judge batch plan, apply and destroy: what
 they deny is neither saved nor applied.
@@ -275,8 +275,8 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
 -report=FILE, or the directory of batch plan -out=DIR. The result is one report for all units, as if a single job had
 run, and with -out one saved plan, which planner batch apply DIR applies.
 
-Every shard is required, once, and all shards need the same files, selection and options. Where a shard planned a unit
-of another shard for its values, both must have read the same objects. Otherwise the command fails with the reason.
+Every shard is required, once, and all shards need the same files, selection and options. If a shard also planned a unit
+of another shard, for its values, both must have read the same objects. Otherwise the command fails with the reason.
 
 The fleet's files are not needed, only the shards. The exit code is that of a single job: 0; 1 when a unit failed; 2
 with -detailed-exitcode when there are changes.""",
@@ -340,7 +340,7 @@ def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     return 0
 
 
-# `batch work`: one unit's work on a machine that shares no files with the one that requests it.
+# `batch work`: one unit's work on a machine that shares no files with the machine that requests it.
 
 
 @command(

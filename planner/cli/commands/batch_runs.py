@@ -43,8 +43,8 @@ The plan of each unit is judged by the .planner/policies of the fleet's director
 plans together: see planner batch policy. Denied plans are shown, and are neither saved nor applied.
 
 -shard=3/20 plans a twentieth of the units, the same ones on every machine, for parallel jobs. Connected units are in
-the same shard where it has room; a unit of another shard whose outputs are read is also planned, but only for its
-values. planner batch join combines the results of the jobs into one report and one saved plan.
+the same shard if it has room; a unit of another shard whose outputs are read is also planned, but only for its values.
+planner batch join combines the results of the jobs into one report and one saved plan.
 
 On GitHub runners (GITHUB_ACTIONS) problems are also printed as annotations, unless -json is given.
 

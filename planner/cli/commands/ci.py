@@ -1,4 +1,4 @@
-"""A command in a CI job, with its report on the pull request; or a report as a comment."""
+"""Runs a command in a CI job, with its report on the pull request; or writes a report as a comment."""
 
 from __future__ import annotations
 

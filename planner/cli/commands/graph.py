@@ -59,7 +59,8 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the subject of each node."""
+    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the object that each node is
+    about."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),

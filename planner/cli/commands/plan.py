@@ -60,14 +60,14 @@ With -out the plan is saved, and `planner apply FILE` applies exactly that plan.
 With -offline no provider is configured or called, so no credentials are needed: for checks of pull requests. Results
 that only a provider can determine are marked as undecided, and such a plan cannot be applied.
 
--markdown, -html and -review write the review of the plan: the decisions first, then the causes with what each sets
-off, then the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.
+-markdown, -html and -review write the review of the plan: the decisions first, then the causes with their effects, then
+the changes, without sensitive values. The Markdown fits into a comment on a pull request, at any size.
 
 With -policy the plan is judged. A plan that is denied or cannot be judged is not saved; a saved plan keeps its
 policies, and apply decides undecided verdicts.
 
-The causes of changes are found by comparing with what was applied. With -since that is the configuration at a git
-revision, which is read from the repository; nothing is checked out: planner plan -causes -since=main""",
+The causes of changes are found by comparing with what was last applied. With -since the comparison is
+with the configuration at a git revision, which is read without a checkout: planner plan -causes -since=main""",
     (
         Flag("out", "string", "Save the plan in this file.", value="FILE"),
         Flag("detailed-exitcode", "bool", "Exit with 0 for no changes, 1 for errors, 2 for changes."),

@@ -39,7 +39,7 @@ def providers(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
-    """The providers of one module: full address -> version constraint ("" for none)."""
+    """The providers of one module: full address -> version constraint ("" if it has none)."""
     given: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         given.setdefault(required.source, []).append(required.version or "")

@@ -82,9 +82,9 @@ _OTHERS = ("refresh", "minimal-refresh", "refresh-only", "replace", "allow-defer
 
 @command(
     "[options]",
-    """Compares the state with the real objects, and shows each attribute that was changed outside since the last
-apply: its values, and whether applying the configuration would restore it. Where an object has them, with the time and
-the author of its last modification. Nothing is changed or locked.
+    """Compares the state with the real objects, and shows each attribute that was changed outside since the last apply:
+its values, and whether applying the configuration would restore it. The time and the author of an object's last
+modification are shown if the object has them. Nothing is changed or locked.
 
 -markdown, -html and -review write the report to files; -json prints it.
 

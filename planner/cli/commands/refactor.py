@@ -138,9 +138,9 @@ def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
     "[options] module.NAME",
     """Replaces the call of a local module with the blocks of the module. Arguments of the call replace the variables,
 and the values of outputs replace references to them. Names that are already taken get the name of the module as a
-prefix, and resources get moved blocks. Comments of the call, and of variables and outputs with a use, are kept. The
-files of the module are removed, unless it has tests or is called elsewhere, too. It is an error if the call has count
-or for_each.
+prefix, and resources get moved blocks. Comments on the call, and on variables and outputs that are used, are kept.
+The files of the module are removed, unless it has tests or is called elsewhere, too. It is an error if the call has
+count or for_each.
 
 The edits are written only if the plan is the same with them as without them. `planner refactor undo` undoes them.
 

@@ -172,8 +172,8 @@ warn(code, component, message) from the relations of planner stacks query:
 planner stacks plan and apply also judge by the policies in .planner/stack-policies: a denied deployment is not applied.
 (Their option -policy names policies about the plan of a single component.)
 
-A verdict that depends on values that are not known yet is undecided. A policy that computes something without a value
-is broken, as bad as a denial.
+A verdict that depends on values that are not known yet is undecided. A policy whose computation has no value is broken,
+which counts as a denial.
 
 The exit code is 0, or 1 when a deployment is denied or on errors.""",
     (

@@ -1,4 +1,4 @@
-"""`version`: the version of planner, the compatible version of the ecosystem, and the locked providers."""
+"""`version`: the version of planner, the compatible version of OpenTofu, and the locked providers."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @command(
     "[options]",
-    """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the
-state, rules, policies, and files that functions read. Shows how each plan differs from the one before, and why, then
-the causes of all changes unless the plan stays as it was, and with policies how the verdicts differ. Nothing changes.
+    """Makes a plan, and plans again whenever one of its input files is saved: configuration, variables, the state,
+rules, policies, and files that functions read. Shows how each plan differs from the previous one, and why; then the
+causes of all changes, unless the plan is unchanged; and with policies how the verdicts differ. Nothing changes.
 
 With -refresh=false no provider reads objects, which is fastest. Ctrl-C ends it.""",
     (JSON, DESTROY, *POLICY, *OPERATION, *STATE, *VARIABLES),

@@ -165,11 +165,10 @@ Otherwise explains, rule by rule, why something holds:
                                 is enough
   planner why 'edge("a", "b")'  why a derived fact holds
 
-With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal makes it go away,
-each checked by deriving or planning again without them, or with the reason why it was not.
-With -not, each form explains why something does not hold: the nearest derivation, and with -full the first failing
-condition of each rule. Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated
-(p4, above).""",
+With -fix, lists the smallest sets of places (lines, variables, options, your rules) whose removal avoids the result.
+Each set is checked by deriving or planning again without it, or has the reason why it was not. With -not, each form
+explains why something does not hold: the nearest derivation, and with -full the first failing condition of each rule.
+Every step has its reason, and every leaf its place in a file. Repeated steps are abbreviated (p4, above).""",
     FLAGS,
 )
 def why(arguments: Arguments, terminal: Terminal) -> int:

@@ -347,7 +347,7 @@ Boxes = Mapping[str, tuple[str, str]]
 """the parent and the label of each box"""
 
 MOST_TOGETHER = 60
-"""the number of nodes and boxes in a box above which they are divided"""
+"""the number of nodes and boxes in a box above which its content is divided"""
 
 
 PARTS = 30
@@ -434,7 +434,7 @@ def _natural(name: str) -> list[Any]:
 
 SWEEPS = 6
 LOWEST = 24
-"""the number of items that every column may have"""
+"""the number of items that a column of any page may have"""
 HUB = 64
 """the number of neighbours above which an item does not attract others, such as a provider that all objects depend
 on"""

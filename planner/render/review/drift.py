@@ -25,7 +25,7 @@ _TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|d
 _AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
 REPORT = " There is nothing to approve: it is a report."
 _AROUND = ("system_data", "metadata", "properties")
-"""attributes in which the time or the author of a change outside may be recorded"""
+"""attributes that may record the time or the author of a change made outside planner"""
 
 
 def drift_review(drifted: MadePlan[Any], planned: MadePlan[Any] | None, subject: ReviewSubject) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def _changes(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _fate(item: Mapping[str, Any]) -> str:
-    """The effect of an apply on a drifted attribute, with the value."""
+    """The effect of an apply on a drifted attribute, with the resulting value."""
     fate = FATES.get(item.get("outcome", ""), "")
     return f"{fate}: {_code(item['expected'])}" if item.get("expected") else fate
 
