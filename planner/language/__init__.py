@@ -1,1 +1,1 @@
-"""Text to configuration: syntax trees, functions, expressions, and the module tree."""
+"""From text to configuration: syntax trees, functions, expressions, and the module tree."""

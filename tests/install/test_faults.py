@@ -67,7 +67,7 @@ def expired_certificate(world: World) -> None:
     ("spoil", "told"),
     thinned(
         [
-            (truncated, "the connection broke off after"),
+            (truncated, "the connection was closed after"),
             (cut_and_consistent, "the archive is damaged"),
             (lambda w: replaced(w, b"no zip at all"), "the archive is damaged"),
             (lambda w: replaced(w, package({"../terraform-provider-box": b"x"})), "a member outside of it"),

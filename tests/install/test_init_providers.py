@@ -61,7 +61,7 @@ def test_plan_wants_the_lock_file_to_fit(project: Project, world: World) -> None
     project.run("plan")
     project.requires(version=">= 2.0.0")
     said = project.run("plan", code=1)
-    assert 'selected in version 1.0.0, but required is ">= 2.0.0"' in said and "init -upgrade" in said
+    assert 'selected in version 1.0.0, but ">= 2.0.0" is required' in said and "init -upgrade" in said
     said = project.run("init", code=1)
     assert "lock file selects version 1.0.0" in said and 'version = "1.0.0"' in project.lock
 

@@ -65,7 +65,7 @@ def test_refusals_of_a_provider(probe: PluginProvider) -> None:
     ("mode", "words"),
     [
         ("nocomplete", "It ended without reporting that the action probe_faulty is complete."),
-        ("twocomplete", "It went on after the action probe_faulty was complete."),
+        ("twocomplete", "It continued after the action probe_faulty was complete."),
         ("crash", "broke off while it answered the call InvokeAction: exit status 2. Its last output: panic: the"),
         ("hang", "It did not answer the call InvokeAction within 1 seconds."),
     ],
@@ -87,7 +87,7 @@ def test_what_is_unknown_is_not_sent(probe: PluginProvider, probe_world: Path) -
 
 def test_actions_that_the_provider_does_not_have(probe: PluginProvider) -> None:
     (problem,) = probe.validate_action("probe_absent", {})
-    assert "It has nothing named probe_absent." in problem.detail
+    assert "It has no type probe_absent." in problem.detail
 
 
 def test_mocked_actions_do_nothing(probe: PluginProvider, probe_world: Path) -> None:

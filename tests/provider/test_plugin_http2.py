@@ -344,7 +344,7 @@ def test_messages_that_are_none_or_too_long(start: Start) -> None:
 
     connection = start(act, longest=100)
     for _ in range(3):
-        assert "something else" in connection.call(HEADERS, b"").message
+        assert "something other" in connection.call(HEADERS, b"").message
     assert connection.call(HEADERS, b"").message == "the answer is longer than 100 bytes"
     assert not connection.is_usable
     connection.close()
@@ -491,7 +491,7 @@ STREAMS: dict[str, tuple[list[bytes], bytes, list[bytes], tuple[int, str]]] = {
         [plain(b"a"), b"\1\0\0\0\1b"],
         GOOD_END,
         [b"a"],
-        (2, "it answered with something else than plain messages"),
+        (2, "it responded with something other than uncompressed messages"),
     ),
     "a message that would be too long": (
         [plain(b"a"), pack(">BI", 0, 1 << 31)],

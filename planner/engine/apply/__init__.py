@@ -1,1 +1,2 @@
-"""Applying: operations of providers, provisioners, the new state, in addition to the parts that all walks share."""
+"""Applying a plan: operations of providers, provisioners and the new state, in addition to the parts that all walks
+share."""

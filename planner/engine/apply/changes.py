@@ -39,7 +39,8 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Create or update the object of an instance, or check an unchanged one again. Raises Failure."""
+    """Create or update the object of an instance, or plan an instance without changes again to check it. Raises
+    Failure."""
     deposed = walk.depose(it) if does(change.action, "sets_aside") else ""
     current, problems = recorded_object(walk, it)
     extend(problems, walk.conditions(it, "precondition"))
@@ -84,13 +85,13 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
 
 
 def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
-    """Policy violations of an object, checked before it is changed, with all values that are known by then."""
+    """The policies that an object violates, checked before it is changed, with all values that are known by then."""
     guard = walk.options.guard
     return guard.decide(it.address, value) if guard is not None else []
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object, tainted if its creation failed or is not finished yet."""
+    """Record the object, as tainted if its creation failed or has not ended yet."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
@@ -105,8 +106,8 @@ def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished
 def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
-    """The change with the values that were unknown when it was planned; None if nothing remains to be done. The action
-    does not change; only the provider plans the values again. Raises Failure with all problems so far."""
+    """The change, with the values that were unknown when it was planned; None if nothing remains to be done. The action
+    does not change; only the provider plans the values a second time. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -130,9 +131,9 @@ def _plan_again(
 
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
-    """Errors if the operation differs from the plan."""
+    """Errors if the operation differs from the planned one."""
     summary = "Provider produced inconsistent final plan"
-    intro = f"With everything known, the provider {it.configuration} plans something else for {it.address}"
+    intro = f"Now that all values are known, the provider {it.configuration} plans something else for {it.address}"
     hint = "This is a bug in the provider."
     diagnostics = []
     if decision.unforeseen:
@@ -146,7 +147,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
 
 
 def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Read a data source, or check again one that was read while planning. Raises Failure."""
+    """Read a data source, or check the conditions again for one that was read while planning. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems: list[Diagnostic] = []
@@ -279,11 +280,11 @@ def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     return problems + register_opened(walk, it, marked_by_schema(given, it.schema.block))
 
 
-# Runs the provisioners of an instance, either for its creation or for its destruction.
+# Runs the provisioners of an instance for its creation or its destruction.
 
 
 def provisions_creation(it: Instance) -> bool:
-    """Whether there are provisioners for the object's creation."""
+    """Whether the object has provisioners that run after its creation."""
     return it.decl is not None and any(p.when == "create" for p in it.decl.provisioners)
 
 
@@ -305,7 +306,7 @@ def provision_departing(walk: ApplyWork, it: Instance, value: Value) -> list[Dia
 
 
 def destroy_provisioners(walk: ApplyWork, it: Instance) -> list[Provisioner]:
-    """The provisioners of the resource's block, or of the block that removes it."""
+    """The provisioners of the resource's block, or of the `removed` block that applies to the resource."""
     if it.decl is not None:
         return [p for p in it.decl.provisioners if p.when == "destroy"]
     removal = walk.removal(it.config_address)

@@ -1,4 +1,4 @@
-"""Invoking actions before and after the change of an object, as planned."""
+"""Invokes the planned actions before and after the change of an object."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from planner.world.state.taint_record import TaintOrigin
 def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
-    """Invoke the actions planned before or after a step (create, update, delete) of an object, whose value is `caller`,
-    one after the other, until a failure stops the work. Returns whether a failure taints the object."""
+    """Invoke the actions that are planned before or after a step (create, update, delete) of an object's change, one
+    after the other, until one fails; `caller` is the object's value. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -62,7 +62,7 @@ def _invoke(walk: ApplyWork, it: Instance, invocation: Invocation, step: str, ca
             )
             return [error("apply.undeclared_trigger", "Action trigger not declared", detail, address=it.address)]
         trigger = triggers[invocation.block]
-        # decided in Python: a condition that turns out false -- the rules decided that it is evaluated again
+        # decided in Python: a condition that is false when it is known -- the rules decided that it is evaluated again
         if trigger.condition is not None and condition_value(trigger, it.scope) == "false":
             return []
         action = action_instance(walk, it, trigger.actions[invocation.index], it.scope)
@@ -133,7 +133,8 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """Why an action's messages are hidden: they may contain secrets from its configuration; "" if they are shown."""
+    """The reason why an action's messages are hidden, which is that they may contain secrets from its configuration; ""
+    if they are shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
         return ""

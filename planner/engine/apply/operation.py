@@ -1,4 +1,4 @@
-"""One operation of a provider: announced, run, its result checked and recorded."""
+"""One operation of a provider: it is announced and run, and its result is checked and recorded."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from planner.world.state.model import ObjectState
 
 @frozen(eq=False)
 class Operation:
-    """An operation on an object: `action` is create, update or delete; `before` and `after` carry marks, `config` does
-    not (Null for a delete)."""
+    """An operation on an object: `action` is create, update or delete; `before` and `after` have marks, and `config`
+    has none (Null for a delete)."""
 
     action: str
     before: Value
@@ -37,7 +37,7 @@ class Operation:
 
 
 class OperationProgress:
-    """Reports an operation to the journal and the hooks, and counts it if it succeeds. Raises Failure if the start
+    """Reports an operation to the journal and the hooks, and counts it after success. Raises Failure if the start
     cannot be recorded."""
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
@@ -75,7 +75,7 @@ def recorded_object(walk: ApplyWork, it: Instance) -> tuple[RemoteObject | None,
 def carry_out(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
-    """Let the provider do the operation. Returns the resulting object with its record, or None if there is none;
+    """Run the operation in the provider. Returns the resulting object with its record, or None if there is none;
     problems are added to `problems`. After a failure, the result is as much of the object as is known."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
@@ -110,7 +110,7 @@ def carry_out(
 
 
 def _marks_only(operation: Operation, before: Value, after: Value) -> bool:
-    """Whether only the marks of sensitive values change, which providers do not see."""
+    """Whether only the marks of sensitive values change, which the provider does not see."""
     return same_value(before, after) and sensitive_paths(operation.before) != sensitive_paths(operation.after)
 
 
@@ -145,5 +145,5 @@ def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
     if absent == (action == "delete"):
         return []
     what = "no object" if absent else "an object although it was destroyed"
-    detail = f"The provider {it.configuration} answered with {what}: {it.address}, {action}."
+    detail = f"The provider {it.configuration} returned {what}: {it.address}, {action}."
     return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

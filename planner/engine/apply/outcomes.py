@@ -1,4 +1,4 @@
-"""The outcome of each planned change in a failed apply: how much of it was done, and why not more."""
+"""The outcome of each planned change in a failed apply: how much of it was done, and why the rest was not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DONE, UNMET, TAINTED, LOST, LEFT, FAILED, NOT_REACHED = KINDS
 former object still exists; failed; not begun"""
 MAKING = "instance_apply"
 STEPS = frozenset((MAKING, "instance_destroy", "deposed_destroy", "instance_forget", "deposed_forget"))
-"""kinds of vertices that do planned changes, or a step of one"""
+"""kinds of vertices that do planned changes, or one step of a change"""
 
 
 @frozen
@@ -28,7 +28,7 @@ class Outcome:
 
 
 def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
-    """The outcomes by the names of changes."""
+    """The outcomes, by the name of the change."""
     steps: dict[int, list[str]] = {}
     for name, node in walk.graph.nodes.items():
         change = walk.changes.get((node.object, node.extra)) or walk.changes.get((node.object, ""))
@@ -42,7 +42,7 @@ def outcomes(walk: ApplyWork) -> Mapping[str, Outcome]:
 
 
 def _outcome(walk: ApplyWork, change: ResourceChange, nodes: Iterable[str]) -> Outcome:
-    # decided in Python: the outcome of a change -- a count of the derived steps that the walk has done
+    # decided in Python: the outcome of a change -- a count of the derived steps that the walk has completed
     record = walk.record
     problems = [one for node in nodes for one in record.ends.get(node, ()) if one.severity == "error"]
     begun = [node for node in nodes if node in record.ends]

@@ -1,7 +1,7 @@
 """Provisioners, which run after an object was created or before it is destroyed: their schemas, and `local-exec`.
 
 `file` and `remote-exec` are in `remote_provisioners`. A local command runs in its own process group without input; its
-output, standard error included, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment later
+output, including standard error, is reported line by line. Stopping ends the whole group: first SIGTERM, a moment later
 SIGKILL."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def unsupported(type: str) -> AttributeDiagnostic | None:
     if type == "local-exec":
         return None
     if type not in REMOTE:
-        detail = f'There is no provisioner "{type}". Those that exist are "file", "local-exec" and "remote-exec".'
+        detail = f'There is no provisioner "{type}". The provisioners are "file", "local-exec" and "remote-exec".'
         return _error("Provisioner not supported", detail)
     if find_spec("asyncssh") is None:
         detail = f'The provisioner "{type}" needs asyncssh: install the extra "ssh" (pip install \'planner-iac[ssh]\').'
@@ -84,7 +84,7 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
     """Problems of a decoded, unmarked configuration. Unknown values are not problems. Without a configuration, the
-    problems of any configuration."""
+    problems that every configuration has."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
@@ -133,7 +133,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
 
 
 def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
-    """Settings with which no connection to any host is possible."""
+    """Settings with which a connection is not possible to any host."""
     wrong: dict[str, str] = {}
     type = _text(connection["type"])
     if type not in ("", "ssh"):
@@ -157,7 +157,7 @@ def run_provisioner(
     type: str, config: Value, connection: Value | None, output: Callable[[str], None], stop: Any = None
 ) -> list[AttributeDiagnostic]:
     """Run a provisioner with a completely known, unmarked configuration, and pass on each line of output. `stop` (a
-    threading.Event) ends it early. Returns the problems, which are empty on success."""
+    threading.Event) ends the provisioner early. Returns the problems; empty after success."""
     problems = validate_provisioner(type, config)
     if problems or type == "local-exec":
         return problems or _local_exec(config, output, stop)
@@ -214,20 +214,20 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 _RUNNING: set[Popen[bytes]] = set()
 _STARTING = Lock()
-"""held while a command starts, because it runs before its process id is known"""
+"""held while a command starts, because the command already runs before its process id is known"""
 
 
 @atexit.register
 def end_all() -> None:
     """Kill every running command, before the process ends without waiting for them."""
-    _STARTING.acquire(timeout=5)  # never released, so that nothing starts anymore
+    _STARTING.acquire(timeout=5)  # never released, so that no command can start any more
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report the process's output until it closes; its last bytes, and whether it was stopped."""
+    """Report the process's output until the output is closed; returns its last bytes, and whether it was stopped."""
     import select
 
     assert process.stdout is not None

@@ -1,8 +1,8 @@
 """The provisioners `file` and `remote-exec`, which work over ssh.
 
-A failed connection is retried until its timeout, because the host may still be starting; only a wrong host key or an
-error in the configuration ends it immediately. Scripts are uploaded readable only for their user, and always removed.
-"""
+A failed connection is retried until its timeout, because the host may still be starting. Only a wrong host key or an
+error in the configuration ends the attempts immediately. Uploaded scripts can be read only by their user, and are
+always removed."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def _agent(wanted: Value, identity: str) -> Agent | None:
 
 
 def _timeout(written: str) -> float:
-    """In seconds. The default replaces an invalid duration, as in OpenTofu."""
+    """In seconds. An invalid duration is replaced by the default, as in OpenTofu."""
     try:
         return parse_duration(written) / 1e9 if written else DEFAULT_TIMEOUT
     except FunctionError:

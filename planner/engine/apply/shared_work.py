@@ -35,7 +35,7 @@ from planner.world.state.taint_record import TaintOrigin
 
 
 class Guard(Protocol):
-    """Decides whether an object or a provider configuration is allowed when its values are known."""
+    """Decides whether an object or a provider configuration is allowed, once its values are known."""
 
     def decide(self, address: str, value: Value) -> list[Diagnostic]:
         """The reasons why an object must not receive this value; called before the object is changed."""
@@ -53,11 +53,11 @@ class ApplyOptions(WalkOptions):
     journal: Journal | None = None
     snapshots: Snapshots | None = None
     guard: Guard | None = None
-    """checks policies whose verdicts wait for values"""
+    """checks the policies whose verdicts depend on values that the plan did not know"""
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for work on an instance. Such work returns its problems and changes only
+    """The services of an apply walk for the work on one instance. Such work returns its problems and changes only
     `record`."""
 
     def __init__(
@@ -84,7 +84,8 @@ class ApplyWork(ConfigurationWalk):
         self.stopping = Event()
         self.configurations = provider_configurations(graph)
         self.invocations: dict[tuple[str, str, str], list[Invocation]] = {}
-        """the invocations by the invoking object, the step of its change, and the position (before or after)"""
+        """the invocations, by the object that invokes them, the step of its change, and the position (before or
+        after)"""
         self.requested: dict[str, list[Invocation]] = {}
         """the invocations that the command line requests, by the address of the action without keys"""
         for one in plan.invocations:
@@ -98,14 +99,14 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Make the current object deposed, under the key that the graph expects. Returns that key, "" without an
+        """Make the current object deposed, with the key that the graph expects. Returns the key; "" if there is no
         object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 
 class RemainingObjects(StateObjects):
-    """The objects of the state before the apply, without objects that will be destroyed, because values must not depend
-    on them. The walk sets the objects that it changes."""
+    """The objects of the state before the apply, except those that will be destroyed, because values must not depend on
+    them. The walk itself sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -123,8 +124,8 @@ class RemainingObjects(StateObjects):
 
 
 class ApplyRecord:
-    """The current state and the counts. Nodes may change them from several threads. Every change is also written to the
-    journal, if any, and to `snapshots`."""
+    """The current state and the counts. The work on vertices may change them from several threads. Every change is also
+    written to the journal, if any, and to `snapshots`."""
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
@@ -137,7 +138,8 @@ class ApplyRecord:
             if snapshots is not None:
                 snapshots.changed()
 
-        self.state = StateBuilder(prior, changed)  # not a method of this object, which would make a reference cycle
+        # a function rather than a method of this object, which would create a reference cycle
+        self.state = StateBuilder(prior, changed)
         if snapshots is not None:
             snapshots.begin(self.state.snapshot)
         self._lock = Lock()
@@ -145,9 +147,9 @@ class ApplyRecord:
         self.taints: dict[str, TaintOrigin] = {}
         """the origins of taints, by the address of the object"""
         self.ends: dict[str, Sequence[Diagnostic]] = {}
-        """the diagnostics of each vertex that did, or tried, a step of a planned change"""
+        """the diagnostics of each vertex that did or tried a step of a planned change"""
         self.operated: set[str] = set()
-        """the vertices whose operation succeeded, even if a condition on the result does not hold"""
+        """the vertices whose operation succeeded, even if a condition on its result is not satisfied"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         """Write the object's record to the state, or remove it."""

@@ -3,8 +3,8 @@
     apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
 
 The actions were decided while planning; the graph determines the order. Here everything that the plan left unknown is
-evaluated, providers do their work, and the state is updated after each operation, so that it always lists the existing
-objects."""
+evaluated, providers do their work, and the state is updated after each operation, so that it always contains the
+objects that exist."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ class ApplyResult:
     diagnostics: tuple[Diagnostic, ...]
     counts: Counts = Counts()
     has_begun: bool = True
-    """whether any operation was begun, or any instance changed"""
+    """whether any operation began, or any instance changed"""
     taints: Mapping[str, TaintOrigin] = field(factory=dict)
     """the origins of taints, by the address of the object"""
     outcomes: Mapping[str, Outcome] = field(factory=dict)
-    """the outcome of each change, by its name; empty if all were done"""
+    """the outcome of each change, by its name; empty if all changes were done"""
 
 
 @as_step("walk apply")
@@ -108,20 +108,20 @@ class ApplyWalk(ApplyWork):
     }
 
     _opening: dict[str, Instance]
-    """ephemeral resources that became vertices of their own"""
+    """ephemeral resources whose instances became separate vertices"""
 
     # ---------------------------------------------------------------- the walk as a whole
 
     def apply(self) -> ApplyResult:
         self._opening = {}
         self._announce()
-        detail = "The apply was interrupted. What was done so far is saved."
+        detail = "The apply was interrupted. All changes so far are saved."
         return self._outcome(
             self.drive("apply", error("apply.interrupted", "Execution halted", detail), self.stopping.set)
         )
 
     def _announce(self) -> None:
-        """Report the objects with conditions, and imports, which need no work."""
+        """Announce objects with conditions and report imports; both need no other work."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -145,7 +145,9 @@ class ApplyWalk(ApplyWork):
             problems.append(error("apply.forgotten_left", summary, detail))
         left = {block for block, _, _ in self.plan.deferred}
         if left:
-            detail = f"{', '.join(sorted(left))} and all that depends on it was left for a later plan: plan again."
+            detail = (
+                f"{', '.join(sorted(left))} and all objects that depend on it were left for a later plan: plan again."
+            )
             problems.append(warning("apply.deferred", "Some objects were deferred", detail))
         if self.plan.limits.including(left).is_partial:
             detail = (
@@ -314,7 +316,8 @@ class ApplyWalk(ApplyWork):
         return config.resources.get(address.config.relative) if config is not None else None
 
     def _declared(self, node: Node, change: ResourceChange) -> Instance:
-        """The instance of a vertex that applies. Raises Failure if the configuration does not declare it."""
+        """The instance of a vertex that creates, updates or reads an object. Raises Failure if the configuration does
+        not declare it."""
         address = parse_resource_instance(node.object)
         decl, module = self._declaration(address), self.context.module(address.module)
         repetition: Repetition | None = None
@@ -332,7 +335,7 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded(self, node: Node) -> Instance:
-        """The instance of a vertex that destroys or forgets an object, from the state. Raises Failure."""
+        """The instance of a vertex that destroys or forgets an object, as the state records it. Raises Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
@@ -377,12 +380,12 @@ class ApplyWalk(ApplyWork):
         )
 
 
-# Output values while applying: of child modules for their callers, of the root module for the state.
+# Output values while applying: those of child modules are for their callers, those of the root module for the state.
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance, unless it was known while planning. An output of the root module is
-    written to the state, or removed from it if everything is destroyed."""
+    """Evaluate an output of one module instance, unless the plan already knew its value. An output of the root module
+    is written to the state, or removed from it if everything is destroyed."""
     if walk.destroys and module.parent is None:
         walk.record.state.remove_output(name)
         return []
@@ -414,7 +417,7 @@ def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_addr
 
 
 def _planned_output(walk: ApplyWork, name: str) -> Value:
-    """The value of a root output that was known while planning."""
+    """The value that a root output had in the plan, if the plan knew it."""
     planned = walk.planned_outputs.get(name)
     if planned is None or not is_wholly_known(planned.after):
         return None

@@ -24,7 +24,7 @@ from planner.language.syntax.nodes import Traversal, Variable
 
 
 class CallerScope(ModuleScope):
-    """The scope of an action's configuration: `caller` is the object that invokes it, if any."""
+    """The scope for an action's configuration; `caller` is the object that invokes the action, if any."""
 
     def __init__(self, scope: ModuleScope, caller: Value) -> None:
         super().__init__(scope.module, scope.repetition)
@@ -34,7 +34,7 @@ class CallerScope(ModuleScope):
         if (node.root if isinstance(node, Traversal) else node.name) != "caller":
             return super().resolve(node, source)
         if self.caller is None:
-            detail = '"caller" is the object whose change invokes the action; here nothing does.'
+            detail = '"caller" is the object whose change invokes the action; here, no object does.'
             span = Span(source or Source("", ""), node.start, node.end)
             raise Failure(error("plan.invalid_caller", 'Invalid "caller" reference', detail, span))
         return self.caller, 0
@@ -53,7 +53,8 @@ def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
 
 
 def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
-    """Errors if the reference has a key and the action has no count or for_each, or the other way round."""
+    """Errors if the reference has a key although the action has neither count nor for_each, or lacks one although the
+    action has."""
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if bool(repeated) == (ref.key is not None):
         return []
@@ -66,7 +67,7 @@ def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
 
 
 def action_instance(walk: ConfigurationWalk, it: Instance, ref: ActionReference, scope: ModuleScope) -> Instance:
-    """The instance of an action that a trigger of `it` names. Raises Failure."""
+    """The instance of an action that a trigger of the instance `it` names. Raises Failure."""
     assert it.module is not None
     module = it.module
     decl = find_action(module.config, ref)
@@ -140,13 +141,13 @@ def action_config(action: Instance, caller: Value) -> tuple[Value, list[Diagnost
 
 
 def calling_object(module: ModuleInstance, caller: str) -> Value:
-    """The object of an instance in the same module that triggers an action; None if there is none."""
+    """The object of the instance in the same module that triggers an action; None if there is none."""
     address = parse_resource_instance(caller)
     return module.resource(address.config.relative).instance(address.key)
 
 
 def mentions_caller(action: ResourceDecl, schema: BlockSchema) -> bool:
-    """Whether the configuration of an action uses the object that invokes it."""
+    """Whether the configuration of an action refers to the object that invokes it."""
     blocks = (*(ExpectedBlock(name) for name in schema.blocks), ExpectedBlock("dynamic", ("type",)))
     content, _ = action.body.partial_content(BodySchema(dict.fromkeys(schema.attributes, False), blocks))
     parts = (*(a.expr for a in content.attributes.values()), *(block.body for block in content.blocks))

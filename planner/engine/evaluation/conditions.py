@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition holds. A failed condition causes a diagnostic of that severity; problems of the condition
-    itself are always errors."""
+    """Whether a condition holds. A failed condition causes a diagnostic with the given severity; problems of the
+    condition itself are always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]
@@ -92,7 +92,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("error", "", tuple(problems))
     if held:
         return RuleResult("pass", "", tuple(problems))
-    detail = message or "This condition does not hold, and its error message is not usable either."
+    detail = message or "This condition does not hold, and its error message cannot be used either."
     title = f"{_TITLES[kind]} failed"
     failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **observed_values(rule, scope))
     problems.append(evolve(failed, is_check=kind == "assertion"))
@@ -128,7 +128,7 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
                 return RuleResult("fail", "", tuple(problems))
             if plain.__class__ is not Null:
                 message = _text(plain, where, problems)
-    message = message or "The value is not valid, and the error message is not usable either."
+    message = message or "The value is not valid, and the error message cannot be used either."
     detail = f"{message}\n\nThis was checked by the validation rule at {rule.span.place}."
     title = "Invalid value for variable"
     problems.append(error("plan.validation_failed", title, detail, subject, **observed_values(rule, scope)))
@@ -141,8 +141,8 @@ def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The values of the operands and, if a condition compares two values for equality, these values, for the diagnostic
-    of its failure."""
+    """The values of the operands, for the diagnostic of a failed condition; if the condition compares two values for
+    equality, also these values."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -212,7 +212,7 @@ def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
 
 class CheckState:
     """The status of every object with conditions. Objects are announced when their block is expanded; a rule that is
-    never reached stays unknown. Safe to use from several threads."""
+    never reached stays unknown. It may be used from several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = Lock()
@@ -224,7 +224,7 @@ class CheckState:
             self._objects[kind, address] = None
 
     def announce(self, kind: str, config_address: str, addresses: Iterable[str]) -> None:
-        """Announce all objects of a block. Blocks without conditions are ignored."""
+        """Announce all objects of a block that has conditions. Blocks without conditions are ignored."""
         rules = self._rules.get((kind, config_address))
         if rules is None:
             return
@@ -251,8 +251,8 @@ class CheckState:
             return summary(objects.get(address, {}).values())
 
     def results(self) -> tuple[CheckResult, ...]:
-        """One result for each object, sorted. A block without objects has one result without an address; a block whose
-        objects were never announced has none."""
+        """One result for each object, sorted. A block that expands to no object has one result without an address; a
+        block that was never expanded has none."""
         items = []
         for (kind, config_address), objects in sorted(self._objects.items()):
             if objects is None:
@@ -316,12 +316,13 @@ class SelfReferences:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
 
     def of(self, it: Instance) -> list[Diagnostic]:
-        """The self-references of an instance, which has no value yet."""
+        """The references of an instance to itself, which has no value yet."""
         if it.decl is None:
             return []
         if it.decl not in self._of:
             self._of[it.decl] = list(_self_references(it.decl, it.schema.block))
-        # References to the resource as a whole and to the instance are both errors; without a key they have one name.
+        # References to the resource as a whole and to the instance are both errors; for an instance without a key, both
+        # have the same name.
         return [problem for own in (None, it.key) for key, problem in self._of[it.decl] if key == own]
 
 
@@ -330,12 +331,12 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
 
 
 def unknown_arguments(value: Value) -> str:
-    """The arguments that are unknown, or have unknown parts, for a message; "" if the value is completely known."""
+    """The arguments that are or contain unknown values, as text for a message; "" if the value is completely known."""
     return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
 def extend(problems: list[Diagnostic], diagnostics: list[Diagnostic]) -> None:
-    """Add problems; errors end the work on this instance."""
+    """Add problems; an error among them ends the work on this instance."""
     problems += diagnostics
     if has_errors(diagnostics):
         raise Failure(list(problems))
@@ -354,13 +355,13 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
 
 
 def of_instance(problems: Iterable[Diagnostic], address: str) -> list[Diagnostic]:
-    """The problems in the body of an instance: for deprecated values, the diagnostic has the value of the body, not one
-    expression."""
+    """The problems in the body of an instance. A diagnostic about a deprecated value refers to the whole body rather
+    than to one expression."""
     return [d.at(address) if d.deprecation is not None else d for d in problems]
 
 
 def storage_problems(it: Instance, config: Value) -> list[Diagnostic]:
-    """Values in arguments of an instance that cannot be stored: ephemeral ones, and infinite numbers."""
+    """Values in arguments of an instance that cannot be stored: ephemeral values and infinite numbers."""
     assert it.decl is not None
     problems = ephemeral_values(it.decl, it.schema.block, config, it.address)
     for path in infinite_paths(config):

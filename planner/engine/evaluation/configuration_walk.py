@@ -1,6 +1,7 @@
-"""The common parts of walks over a configuration: values, modules, providers and checks, and queries about instances.
+"""The common parts of walks over a configuration: values, modules, providers and checks, and the instances that objects
+belong to.
 
-Planning and applying treat objects differently, but the rest of a configuration alike."""
+Planning and applying treat objects differently, but all other parts of a configuration in the same way."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
 
-# The base of all walks over a configuration: a table names the work of each kind of vertex, which is run in the order
+# The base of all walks over a configuration: a table names the work for each kind of vertex, which is run in the order
 # of the graph.
 
 
@@ -47,14 +48,14 @@ VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
 @frozen(eq=False, kw_only=True)
 class WalkOptions:
     """Options of every walk that may call providers. `parallelism`: the maximum number of concurrent provider calls;
-    `provider_limits`: the maximum for each provider (by source address)."""
+    `provider_limits`: the maximum for single providers, by source address."""
 
     parallelism: int = 10
     provider_limits: Mapping[str, int] = field(factory=dict)
     workspace: str = "default"
     stop: StopSignal = field(factory=StopSignal)
     sequential: bool = False
-    """one thing at a time on one thread, for debugging"""
+    """run all work on one thread, one vertex after the other, for debugging"""
 
 
 class VertexWalk:
@@ -86,7 +87,7 @@ class VertexWalk:
     def run_all(self) -> list[Diagnostic]:
         """Do the work of all vertices once, one after the other."""
         problems = walk_straight(self.graph.numbered, self)
-        self._work.clear()  # methods of this object, which would be reference cycles
+        self._work.clear()  # functions rather than methods of this object, which would create reference cycles
         return list(problems)
 
 
@@ -129,7 +130,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """The warnings of an expansion to report."""
+        """The warnings of an expansion that have to be reported."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {
@@ -143,7 +144,7 @@ def module_path(module: str) -> ModulePath:
 
 
 class ConfigurationWalk(ValueWalk):
-    """Work on vertices that is the same in every walk that calls providers, and its shared data."""
+    """The work on vertices that is the same in every walk that calls providers, and the data that it shares."""
 
     configurations: dict[str, str]
     """the provider configuration of each vertex, in walks that call configured providers"""
@@ -192,8 +193,8 @@ class ConfigurationWalk(ValueWalk):
         repetition: Repetition,
         config_address: str,
     ) -> Instance:
-        """An instance that the configuration declares, with the provider of a configuration. Raises Failure if it has
-        no schema or no provider."""
+        """An instance that the configuration declares, with the provider from a provider configuration. Raises Failure
+        if it has no schema or no provider."""
         schema, address = self.schemas.of(module.config, decl), module.instance_address(decl, key)
         provider_key = self.providers.key_of(module, decl, repetition, address)
         provider = self.providers.of_resource(
@@ -219,8 +220,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Do all possible work and return its diagnostics. `verb`: the name of the work; `interrupted`: the diagnostic
-        if it was stopped; `listeners` are called when it should stop."""
+        """Do all work that is possible, and return its diagnostics. `verb`: the name of the work; `interrupted`: the
+        diagnostic if the work was stopped; `listeners` are called when it should stop."""
         machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -246,7 +247,7 @@ class ConfigurationWalk(ValueWalk):
         return [*problems, interrupted] if result.stopped else problems
 
     def provider_of(self, node: str) -> str:
-        """The source address of the provider that the work of a vertex calls, "" for none."""
+        """The source address of the provider that the work on a vertex calls; "" if it calls none."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------- values
@@ -282,7 +283,7 @@ class ConfigurationWalk(ValueWalk):
         return super().run(node)
 
     def _missing_functions(self, node: str) -> list[Diagnostic]:
-        """The calls of functions that their provider neither declares nor registers. `try` cannot hide them."""
+        """The calls of functions that their providers neither declare nor register. `try` cannot hide them."""
         problems: list[Diagnostic] = []
         for configuration, object, name, function in sorted(self._awaited[node]):
             source = parse_provider_configuration(configuration).source
@@ -296,8 +297,8 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def _function(self, module: ModuleInstance, name: str) -> Function | None:
-        """The function that a call in a module names, from the provider configuration that the rules derive. Raises
-        Failure."""
+        """The function that a call in a module names, from the provider configuration that the rules derive for it.
+        Raises Failure."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -346,7 +347,7 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- services for work on instances
 
     def module_scope(self, it: Instance) -> ModuleScope:
-        """The scope of the instance's module, even if that is no longer declared."""
+        """The scope of the instance's module, even if the module is no longer declared."""
         if it.module is not None:
             return it.module.scope
         entry = self._detached.get(it.module_text)
@@ -376,7 +377,7 @@ class ConfigurationWalk(ValueWalk):
         return problems
 
     def meta(self, it: Instance) -> Value:
-        """The provider_meta of the instance's module, None if it has none. Raises Failure."""
+        """The provider_meta value of the instance's module; None if it has none. Raises Failure."""
         return provider_meta(self.schemas, it)
 
     def write(self, state: StateBuilder, it: Instance, record: ObjectState) -> None:
@@ -384,7 +385,7 @@ class ConfigurationWalk(ValueWalk):
         it.store(state, record, it.deposed)
 
     def dependencies(self, node: str) -> AddressSet:
-        """The resources that a vertex depends on, as the state records them."""
+        """The resources on which a vertex depends, in the form in which the state records them."""
         if self.graph.database is None:
             return NO_ADDRESSES
         if self._dependencies is None:
@@ -400,7 +401,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The tuples of a relation from which the graph was read; empty if the relation does not exist."""
+    """The tuples of a relation that were used to build the graph; empty if the relation does not exist."""
     database = graph.database
     if database is None or name not in database:
         return set()
@@ -417,7 +418,8 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
 
 
 def provider_meta(schemas: Schemas, it: Instance) -> Value:
-    """The value of the block for the instance's provider in its module, None if there is none. Raises Failure."""
+    """The value of the module's provider_meta block for the instance's provider; None if there is none. Raises
+    Failure."""
     if it.module is None or not it.module.config.provider_metas:
         return None
     config = it.module.config

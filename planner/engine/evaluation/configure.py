@@ -1,4 +1,4 @@
-"""Configured providers: one for each provider configuration, or for each key of its for_each, during a walk."""
+"""The configured providers of a walk: one for each provider configuration, or one for each key of its for_each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ConfiguredProviders:
         self._values: dict[str, Value] = {}
         self._mocking: dict[str, Mocking] = {}
         self.judge: Judge | None = None
-        """checks a configuration (by address with key) before the provider receives it"""
+        """checks the value of a configuration (by address with key) before the provider receives it"""
 
     def configure(self, address: str) -> list[Diagnostic]:
         """Start and configure all instances of a configuration."""
@@ -102,7 +102,7 @@ class ConfiguredProviders:
         return problems
 
     def any_instance(self, address: str) -> Provider | None:
-        """One of the instances of a configuration; None if there are none yet."""
+        """An instance of a configuration; None if no instance exists yet."""
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
@@ -126,8 +126,8 @@ class ConfiguredProviders:
         return result
 
     def function(self, configuration: str, module: ModuleInstance, name: str) -> Function | None:
-        """The function `provider::NAME::FUNCTION` (with `::ALIAS` before the function) of a configured provider that a
-        module calls. Raises Failure."""
+        """The function `provider::NAME::FUNCTION` (or `provider::NAME::ALIAS::FUNCTION`) of a configured provider, for
+        a call in a module. Raises Failure."""
         _, local_name, *alias, function = name.split("::")
         ref = ProviderRef(local_name, alias[0] if alias else None)
         key = self._passed_key(module, ref, f"{name} in {module.text or 'the root module'}")
@@ -183,7 +183,7 @@ class ConfiguredProviders:
         return configuration, block, modules[0] if modules else self.context.root
 
     def key_of(self, module: ModuleInstance, decl: ResourceDecl, repetition: Repetition, address: str) -> InstanceKey:
-        """The key of the provider instance that a resource instance uses. Raises Failure."""
+        """The key of the provider instance that manages a resource instance. Raises Failure."""
         if decl.provider is not None and decl.provider.key is not None:
             return provider_key(decl.provider, module.with_repetition(repetition), address)
         ref = decl.provider or ProviderRef(decl.provider_name)
@@ -197,8 +197,8 @@ class ConfiguredProviders:
         recorded: InstanceKey,
         address: str,
     ) -> InstanceKey:
-        """The key of the provider instance for an object that the state has, by the resource block `decl` if there is
-        one. `module`: the module in which the key can be evaluated. `recorded`: the key in the state. Raises
+        """The key of the provider instance for an object in the state; `decl` is its resource block, if any. `module`:
+        the module in which the key expression can be evaluated. `recorded`: the key that the state records. Raises
         Failure."""
         if decl is None:
             return recorded
@@ -211,7 +211,7 @@ class ConfiguredProviders:
         return None if _keyed(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key with which a calling module passes a configuration, None if there is none."""
+        """The key with which a calling module passes a configuration; None if it passes none."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)
@@ -223,8 +223,8 @@ class ConfiguredProviders:
 
 
 def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
-    """The keyed reference that the name `ref` means in the first of `modules` (innermost first), and the number of
-    calls outwards at which it is written; None if it refers to a configuration without a key."""
+    """The reference with a key that the name `ref` denotes in the first of `modules` (innermost first), and the
+    number of calls outwards to where that reference is written; None if the configuration has no key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None
@@ -270,7 +270,7 @@ def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> Instance
 
 
 def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
-    """The value of an implied configuration. Raises Failure if an argument is required."""
+    """The value of a provider configuration without a block. Raises Failure if an argument is required."""
     if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
         detail = (
             f"The provider {configuration.source} has required arguments: write a provider block in the root module."
@@ -286,7 +286,7 @@ def _without_ephemeral(value: Value) -> Value:
 
 
 def _repetitions(block: ProviderDecl | None) -> list[tuple[InstanceKey, Repetition]]:
-    """The instances of a configuration; for_each was evaluated when it was loaded."""
+    """The instances of a provider configuration; its for_each was evaluated when the configuration was loaded."""
     if block is None or block.instances is None:
         return [(None, NO_REPETITION)]
     return [(key, Repetition(each_key=key, each_value=value)) for key, value in sorted(block.instances.items())]

@@ -1,11 +1,11 @@
-"""The evaluation context of a walk: the values of all names in every module instance that are known so far.
+"""The evaluation context of a walk: the values, known so far, of all names in every module instance.
 
 A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks add
 values (`ModuleInstance.variables`, `ResourceObjects.set`, ...), and expressions read them through a scope
-(planner.engine.evaluation.scope). Objects for whole resources and module calls are built on first use and kept until a
-value in them changes, so that reading one instance out of ten thousand copies nothing. Planning, applying, validating
-(everything unknown) and the console use the same context: `operation` names the operation, and an `ObjectSource` has
-the objects that the walk itself has not set."""
+(planner.engine.evaluation.scope). The values of whole resources and module calls are built on first use and kept until
+a part of them changes, so that reading one instance out of ten thousand copies nothing. Planning, applying, validating
+(with everything unknown) and the console use the same context. `operation` is the name of the operation, and an
+`ObjectSource` has the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class ObjectSource(Protocol):
     """Objects that exist although the walk has not set them: the objects of the state with which it began."""
 
     def keys(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey] | None:
-        """The instances that have a current object; None if nothing is known about the resource."""
+        """The keys of the instances that have a current object; None if nothing is known about the resource."""
         ...
 
     def between(self, module: ModuleInstance, resource: ResourceDecl) -> Collection[InstanceKey]:
-        """The instances that have only a deposed object, because its replacement was never created."""
+        """The keys of the instances that have only a deposed object, because its replacement was never created."""
         ...
 
     def object(self, module: ModuleInstance, resource: ResourceDecl, key: InstanceKey) -> Value:
@@ -93,7 +93,7 @@ class ResourceObjects:
         self._whole = None
 
     def remove(self, key: InstanceKey) -> None:
-        """Hide an instance that no longer exists, or will not, from expressions."""
+        """Hide from expressions an instance that does not exist any more, or will not exist."""
         self._objects.pop(key, None)
         self._removed.add(key)
         self._whole = None
@@ -109,8 +109,8 @@ class ResourceObjects:
         return result
 
     def deprecated(self, value: Value) -> Value:
-        """The value with marks on the parts that are deprecated by the schema."""
-        if self.decl.mode == "list":  # results of a search, whatever its own schema is
+        """The value, with marks on the parts that the schema deprecates."""
+        if self.decl.mode == "list":  # list blocks have the results of a search as value, whatever the schema is
             return value
         block = self.context.schemas.of(self.module.config, self.decl).block
         marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
@@ -155,12 +155,12 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _between(self) -> list[InstanceKey]:
-        """The instances that have no object and may be missing in this walk, although they seem to be declared."""
+        """The instances that seem to be declared but have no object, and may be missing in this walk."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
     def _object_or_unknown(self, key: InstanceKey) -> Value:
-        """The object of an instance; unknown until it is set."""
+        """The object of an instance; unknown until the walk sets it."""
         result = self.instance(key)
         return Unknown(self.type) if result is None else result
 
@@ -184,10 +184,9 @@ class ResourceObjects:
 
 
 class ModuleInstance:
-    """One instance of a module and the values in it, by name. Values carry the marks that their declarations require.
+    """One instance of a module and the values in it, by name. Values have the marks that their declarations require.
 
-    `repetition` has the values of count.index and each in the arguments of its call.
-    """
+    `repetition` contains the values of count.index and each for the arguments of the module call."""
 
     __slots__ = (
         "_whole_calls",
@@ -297,7 +296,7 @@ class EvaluationContext:
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
-    """whether the configuration may come from a record, which lacks some expressions"""
+    """whether the configuration may come from a record, in which some expressions are missing"""
 
     def __init__(
         self,
@@ -320,7 +319,8 @@ class EvaluationContext:
         self.is_apart = False
         self.deprecations = any(o.deprecated for m in config.root.walk() if m.path for o in m.outputs.values())
         self.configured_function: Callable[[ModuleInstance, str], Function | None] | None = None
-        """looks up a function by its name in a module, in walks that configure providers; raises Failure"""
+        """looks up a function by its name in a module, in walks that configure providers; raises Failure if it does not
+        exist"""
         self.root = self.module_type(self, config.root, ROOT, None, NO_REPETITION)
         self._instances: dict[ModulePath, list[ModuleInstance]] = {}
         self._instances_at: dict[str, list[ModuleInstance]] = {}
@@ -334,8 +334,8 @@ class EvaluationContext:
     # ---------------------------------------------------------------- modules
 
     def instances(self, path: ModulePath) -> list[ModuleInstance]:
-        """All instances of a module, by the keys of their parents, then by their own; none if a call has not been
-        expanded."""
+        """All instances of a module, sorted by the keys of their parents, then by their own; none if a call has not
+        been expanded."""
         result = self._instances.get(path)
         if result is None:
             if not path:
@@ -347,7 +347,7 @@ class EvaluationContext:
         return result
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
-        """The instances at a module address of a vertex. Raises AddressError."""
+        """The module instances at the module address of a vertex. Raises AddressError."""
         result = self._instances_at.get(module)
         if result is None:
             result = self._instances_at[module] = self.instances(parse_module(module).path)
@@ -372,8 +372,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break reference cycles after the last evaluation, so that all memory is freed immediately. In a process that
-        plans one unit after the other, the garbage collector seldom runs."""
+        """Break reference cycles after the last evaluation, so that all memory is freed immediately. A process that
+        plans one unit after the other seldom runs the garbage collector."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
@@ -389,7 +389,7 @@ class EvaluationContext:
 
     def declaration(self, kind: str, address: Address) -> Span | None:
         """The declaration of a module call, module instance, resource or resource instance; None if the expanded
-        configuration does not have it."""
+        configuration does not contain it."""
         if isinstance(address, ModuleAddress):
             if kind == "module instance" and self.module(address) is None:
                 return None
@@ -403,7 +403,7 @@ class EvaluationContext:
         return resource.span if resource is not None else None
 
     def declares_instance(self, address: ResourceAddress) -> bool:
-        """Whether the expanded configuration has exactly this resource instance."""
+        """Whether the expanded configuration contains exactly this resource instance."""
         module = self.module(address.module)
         resource = module.resources.get(address.resource.relative) if module else None
         return resource is not None and resource.expansion is not None and address.key in resource.expansion.instances
@@ -412,7 +412,7 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether functions that return a different result each time have unknown values."""
+        """Whether the values of functions that return a different result each time are unknown."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property
@@ -437,7 +437,7 @@ def unknown_output(decl: OutputDecl) -> Value:
 
 
 def output_marks(module: ModuleInstance, decl: OutputDecl) -> frozenset[Mark]:
-    """The marks that an output of a child module has for its caller."""
+    """The marks that the output of a child module has in the calling module."""
     marks = declared_marks(decl.sensitive, decl.ephemeral)
     if not decl.deprecated:
         return marks

@@ -1,4 +1,4 @@
-"""Reading data sources, and configurations that have no object in the state."""
+"""Reading data sources; configurations of objects that are not in the state."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """A data source of a check that cannot be read fails the check, not the plan."""
+    """If the data source of a check cannot be read, the check fails, but not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")
@@ -72,14 +72,14 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems:
 
 # Ephemeral resources: opened when the walk reaches them. Their values, marked as ephemeral, are never stored and live
 # only as long as the walk. If a resource cannot be opened yet, because it needs a value that is known only while
-# applying, the plan uses only the values of its configuration.
+# applying, its value in the plan contains only the values of its configuration.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def register_opened(walk: ConfigurationWalk, it: Instance, value: Value) -> list[Diagnostic]:
-    """Make an opened resource available to other vertices."""
+    """Make the values of an opened resource available to other vertices."""
     assert it.objects is not None
     value = mark(value, _EPHEMERAL)
     it.objects.set(it.key, value)

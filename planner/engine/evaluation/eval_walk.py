@@ -1,5 +1,5 @@
-"""The evaluation walk: current variables, locals and outputs, and resources from the state. For the console, and for
-commands that evaluate values without planning anything."""
+"""The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. It serves
+the console, and commands that evaluate values without planning anything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def eval_walk(
     schemas: Schemas,
     workspace: str = "default",
 ) -> tuple[EvaluationContext, list[Diagnostic]]:
-    """The context of the root module (`context.root.scope` resolves names), with all values that can be evaluated."""
+    """The evaluation context, with all values that can be evaluated; `context.root.scope` resolves names in the root
+    module."""
     context = EvaluationContext(config, "eval", schemas, StateObjects(state, schemas), workspace)
     return context, EvalWalk(graph, context, variables).run_all()
 
@@ -38,7 +39,7 @@ class EvalWalk(ValueWalk):
     """The work on the vertices of a graph in which only values are evaluated."""
 
     known: Mapping[str, Value] = {}
-    """the outputs of called modules, by address, that are not evaluated because the applied plan knew their values"""
+    """the addresses of outputs of called modules that are not evaluated, because the applied plan knew their values"""
 
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
@@ -57,9 +58,9 @@ class EvalWalk(ValueWalk):
     WORK: ClassVar[Mapping[str, str]] = {**ValueWalk.WORK, "output": "output"}
 
 
-# The values of a finished plan: all named values, evaluated again over the planned objects. A plan stores the planned
-# objects and root outputs. Other values for explanations (locals, variables and outputs of modules) follow from these
-# and from the configuration, so they are evaluated again instead of stored.
+# The values of a finished plan: all named values are evaluated again with the planned objects. A plan stores the
+# planned objects and root outputs. Other values for explanations (locals, variables and outputs of modules) follow from
+# these and from the configuration, so they are evaluated again instead of stored.
 
 
 def planned_values(
@@ -70,7 +71,7 @@ def planned_values(
     schemas: Schemas,
     workspace: str = "default",
 ) -> EvaluationContext:
-    """The context with the planned values of all names. `graph` is the graph of the walk `eval`."""
+    """The evaluation context with the planned values of all names. `graph` is the graph of the walk `eval`."""
     objects = PlannedObjects(plan, schemas)
     context = EvaluationContext(config, "plan", schemas, objects, workspace, plan.timestamp or None)
     EvalWalk(graph, context, variables).run_all()
@@ -78,7 +79,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan, because planning only compares them."""
+    """Add the root outputs to the values of a plan; planning itself only compares them."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:
             value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after

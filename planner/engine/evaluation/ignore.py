@@ -1,4 +1,5 @@
-"""lifecycle.ignore_changes: the configuration gets the object's values at these paths before anything is compared."""
+"""lifecycle.ignore_changes: before anything is compared, the configuration receives the object's values at these
+paths."""
 
 from __future__ import annotations
 
@@ -27,9 +28,9 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
-    """The effective configuration of an existing object. With "all" that is the object itself without attributes that
-    only the provider sets; without a schema, the object unchanged (to undo what a provider with a legacy type system
-    planned)."""
+    """The effective configuration of an existing object. With "all", that is the object itself without the attributes
+    that only the provider sets. Without a schema it is the unchanged object (to undo changes that a provider with a
+    legacy type system planned)."""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config
     if ignored == "all":
@@ -40,7 +41,7 @@ def ignore_changes(
 
 
 def reference_path(reference: Reference) -> Path:
-    """The path that a bare traversal means inside an object."""
+    """The path inside an object that a bare traversal denotes."""
     node = reference.node
     if not isinstance(node, Traversal):
         return (("attr", node.name),)
@@ -81,7 +82,7 @@ def _kept_value(now: Value, before: Value, key: str | None) -> Value:
 
 
 def _configurable(value: Value, schema: BlockSchema | NestedAttributes) -> Value:
-    """The value with null for everything that only the provider sets."""
+    """The value, with null for every attribute that only the provider sets."""
     cls = value.__class__
     if cls is Marked:
         return mark(_configurable(value.value, schema), value.marks)

@@ -36,15 +36,15 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance, found by its id or, if that is "", by its identity. Without either, nothing
-    is imported."""
+    """An object to import into an instance. It is found by its id or, if the id is "", by its identity. If both are
+    missing, nothing is imported."""
 
     address: ResourceAddress
     id: str
     decl: ImportDecl
     identity: Value = None
     module: str = ""
-    """the address of the module configuration that has the block"""
+    """the address of the module configuration that contains the block"""
 
     @property
     def shown(self) -> str:
@@ -76,7 +76,7 @@ class Imports:
         return problems
 
     def targets(self, instance: str) -> dict[str, ImportTarget]:
-        """The import targets of an instance, by the module of their blocks. An empty ID imports nothing, as in
+        """The import targets of an instance, by the module that contains the block. An empty ID imports nothing, as in
         OpenTofu, so that configurations can make an import depend on a variable."""
         known = self._targets.get(instance, ())
         return {target.module: target for target in known if target.id or target.identity is not None}
@@ -126,8 +126,7 @@ class Imports:
 def import_id(
     expr: Expr, scope: ModuleScope, allow_unknown: bool = False, remarks: list[Diagnostic] | None = None
 ) -> str:
-    """The id of an import block; "" if it is unknown and that is allowed. Adds warnings to `remarks`. Raises
-    Failure."""
+    """The id in an import block; "" if it is unknown and may be unknown. Adds warnings to `remarks`. Raises Failure."""
     result = _evaluated(expr, scope, STRING, "id", allow_unknown, remarks)
     return "" if result is None else str(result)
 
@@ -139,7 +138,7 @@ def import_identity(
     allow_unknown: bool = False,
     remarks: list[Diagnostic] | None = None,
 ) -> Value:
-    """The identity in an import block; None if it is unknown and that is allowed. Adds warnings to `remarks`. Raises
+    """The identity in an import block; None if it is unknown and may be unknown. Adds warnings to `remarks`. Raises
     Failure."""
     identity = _evaluated(expr, scope, wanted, "identity", allow_unknown, remarks)
     absent = [] if identity is None else [n for n in sorted(wanted.attributes) if identity[n].__class__ is Null]
@@ -162,7 +161,7 @@ def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
 
 
 def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Expr) -> ObjectType:
-    """The type of the identity of a declared resource's objects. Raises Failure if there is none."""
+    """The type of the identities of a resource's objects. Raises Failure if the objects have no identities."""
     module = context.config.root.descendant(address.path)
     decl = module.resources.get(address.relative) if module is not None else None
     if module is None or decl is None:
@@ -188,7 +187,7 @@ def _evaluated(
     allow_unknown: bool,
     remarks: list[Diagnostic] | None,
 ) -> Value:
-    """The value of an argument of an import block; None if it is unknown and that is allowed. Raises Failure."""
+    """The value of an argument of an import block; None if it is unknown and may be unknown. Raises Failure."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         raise Failure(problems)

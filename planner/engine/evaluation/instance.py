@@ -17,9 +17,9 @@ from planner.world.state.model import ObjectState
 
 
 class Instance:
-    """`node` is its graph vertex, `module` its module instance (None if that is no longer declared), `decl` its
-    resource block (None if that was removed), `configuration` its provider configuration's address. `is_orphan`: the
-    block, if any, does not declare this instance."""
+    """`node` is its graph vertex. `module` is its module instance (None if it is no longer declared). `decl` is its
+    resource block (None if it was removed). `configuration` is the address of its provider configuration. `is_orphan`:
+    the resource block, if any, does not declare this instance."""
 
     __slots__ = (
         "_scope",
@@ -84,7 +84,7 @@ class Instance:
 
     @property
     def is_offline(self) -> bool:
-        """Whether the provider is only known by its schema."""
+        """Whether only the schema of the provider is known."""
         return isinstance(self.provider, OfflineProvider)
 
     @property
@@ -94,7 +94,7 @@ class Instance:
 
     @property
     def scope(self) -> ModuleScope:
-        """The scope of the block in this instance."""
+        """The scope of this instance's block."""
         if self._scope is None:
             assert self.module is not None
             self._scope = self.module.with_repetition(self.repetition)

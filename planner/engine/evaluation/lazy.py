@@ -1,5 +1,5 @@
-"""Values without a walk, each evaluated when it is first read: for questions about a few former or hypothetical values
-of a whole configuration."""
+"""Values that are each evaluated on first use instead of by a walk, for questions about a few former or hypothetical
+values of a whole configuration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class LazyTable(dict[str, T]):
-    """A table whose entries are created on first use: `make` adds the entry of a name, if the name exists."""
+    """A table whose entries are created on first use: `make` adds the entry for a name, if the name exists."""
 
     def __init__(self, make: Callable[[str], None]) -> None:
         super().__init__()
@@ -45,7 +45,8 @@ class LazyTable(dict[str, T]):
 
 
 class LazyModule(ModuleInstance):
-    """A module instance that evaluates its values on first use. Expressions that cannot be evaluated have no value."""
+    """A module instance that evaluates its values on first use. Values whose expressions cannot be evaluated are
+    missing."""
 
     __slots__ = ()
     context: LazyContext
@@ -95,7 +96,7 @@ class LazyModule(ModuleInstance):
 
 
 class LazyContext(EvaluationContext):
-    """The values of a configuration over existing objects. `given`: the values of the root variables."""
+    """The values of a configuration with given existing objects. `given`: the values of the root variables."""
 
     module_type: ClassVar[type[ModuleInstance]] = LazyModule
     may_lack_values = True

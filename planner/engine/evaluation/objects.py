@@ -1,7 +1,7 @@
-"""Objects between state and values: read from the state through a provider's schema, and written back.
+"""Conversion of objects between state and values: read from the state with a provider's schema, and written back.
 
-A `RemoteObject` is the value of an object, with marks, and its record in the state. Writing keeps the recorded form of
-unchanged objects, so that they cost nothing and stay the same byte for byte."""
+A `RemoteObject` is the value of an object, with marks, and its record in the state. Unchanged objects keep their
+recorded form when they are written, so that writing them costs nothing and changes no byte."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def read_object(
     body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the provider's current schema; None if it cannot be read. Objects of data
-    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type of an object,
-    which this provider must convert. Problems are located in the `body`. The returned record has the current schema
-    version, with attributes rewritten if the version changed."""
+    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type of the object,
+    which this provider must convert. Problems are reported with places in the `body`. The returned record has the
+    current schema version, with attributes rewritten if the version changed."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
@@ -92,7 +92,7 @@ def read_object(
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
     known = implied_type(schema.block)
     if record.attributes_flat is not None and provider.is_inline:
-        detail = f"The state has {address} in a form of long ago that its provider cannot read."
+        detail = f"The state has {address} in the form of an old version, which its provider cannot read."
         return None, [error("plan.flat_object", "Invalid object in state", detail)]
     if record.attributes_flat is None and record.schema_version == schema.version:
         attributes = _without_removed(attributes, known)
@@ -165,7 +165,7 @@ def _read_identity(
 
 
 def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]:
-    """The identity fields of a record; unknown parts become null."""
+    """The identity fields of a record; unknown parts are replaced by null."""
     if identity is None or identity.__class__ is Null or schema.identity is None:
         return {"identity": None, "identity_schema_version": 0}
     wanted = implied_type(schema.identity)
@@ -176,7 +176,7 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
 
 
 def _without_removed(data: Any, wanted: Type) -> Any:
-    """The recorded form without attributes that the type no longer has; the same object if there are none."""
+    """The recorded form without the attributes that the type no longer has; the same object if it has none of these."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
         kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
@@ -275,8 +275,8 @@ def resource_text(module: ModuleInstance, resource: ResourceDecl) -> str:
 
 
 def object_id(value: Value, key: str = "id") -> ObjectId | None:
-    """The attribute that identifies an object in messages: a known string that is not sensitive. Objects without an id
-    are identified by their name."""
+    """The attribute that identifies an object in messages: a known, non-sensitive string. Objects without an id are
+    identified by their name."""
     plain = unmark(value)[0]
     if key == "id" and plain.__class__ is dict and "id" not in plain:
         key = "name"
@@ -294,7 +294,7 @@ UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:
-    """The object that a flat map describes. Raises ValueError."""
+    """The object that a flat map represents. Raises ValueError."""
     return _FlatReader(flat).object("", wanted)
 
 
@@ -303,7 +303,7 @@ class _FlatReader:
         self.flat = flat
 
     def value(self, key: str, wanted: Type) -> Value:
-        """The value under a key, which ends with a dot if it comes from a set of collections."""
+        """The value under a key; the key ends with a dot if it comes from a set of collections."""
         if isinstance(wanted, Primitive) and wanted is not DYNAMIC:
             return self.primitive(key, wanted)
         prefix = f"{key.rstrip('.')}."
@@ -341,7 +341,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """The value of a set, whose elements are named by hashes. An empty element is only visible in the count."""
+        """The value of a set, whose elements have hashes as names. An empty element shows only in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

@@ -1,4 +1,5 @@
-"""Ephemeral resources that a walk has opened: renewed while they are used, closed when they are no longer needed."""
+"""Ephemeral resources that a walk has opened: they are renewed while they are used, and closed when they are no longer
+needed."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ class OpenResources:
             self._open.setdefault(f"{it.config_address} (close)", []).append(resource)
 
     def has(self, node: str) -> bool:
-        """Whether a vertex has anything to close."""
+        """Whether a vertex has any open resources to close."""
         return node in self._open
 
     def close(self, node: str) -> list[Diagnostic]:
@@ -93,7 +94,7 @@ class OpenResources:
         return _close(resources)
 
     def close_all(self) -> list[Diagnostic]:
-        """Close the resources left open because the walk did not finish."""
+        """Close the resources that are still open because the walk did not finish."""
         with self._lock:
             resources = [resource for node in sorted(self._open) for resource in self._open[node]]
             self._open.clear()

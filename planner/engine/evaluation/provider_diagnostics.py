@@ -40,7 +40,7 @@ def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address:
 
 
 def deferral_error(reason: str, detail: str, address: str) -> Diagnostic:
-    """The error for an object that a provider defers; with -allow-deferral the plan continues without it."""
+    """The error for an object that its provider defers; with -allow-deferral the plan continues without the object."""
     title = "Object deferred by its provider"
     if reason == "absent_prereq":
         return error("plan.deferred_prerequisite", title, detail, address=address)
@@ -108,7 +108,7 @@ def _element(attribute: Attribute, key: Any) -> Span:
     if isinstance(key, str) and isinstance(expr, Object):
         for entry in expr.items:
             if not isinstance(entry.key, Literal):
-                return attribute.expr_span  # finding the key would need an evaluation
+                return attribute.expr_span  # an evaluation would be necessary to find the key
             if entry.key.value == key:
                 return Span(attribute.source, *start_range(entry.value, attribute.source))
         return attribute.name_span

@@ -1,6 +1,6 @@
 """`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each.
 
-The instances must be known while planning, so a value that is known only after apply is an error here. (For validation,
+Instances must be known while planning, so a value that is known only after apply is an error here. (For validation,
 `repetition_problems` checks only known values.)"""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from planner.language.expressions.operands import operand_values
 from planner.language.expressions.scope import Scope
 
 MOST_INSTANCES = 1_000_000
-"""The greatest count of a block. A mistaken number beyond it would take all memory before anything is planned."""
+"""The greatest count of a block. A larger number, given by mistake, would use all memory before anything is planned."""
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
@@ -64,7 +64,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The repetition of an instance if only its key is known."""
+    """The repetition values of an instance of which only the key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -75,8 +75,8 @@ UNKNOWN_REPETITION = Repetition(Unknown(NUMBER), Unknown(STRING), UNKNOWN)
 
 @frozen(eq=False)
 class Expansion:
-    """The instances of a block, by key in order, each with its repetition values, and the diagnostics of its repetition
-    argument."""
+    """The instances of a block, in the order of their keys, each with its repetition values; and the diagnostics of the
+    repetition argument."""
 
     argument: Argument
     instances: dict[InstanceKey, Repetition] = field(factory=dict)
@@ -87,7 +87,7 @@ SINGLE = Expansion("none", {None: NO_REPETITION})
 
 
 class Repeatable(Protocol):
-    """The common fields of ResourceDecl and ModuleCall."""
+    """The fields that ResourceDecl and ModuleCall have in common."""
 
     @property
     def count(self) -> Expr | None: ...
@@ -143,7 +143,7 @@ def repetition_problems(block: Repeatable, scope: Scope) -> list[Diagnostic]:
 
 
 def for_each_items(expr: Expr, scope: Scope, what: str, allow_tuple: bool = False) -> list[tuple[Value, Value]]:
-    """Keys and values of a for_each argument, in order; for a set both are the elements. Raises Failure."""
+    """Keys and values of a for_each argument, in order; for a set, both are its elements. Raises Failure."""
     return _items(expr, scope, what, allow_tuple)[0]
 
 
@@ -164,7 +164,7 @@ def _items(
 
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """A whole number or an unknown value; None and the problems otherwise."""
+    """A whole number or an unknown value; otherwise None, with the problems."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -212,8 +212,8 @@ def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
 def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
-    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; None and the problems otherwise. `needed_for`:
-    the purpose for which the value must be known."""
+    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; otherwise None, with the problems.
+    `needed_for`: the purpose for which the value must be known."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems
@@ -235,7 +235,7 @@ def _for_each(
     if needed_for is not None and Unknown in (value.__class__, keys.__class__):
         problems.append(_unknown("for_each", expr, scope, needed_for))
     if value.__class__ is Null:
-        problems.append(_invalid("for_each", expr, scope, "it is null. An empty map or set makes no instances"))
+        problems.append(_invalid("for_each", expr, scope, "it is null. An empty map or set creates no instances"))
         keys = None
     for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
         if mark in marks:
@@ -277,7 +277,7 @@ def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
     known = (
         "Write a map whose keys are in the configuration, with these values only in its values"
         if argument == "for_each"
-        else "Let the value depend on what is known before"
+        else "Let the value depend on values that are known before apply"
     )
     detail = f"It depends on values that are only known after apply, so the instances cannot be planned. {known}"
     detail += f", or plan everything else first with {option('exclude', what)}." if what else "."

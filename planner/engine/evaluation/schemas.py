@@ -1,4 +1,4 @@
-"""The providers of one walk and their schemas: each started once, on first use."""
+"""The providers of one walk and their schemas: each provider is started once, on first use."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from planner.world.state.model import State
 
 
 class Schemas:
-    """Schemas by provider source address (`terraform.io/builtin/terraform`). `start` starts a provider and raises
-    Failure if it cannot."""
+    """Schemas by provider source address (`terraform.io/builtin/terraform`). `start` starts a provider, or raises
+    Failure."""
 
     def __init__(self, start: Callable[[str], Provider]) -> None:
         self._start = start
@@ -53,21 +53,21 @@ class Schemas:
         self.extensions = set[str]()
         """blocks that the built-in provider has only if a configuration or a state uses them: `store`"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
-        """the targets of references (planner.engine.evaluation.scope), the same in all walks of a
+        """the targets of references (planner.engine.evaluation.scope), which are the same in all walks over a
         configuration"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
-        """the targets of references to variables and local values, for all calls of a module: the kind, the name, the
-        declaration, and the target"""
+        """the targets of references to variables and local values, which are the same for all calls of a module: kind,
+        name, declaration, and target"""
 
     def lent(self) -> Schemas:
-        """These schemas for other parallel work, which has its own providers and closes them itself."""
+        """These schemas for parallel work, which has its own providers and closes them itself."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider used for schemas. Raises Failure, at each call if it failed before."""
+        """The unconfigured provider used for schemas. Raises Failure; if starting it failed before, at each call."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -81,7 +81,7 @@ class Schemas:
             return result
 
     def new_provider(self, source: str) -> Provider:
-        """A new provider, to be configured. The first call returns the one that supplied the schema."""
+        """A new provider, to be configured. The first call returns the provider that supplied the schema."""
         with self._lock:
             return self._providers.pop(source, None) or self._start(source)
 
@@ -104,7 +104,7 @@ class Schemas:
             return result
 
     def serve(self, state: State) -> None:
-        """Also provide schemas for the objects of a state."""
+        """Also provide the schemas that are needed for the objects of a state."""
         if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()
@@ -124,7 +124,8 @@ class Schemas:
         return self._list_resource(source, type) if mode == "list" else self.schema(source).resource(mode, type)
 
     def _list_resource(self, source: str, type: str) -> ResourceSchema | None:
-        """The schema of a list block's body. Its type must also be a managed resource type with identities."""
+        """The schema of a list block's body. The list block's type must also be a managed resource type with
+        identities."""
         result = self._lists.get((source, type))
         if result is None:
             schema = self.schema(source)
@@ -164,8 +165,8 @@ class Schemas:
         return marked_by_schema({name: Unknown(of) for name, of in t.attributes.items()}, block)
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
-        """A function `provider::local_name::function` (with `::alias` before the function) of a provider that is not
-        configured. `is_late`: a function that is not in the schema may be registered later, and has an unknown
+        """A function `provider::local_name::function` (with `::alias` before the function) of a provider without a
+        configuration. `is_late`: a function that is not in the schema may be registered later, and then has an unknown
         signature."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
@@ -193,7 +194,7 @@ _RESULTS = ObjectType({"data": DYNAMIC})
 
 
 def list_schema(config: ResourceSchema) -> ResourceSchema:
-    """The schema of the body of a list block, whose block `config` has the provider's schema."""
+    """The schema of a list block's body; the provider's schema applies to its block `config`."""
     body = config.block
     needed = any(a.required for a in body.attributes.values()) or any(b.min_items for b in body.blocks.values())
     nested = NestedBlock(body, "single", int(needed), int(needed))
@@ -205,7 +206,7 @@ def list_schema(config: ResourceSchema) -> ResourceSchema:
 
 
 def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
-    """The type that references to an instance have."""
+    """The type of the values of references to an instance."""
     return _RESULTS if decl.mode == "list" else implied_type(schema.block)
 
 
@@ -217,7 +218,8 @@ _EPHEMERAL = frozenset((EPHEMERAL,))
 
 
 def schema_marks(block: BlockSchema, value: Value) -> list[PathMarks]:
-    """The paths of sensitive attributes in a value of the schema's type, also where they are null or unknown."""
+    """The paths of sensitive attributes in a value of the schema's type, including attributes that are null or
+    unknown."""
     return list(_of_block(block, value, ())) if contains(block, "sensitive") else []
 
 
@@ -228,7 +230,7 @@ def marked_by_schema(value: Value, block: BlockSchema) -> Value:
 
 
 def combined_marks(*several: list[PathMarks]) -> list[PathMarks]:
-    """The marks of several lists, one entry for each path."""
+    """Several lists of marks combined, with one entry for each path."""
     table: dict[Any, frozenset[Any]] = {}
     paths: dict[Any, Path] = {}
     for marks in several:
@@ -245,7 +247,7 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of deprecated parts in a value of the schema's type. `by` names the type in messages."""
+    """The paths of deprecated parts in a value of the schema's type. `by`: the name of the type in messages."""
     return list(_deprecated(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
@@ -278,7 +280,7 @@ def _deprecated(block: BlockSchema, value: Value, path: Path, by: Deprecation) -
 def _deprecated_attributes(
     attributes: dict[str, AttributeSchema], value: Value, path: Path, by: Deprecation, is_nested: bool = False
 ) -> Iterator[PathMarks]:
-    """The parts of a nested attribute that is itself deprecated are not searched."""
+    """If a nested attribute is deprecated itself, its parts are not searched."""
     for name, attribute in attributes.items():
         here = (*path, ("attr", name))
         if attribute.deprecated:
@@ -338,7 +340,7 @@ def _of_nested(nested: NestedAttributes, value: Value, path: Path) -> Iterator[P
 
 
 def without_write_only(value: Value, block: BlockSchema) -> Value:
-    """The value with write-only arguments null, as plan and state may keep it."""
+    """The value with write-only arguments replaced by null, so that plan and state may contain it."""
     if not contains(block, "write_only"):
         return value
     cls = value.__class__
@@ -349,7 +351,7 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
     result = dict(value)
     for name, attribute in block.attributes.items():
         if attribute.write_only and name in result:
-            # other marks remain: an argument is secret even if its value is not kept
+            # other marks stay: an argument is secret even if its value is not stored
             marks = unmark(result[name])[1] - _EPHEMERAL
             result[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():

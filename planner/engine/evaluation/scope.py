@@ -1,8 +1,8 @@
-"""The meaning of references in a module instance: the scope of all expressions that walks evaluate.
+"""The meaning of references in a module instance: the scope for all expressions that walks evaluate.
 
 Every reference of a module is resolved once: it is parsed, checked against the declarations and against the schema of
-its resource, and converted to a resolver, a small function of the scope. An invalid reference returns its diagnostics
-each time it is used."""
+its resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference returns its
+diagnostics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 
 class WalkScope(Protocol):
-    """The interface of the walk for expressions (planner.engine.evaluation.context.EvaluationContext)."""
+    """The interface of a walk for expressions (planner.engine.evaluation.context.EvaluationContext)."""
 
     operation: Walk
     schemas: Schemas
@@ -73,15 +73,15 @@ class ModuleValues(Protocol):
 
 
 ResolverKey: TypeAlias = "Traversal | Variable | tuple[str, str, InstanceKey, int]"
-"""a reference, or the common part of several references: kind, name, key, and number of steps"""
+"""a reference, or the common beginning of several references: kind, name, key, and number of steps"""
 Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 """returns the value of a reference's first steps, and the number of these steps"""
 
 
 class ModuleScope(Scope):
-    """The names of one module instance, and of one instance of a block in it: `repetition` has the values of count and
-    each, `self_value` the value of `self` (None: not available), `check` the check block with the data
-    source that expressions may read."""
+    """The names in one module instance and in one instance of a block in it. `repetition`: the values of count and
+    each. `self_value`: the value of `self` (None: not available). `check`: the check block whose data source
+    expressions may read."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class ModuleScope(Scope):
 
 
 UNRECORDED = "unrecorded"
-"""the root of the name that replaces an expression that the record of a configuration lacks"""
+"""the root name of the reference that replaces an expression missing in the record of a configuration"""
 
 
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
@@ -346,11 +346,11 @@ _MAKERS = {
 
 
 # Checks of references to resources that need no value: whether the resource is declared, may have a key, and has the
-# attribute. They run once for each reference, so that mistakes are reported even if the value is not known yet.
+# attribute. They are checked once for each reference, so that mistakes are reported even if the value is not known yet.
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
-    """Problems of a reference in a module to a resource or an instance of one."""
+    """Problems of a reference in a module to a resource or to one of its instances."""
     decl = module.resources.get(ref.name)
     if decl is None:
         return [_undeclared(module, ref, span)]
@@ -367,7 +367,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 
 
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
-    """The first problem of steps into an object of a type, independent of its value."""
+    """The first problem of the steps into an object of a type, whatever the object's value."""
     if steps and not isinstance(steps[0], GetAttr):
         detail = "An object has attributes, which are named after a dot."
         span = Span(source, steps[0].start, steps[0].end)
@@ -397,7 +397,7 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
 
 
 _ROOTS = ("var", "local", "module", "data", "ephemeral", "each", "count", "path", "terraform", "self")
-"""the first words of references to anything but resources"""
+"""the first words of references to everything except resources"""
 _MISSPELT_ROOTS = {
     "locals": "local",
     "modules": "module",
@@ -405,7 +405,7 @@ _MISSPELT_ROOTS = {
     "variables": "var",
     "vars": "var",
 }
-"""words that look like a resource type, each with the intended first word of the reference"""
+"""words that look like resource types, each with the first word that was probably meant"""
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
@@ -432,7 +432,8 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
 
 
 def watched(expr: Expr, repetition: Repetition) -> Ref:
-    """The reference in an element of replace_triggered_by in an instance with this repetition. Raises Failure."""
+    """The reference in an element of replace_triggered_by, for an instance with these repetition values. Raises
+    Failure."""
     ref = parse_reference(_static(expr, expr.node, repetition))
     if isinstance(ref, BadReference):
         raise Failure(error("plan.bad_trigger", ref.summary, ref.detail, Span(expr.source, ref.start, ref.end)))

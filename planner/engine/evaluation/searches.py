@@ -19,7 +19,7 @@ MOST = 2**63 - 1
 
 
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:
-    """The provider's part of a list block's value; without a `config` block, all its attributes are null."""
+    """The value of a list block's `config` block; without the block, all its attributes are null."""
     config = search["config"]
     return empty_value(schema.block.blocks["config"].block) if config.__class__ is Null else config
 
@@ -44,5 +44,5 @@ def search_problems(
 
 
 def in_config(path: tuple[object, ...] | None) -> tuple[object, ...] | None:
-    """The path in a list block of a path in its block `config`."""
+    """The path in a list block that corresponds to a path in its block `config`."""
     return None if path is None else (("attr", "config"), *path)

@@ -29,12 +29,12 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of the problems that `value_problems` reports: they need not stop the preparation of values"""
+"""codes of the problems that `value_problems` reports and that need not stop the preparation of values"""
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
-    """The reasons why the value of a root variable is not valid. In that case, objects that depend on the variable are
-    not planned."""
+    """The reasons why the value of a root variable is not valid. Objects that depend on an invalid variable are not
+    planned."""
     if given is None or given.raw is None:
         return []
     problems = Problems()
@@ -98,7 +98,8 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check a value against the rules of its variable, up to the first that fails; `subject` describes its origin."""
+    """Check a value against the rules of its variable, up to the first rule that fails; `subject` describes the origin
+    of the value."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
@@ -113,7 +114,7 @@ def check_validations(
 
 
 class _ValidationScope(ModuleScope):
-    """The scope of a module in which one variable already has a value that other scopes do not see yet."""
+    """The scope of a module in which one variable already has its value, which other scopes do not see yet."""
 
     def __init__(self, module: ModuleInstance, name: str, value: Value) -> None:
         super().__init__(module)
@@ -156,7 +157,7 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, and the problems of its value and of exposing it."""
+    """The value of an output, and the problems of this value and of passing it out of the module."""
     value, problems = output_value(module, decl)
     problems = problems + depends_on_problems(decl.depends_on, module.scope)
     is_root = module.parent is None
@@ -207,7 +208,7 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
             span = Span(reference.source, rest[0].start, rest[-1].end)
             detail = "depends_on names whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # whether the object exists is checked only up to the first mistake
+        if not problems:  # the existence of the object is checked only until the first mistake
             problems += _resolve(reference, scope)
     return problems
 

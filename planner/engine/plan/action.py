@@ -1,8 +1,8 @@
 """The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-Only the shape of the facts matters (the predicates that hold, not the instance or path), so each shape is derived once
-per process and cached: creating ten thousand resources of one kind costs one derivation. Values that rules examine,
-which datalog/engine/compile.py computes, are part of the shape."""
+Only the shape of the facts matters (the predicates that hold, rather than the instance or path). So each shape is
+derived once per process and cached: creating ten thousand resources of one kind costs one derivation. The shape
+includes the values that rules examine, which datalog/engine/compile.py determines."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
-"""predicate -> for each fact the columns after the instance, a string or (for several columns) a tuple of strings; an
-empty tuple for predicates about the instance alone"""
+"""predicate -> for each fact, its columns after the instance: a string or, for several columns, a tuple of strings; an
+empty tuple if the instance is the only column"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
 _OTHER = "\0"
-"""placeholder for every value that no rule reads; it does not occur in rules"""
+"""the placeholder for every value that no rule reads; it does not occur in rules"""
 
 
 @frozen
@@ -47,9 +47,9 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """the decisions that depend on the provider alone; set if it could not be called"""
+    """the possible decisions, of which the provider would select one; set if the provider could not be called"""
     unforeseen: bool = False
-    """whether a plan that is being applied decided otherwise"""
+    """whether the plan that is being applied contains another decision"""
     read_now: bool = False
     """for a data source: whether it is read while planning"""
 
@@ -60,8 +60,8 @@ def decide(facts: Facts) -> Decision:
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """Further conclusions about an object with these facts: the rows of a predicate without the column of the object.
-    The facts contain only words that rules use."""
+    """Further conclusions about an object with these facts: the rows of a predicate, without the column for the object.
+    The facts contain only strings that rules use."""
     return _derive(_shape(facts), predicate)
 
 
@@ -88,7 +88,8 @@ def _as_seen(value: str, words: frozenset[object] | None) -> str:
 
 @cache
 def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
-    """For predicates with several columns: the values that rules examine in each column but the first, None for all."""
+    """For predicates with several columns: the values that rules examine in each column except the first; None for all
+    values."""
     return {
         name: tuple(None if column.compared or column.shown else column.constants for column in columns[1:])
         for name, columns in product_program("decisions").compiled.looks.items()
@@ -97,7 +98,8 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as sorted rows that begin with the predicate; the plan keeps them for `why`."""
+    """The facts about an instance as sorted rows that begin with the predicate; the plan keeps them for the command
+    `why`."""
     items: list[tuple[str, ...]] = []
     for name in sorted(facts):
         items += [(name, instance, *_columns(value)) for value in facts[name]] or [(name, instance)]
@@ -156,8 +158,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance, whose facts include whether prevent_destroy is true; and diagnostics with the
-    reasons why the action is forbidden."""
+    """The decision about an instance (its facts include whether prevent_destroy is true), and diagnostics that explain
+    why the action is forbidden."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
@@ -169,8 +171,8 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
         decision = decide(facts)
     if decision.destroy_prevented:
         detail = (
-            f"The plan would destroy {it.address}, but prevent_destroy is true. Change that if the object may go, or "
-            f"leave the resource out of this plan with {option('exclude', it.resource_address)}."
+            f"The plan would destroy {it.address}, but prevent_destroy is true. Change that if the object may be "
+            f"destroyed, or leave the resource out of this plan with {option('exclude', it.resource_address)}."
         )
         problems.append(error("plan.destroy_prevented", "Resource instance cannot be destroyed", detail, decl.span))
     return decision, problems
@@ -179,8 +181,8 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
 def _prevents_destroy(
     decl: ResourceDecl, scope: Scope, address: str, destroys: bool, problems: list[Diagnostic]
 ) -> bool:
-    """Whether prevent_destroy is true. An invalid expression is always an error; an unknown or null value is one only
-    if the plan `destroys` the object."""
+    """Whether prevent_destroy is true. An invalid expression is always an error; an unknown or null value is an error
+    only if the plan `destroys` the object."""
     expr = decl.lifecycle.prevent_destroy
     if expr is None:
         return False

@@ -1,4 +1,4 @@
-"""Sources of the facts of a decision: the argument that sets them, the state, or the command line."""
+"""The sources of the facts behind a decision: the argument that sets them, the state, or the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _kinds() -> dict[str, str]:
-    """For each predicate, the kind of its facts' sources, as the rules declare it (fact_source)."""
+    """For each predicate, the kind of source of its facts, as the rules declare it (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -64,7 +64,7 @@ def output_source(config: Config, name: str, predicate: str) -> Any:
 def _place(
     config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
 ) -> Span | None:
-    """The part of the configuration from which a fact comes; None for the resource block as a whole."""
+    """The part of the configuration from which a fact comes; None for the whole resource block."""
     if kind == "argument":
         return _attribute(decl, change, str(columns[0]))
     if kind == "trigger":
@@ -96,7 +96,7 @@ def resource_block(config: Config, change: ResourceChange) -> ResourceDecl | Non
 
 
 def _attribute(decl: ResourceDecl, change: ResourceChange, path: str) -> Span | None:
-    """The argument, unless its line could show something sensitive."""
+    """The argument, unless its line could show a sensitive value."""
     name = path.split(".")[0].split("[")[0]
     for value in (change.before, change.after):
         if any(mark for at, mark in marked_paths(value) if not at or at[0][1] == name):

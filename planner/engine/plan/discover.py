@@ -1,4 +1,4 @@
-"""Searches for existing objects: list blocks, and the configuration of the objects that they find."""
+"""Searches for existing objects: list blocks, and the configuration of the objects that are found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run an instance of a list block, and keep its results for references. Raises Failure."""
+    """Run an instance of a list block, and keep the results for references to it. Raises Failure."""
     assert it.objects is not None and it.decl is not None
     problems = walk.self_references(it)
     if has_errors(problems):
@@ -66,7 +66,7 @@ def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 class _SearchReport:
-    """Reports the results of one search to the hooks, with their configuration if it is requested."""
+    """Reports the results of a search to the hooks, with their configuration if it was requested."""
 
     def __init__(self, walk: PlanWork, it: Instance, with_values: bool) -> None:
         self.walk, self.it, self.with_values = walk, it, with_values
@@ -78,7 +78,8 @@ class _SearchReport:
         self._generates = walk.schemas.schema(self.source).generates_config
 
     def report(self, results: list[FoundObject]) -> list[Diagnostic]:
-        """Report all results. Returns the problems of their configuration, and objects that are managed twice."""
+        """Report all results. Returns the problems of the results' configuration, and warnings about objects that are
+        managed twice."""
         identities = [to_json(result.identity, self._identity_type) for result in results]
         state = self._compared_with_state(results, identities)
         managed = {number: instance for _, number, instance in sorted(state["managed_as"], reverse=True)}
@@ -124,7 +125,7 @@ class _SearchReport:
         return value
 
     def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
-        """The relations between results and the objects that are managed: rules/discover/managed.dl."""
+        """The relations between the results and the managed objects: rules/discover/managed.dl."""
         facts = FactBuilder()
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))
@@ -132,7 +133,7 @@ class _SearchReport:
         return evaluate(product_program("discover"), facts.build(), ("managed_as", "imported_as", "perhaps_managed"))
 
     def _name(self) -> str:
-        """The next name that the configuration does not use yet."""
+        """The next name that the configuration does not use."""
         key = "" if self.it.key is None else re.sub(r"\W", "_", f"_{self.it.key}")
         declared = self.walk.config.root.resources
         while True:
@@ -159,7 +160,7 @@ class _SearchReport:
 
 
 def _id_of(value: Value) -> str:
-    """The attribute id of an object; "" if it has none."""
+    """The attribute `id` of an object; "" if it has none."""
     id = value.get("id") if value.__class__ is dict else None
     return id if isinstance(id, str) else ""
 

@@ -1,4 +1,4 @@
-"""Results of a plan walk, collected from all its nodes: changes, the states before and after refreshing, drift."""
+"""Results of a plan walk, collected from all its vertices: changes, the states before and after refreshing, drift."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from planner.world.state.model import InstanceKey, State
 
 @frozen(eq=False)
 class Seen:
-    """A managed object of the state before and after refreshing (Null if it no longer exists)."""
+    """A managed object of the state, before and after refreshing (Null if it no longer exists)."""
 
     before: Value
     after: Value
@@ -39,7 +39,7 @@ class Seen:
 
 
 class PlanRecord:
-    """Results of a walk. Nodes may add to it from several threads."""
+    """Results of a walk. The work on vertices may add to it from several threads."""
 
     def __init__(self, moves: MoveResults) -> None:
         self.moves = moves
@@ -75,7 +75,7 @@ class PlanRecord:
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
-        """Add the change of an object that its provider defers."""
+        """Add the change of an object that its provider deferred."""
         with self._lock:
             self._deferred[deferred.change.address] = deferred
 
@@ -84,16 +84,16 @@ class PlanRecord:
         return tuple(self._deferred[address] for address in sorted(self._deferred, key=sort_key))
 
     def decided(self, facts: tuple[tuple[str, ...], ...]) -> None:
-        """Add the facts of a decision about an object without a change."""
+        """Add the facts of a decision about an object that has no change."""
         with self._lock:
             self._decided.append(facts)
 
     def facts(self) -> tuple[tuple[str, ...], ...]:
-        """The facts of decisions without a change, grouped by object."""
+        """The facts of decisions about objects without a change, grouped by object."""
         return tuple(row for facts in sorted(self._decided) for row in facts)
 
     def changes(self) -> tuple[ResourceChange, ...]:
-        """All changes, by address; deposed objects after the current one."""
+        """All changes, sorted by address; deposed objects after the current one."""
         order = sorted(self._changes, key=lambda key: (sort_key(key[0]), key[1]))
         return tuple(self._changes[key] for key in order)
 
@@ -104,7 +104,7 @@ class PlanRecord:
     def change_of(
         self, it: Instance, action: Action, reason: str, before: Value, after: Value, **others: Any
     ) -> ResourceChange:
-        """A planned change of an instance; `others` are further fields of ResourceChange."""
+        """The planned change of an instance; `others` are further fields of ResourceChange."""
         return ResourceChange(
             it.address,
             self.moves.previous_address(it.address),
@@ -128,13 +128,13 @@ class PlanRecord:
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> set[tuple[str, str]]:
-        """The planned actions on current objects of a resource (its address without keys): (action, module
-        instance)."""
+        """The planned actions on the current objects of a resource (given by its address without keys), each with its
+        module instance."""
         with self._lock:
             return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
     def saw(self, address: str, seen: Seen) -> None:
-        """Record the effect of refreshing on an object that was in the state."""
+        """Record how refreshing changed an object of the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
             facts["vanished"] = ()
@@ -146,7 +146,7 @@ class PlanRecord:
             self._seen[address] = seen, facts, action
 
     def drift(self) -> tuple[ResourceChange, ...]:
-        """Changes made outside planner, and mere moves: managed objects, by address."""
+        """Changes made outside planner, and moves without a change: managed objects, by address."""
         return tuple(self._drift(address, *self._seen[address]) for address in sorted(self._seen, key=sort_key))
 
     def _drift(self, address: str, seen: Seen, facts: Facts, action: Action) -> ResourceChange:
@@ -196,7 +196,7 @@ def relevant_attributes(
 ) -> tuple[tuple[str, Path], ...]:
     """(resource instance address, path of steps ("attr", name) and ("index", key)), sorted.
 
-    `changes` may contain unchanged objects, which do not count; `outputs` are (module instance address, name) of the
+    `changes` may contain unchanged objects, which are ignored; `outputs` are (module instance address, name) of the
     output values that change, including those of child modules."""
     facts = RelevanceFacts(config, block_of, changes, outputs)
     derived = evaluate(product_program("relevance"), facts.build(), ["relevant"])

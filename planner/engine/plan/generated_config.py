@@ -1,6 +1,6 @@
-"""Configuration text for an object that was imported without a resource block, byte for byte as OpenTofu formats it
+"""The configuration text for an object that was imported without a resource block, with the same bytes as OpenTofu's
 (internal/genconfig). Only arguments that a configuration may set are written. Secrets are omitted with a comment, and a
-string that holds a JSON object or array becomes a call of jsonencode."""
+string that contains a JSON object or array is written as a call of jsonencode."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRITE_ONLY = " # write-only"
 
 
 def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSchema, value: Value) -> str:
-    """The content of the resource block for an object of this type and schema."""
+    """The content of a resource block for an object of this type and schema."""
     name = provider.source.rsplit("/", 1)[-1]
     lines = []
     if name != type.split("_", 1)[0] or provider.alias:
@@ -31,7 +31,7 @@ def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSch
 
 
 def resource_text(type: str, name: str, attributes: str) -> str:
-    """The resource block around its content, without a last line break."""
+    """A complete resource block with this content, without a last line break."""
     return format_text(f"resource {quote(type)} {quote(name)} {{\n{attributes}}}")
 
 
@@ -59,8 +59,8 @@ def _attributes(value: Value, schemas: dict[str, AttributeSchema], indent: int) 
 
 
 def _is_left_out(name: str, schema: AttributeSchema) -> bool:
-    """Whether an attribute is left out: it is set only by the provider, or deprecated, or the `id` that an old plugin
-    library gives to every type."""
+    """Whether an attribute is left out: only the provider sets it, it is deprecated, or it is the `id` that an old
+    plugin library adds to every type."""
     set_by_provider = schema.computed and not schema.optional
     return set_by_provider or schema.deprecated or (name == "id" and schema.computed and schema.optional)
 
@@ -77,12 +77,12 @@ def _expression(value: Value) -> str:
         try:
             return f"jsonencode({expression_text(implied_value(loads(value.strip().encode())))})"
         except ValueError:
-            pass  # not JSON, although it begins like it
+            pass  # not JSON, although the beginning looks like it
     return expression_text(value)
 
 
 def _nested(name: str, schema: AttributeSchema, nested: NestedAttributes, value: Value, indent: int) -> Iterator[str]:
-    """An attribute whose schema describes its parts."""
+    """An attribute that consists of nested attributes."""
     margin = " " * indent
     is_list = nested.nesting in ("list", "set")
     if schema.sensitive or SENSITIVE in unmark(value)[1]:
@@ -161,7 +161,7 @@ def _part(value: Value, name: str) -> Value | None:
 
 
 def _without_unknown(value: Value) -> Value:
-    """The value with collections as tuples and objects, without unknown values, which become null in sequences."""
+    """The value, with collections as tuples and objects, and without unknown values, which become null in sequences."""
     plain, marks = unmark(value)
     cls = plain.__class__
     result: Value = plain

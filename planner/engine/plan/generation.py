@@ -1,7 +1,7 @@
-"""`-generate-config-out`: resource blocks for import targets that have none, made from the imported objects.
+"""`-generate-config-out`: resource blocks for import targets that have none, generated from the imported objects.
 
-The target gets an empty declaration before the walk. After its object has been read, the generated declaration replaces
-it. The plan uses that declaration, and the change carries its text."""
+Before the walk, the target gets an empty declaration. After the object has been read, the generated declaration
+replaces the empty one. The plan uses the generated declaration, and the change contains its text."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def check_output(path: str, mode: str) -> list[Diagnostic]:
 
 
 def with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], list[Diagnostic]]:
-    """The configuration with an empty block for every import target that has none, and their addresses."""
+    """The configuration with an empty block for each import target without a block, and the addresses of these
+    targets."""
     resources = dict(config.root.resources)
     added: set[str] = set()
     problems: list[Diagnostic] = []
@@ -72,7 +73,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """The declaration of generated text. Raises Failure if it is not valid."""
+    """The declaration in a generated text. Raises Failure if it is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)
@@ -89,8 +90,8 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 
 
 def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
-    """Replace the empty declaration of an imported instance by one generated from its object, and return its text.
-    `by_provider`: the provider chooses the arguments. Raises Failure if the generated declaration is not valid."""
+    """Replace the empty declaration of an imported instance with one generated from its object, and return the text.
+    `by_provider`: the provider selects the arguments. Raises Failure if the generated declaration is not valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
     if by_provider:
@@ -105,7 +106,7 @@ def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
 
 
 def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
-    """Write the generated configuration to a new file; none if there is none."""
+    """Write the generated configuration to a new file, if there is any."""
     texts = []
     for change in sorted(plan.changes, key=lambda c: c.address):
         if change.generated_config:

@@ -1,4 +1,4 @@
-"""Planning which actions the change of an object invokes, as the rules of rules/plan/invocations.dl decide."""
+"""Plans which actions the change of an object invokes, as the rules of rules/plan/invocations.dl decide."""
 
 from __future__ import annotations
 
@@ -34,21 +34,23 @@ from planner.logic.programs.actions import event_place
 
 
 class DeferredInvocation(Failure):
-    """The provider of an action that an object invokes defers the invocation, so the object is deferred."""
+    """Raised if the provider of an action that an object invokes defers the invocation, so that the object is deferred
+    too."""
 
     invoked = ""
     """the action"""
     reason = ""
-    """the reason that the provider gives"""
+    """the reason that the provider reported"""
     unknown: tuple[str, ...] = ()
-    """the arguments of the action that its provider received without a value"""
+    """the arguments of the action that the provider received as unknown"""
 
 
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan what the change of an instance, decided by these facts, invokes, and add the facts about its triggers.
-    `before` and `after` are the object with marks. Raises Failure with all problems so far."""
+    """Plan the invocations that the change of an instance, decided by these facts, causes, and add the facts about its
+    triggers.
+    `before` and `after` are the values of the object, with marks. Raises Failure with all problems so far."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -88,7 +90,7 @@ def _in_order(
 
 
 def _recorded_scope(walk: PlanWork, it: Instance) -> ModuleScope:
-    """The scope for an instance that only the state has."""
+    """The scope for an instance that exists only in the state."""
     return walk.module_scope(it).inside(repetition_of(it.key))
 
 
@@ -108,7 +110,7 @@ def _plan(
 def _put_off(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
-    """The error of an object that is deferred with an action, or of the action itself."""
+    """The error for an object that is deferred because of an action, or for the action itself."""
     detail = f"The provider of {planned.address} deferred its invocation for the reason {reason}."
     failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
     failure.invoked, failure.reason = invoked, reason
@@ -119,8 +121,8 @@ def _put_off(
 def _invocation(
     action: Instance, caller: Value, is_end: bool, by: str, problems: list[Diagnostic]
 ) -> tuple[Invocation, str]:
-    """The invocation of an action, and the reason for which its provider defers it, if it does. Raises Failure with all
-    problems so far."""
+    """The invocation of an action, and the reason if its provider defers it. Raises Failure with all problems so
+    far."""
     config, reported = action_config(action, caller)
     extend(problems, reported)
     plain = unmark_deep(config)[0]
@@ -143,7 +145,7 @@ def _invocation(
 
 
 def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
-    """Why an action cannot be kept in the plan until an object was destroyed."""
+    """The reason why the plan cannot store the configuration of an action until the object has been destroyed."""
     assert action.decl is not None
     wrong = ""
     if not is_wholly_known(plain):
@@ -162,7 +164,7 @@ def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: st
 
 
 def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> list[Diagnostic]:
-    """Problems of -invoke: addresses of which the configuration has no action."""
+    """Errors for addresses of -invoke that name no action in the configuration."""
     problems = []
     known = {
         str(ResourceAddress(ModuleAddress(tuple((name, None) for name in module.path)), "action", decl.type, decl.name))
@@ -217,7 +219,7 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
 
 
 def _callers(module: ModuleInstance, action: Instance) -> Iterator[str]:
-    """The instances in the module that exist and have a trigger that names the action."""
+    """The existing instances in the module that have a trigger for the action."""
     assert action.decl is not None
     for decl in module.config.resources.values():
         refs = [ref for t in decl.lifecycle.action_triggers for ref in t.actions if ref.action == action.decl.key]

@@ -1,7 +1,8 @@
 """Making a plan: the steps before the walk and after it.
 
-First the state's objects move to their current addresses. A plan that destroys everything is preceded by an ordinary
-plan, which reads the objects. The caller builds the graphs, because facts and rules belong to another stage."""
+First, the objects in the state are moved to their current addresses. Before a plan that destroys everything, an
+ordinary plan is made to read the objects. The caller builds the graphs, because facts and rules belong to another part
+of the program."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from planner.logic.model.plan import Plan
 from planner.world.state.model import State
 
 BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
-"""the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
+"""builds the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
 
 
 @as_step("make plan")
@@ -76,7 +77,7 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        # objects that could not move may have caused the errors, so they are always reported
+        # objects that could not be moved may be the cause of the errors, so they are always reported
         moves = apply_moves(config, refreshed.prior_state)
         problems = check_targets(moves, options.limits)
         if problems:
@@ -93,7 +94,7 @@ def _make(
 
 
 def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
-    """The reasons why actions that -invoke names cannot be invoked."""
+    """Errors for actions that -invoke names and that cannot be invoked."""
     if options.mode != "normal" or options.limits.replace:
         detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
         return [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
@@ -105,7 +106,7 @@ def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan that only invokes actions, derived from one that read the objects."""
+    """A plan that only invokes actions, derived from a plan that read the objects."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
         detail = f"The configuration has no instance of an action that {asked} names."

@@ -1,4 +1,5 @@
-"""Planning one instance of a managed resource: read, refresh, evaluate, call the provider, let the rules decide."""
+"""Planning one instance of a managed resource: read and refresh the object, evaluate the configuration, call the
+provider, and let the rules decide."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     try:
         change, planned, destruction, current = _plan(walk, it, current, problems, facts)
     except Failure:
-        if generated and current is not None:  # generated configuration is written even if it must be corrected
+        if generated and current is not None:  # the generated configuration is written even if it has to be corrected
             walk.record.add(_nothing_but(walk, it, current, generated))
         raise
     if importing is not None:
@@ -88,7 +89,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if it.decl is not None and it.decl.lifecycle.action_triggers and not has_errors(destruction):
         from planner.engine.plan.invocations import DeferredInvocation, plan_invocations
 
-        it.objects.set(it.key, planned)  # because conditions may refer to it
+        it.objects.set(it.key, planned)  # conditions may refer to it
         try:
             plan_invocations(walk, it, facts, change.before, planned, problems)
         except DeferredInvocation as put_off:
@@ -110,7 +111,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """A change that only carries generated configuration that cannot be planned."""
+    """The change for generated configuration that cannot be planned; it only contains the configuration."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -133,7 +134,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing(it: Instance) -> Value:
-    """The value that expressions see of an object that neither exists nor is planned."""
+    """The value that expressions get for an object that neither exists nor is planned."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -141,8 +142,8 @@ def _missing(it: Instance) -> Value:
 def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
-    """The change of an instance, given its facts so far; its planned object with marks; the reasons why the change is
-    forbidden; and the current object. Raises Failure with all problems so far."""
+    """The change of an instance with the facts known so far, its planned object with marks, the reasons why the change
+    is forbidden, and the current object. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()
@@ -171,7 +172,8 @@ def _plan(
         start = PriorObject(Null(it.object_type), answer.private, meta=walk.meta(it))
         answer = ask_plan(it, start, unmark_deep(config)[0], [])
         marked = with_marks(it, answer.planned, proposal.config_marks)
-        # recorded objects have only the marks of their configuration; readers add the marks of the schema
+        # recorded objects have only the marks of their configuration; the marks of the schema are added when they are
+        # read
         planned = apply_marks(answer.planned, proposal.config_marks)
     before = Null(it.object_type) if current is None else current.value
     marked, planned = (without_write_only(value, it.schema.block) for value in (marked, planned))
@@ -203,8 +205,8 @@ def _proposed(
     problems: list[Diagnostic],
     facts: Facts,
 ) -> tuple[Proposal, tuple[Any, ...]]:
-    """The provider's plan for an instance, and the paths that require replacement; adds the facts that follow. Raises
-    Failure with all problems so far."""
+    """The provider's plan for an instance, and the paths that require replacement; the facts about them are added.
+    Raises Failure with all problems so far."""
     meta = walk.meta(it)
     proposal = propose(it, current, config, problems, meta, True)
     _describe(walk, it, current, facts)
@@ -250,8 +252,8 @@ def propose(
     meta: Value = None,
     may_defer: bool = False,
 ) -> Proposal:
-    """Request the provider to check a configuration and to plan for it. `may_defer`: a deferral by the provider is
-    returned in the response. Raises Failure with all problems so far."""
+    """Let the provider check a configuration and plan for it. `may_defer`: if the provider defers the object, the
+    response is returned instead of an error. Raises Failure with all problems so far."""
     assert it.decl is not None
     kept = None if current is None or current.record.tainted else current
     prior: Value = Null(it.object_type) if kept is None else kept.value
@@ -274,7 +276,7 @@ def propose(
 
 
 def _ignored(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
-    """The paths of an existing object at which the configuration differs and ignore_changes ignores that."""
+    """The paths of an existing object at which the configuration differs and ignore_changes ignores the difference."""
     assert it.decl is not None
     ignored = it.decl.lifecycle.ignore_changes
     if not ignored or prior.__class__ is Null or config is effective:
@@ -330,8 +332,8 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in elements up to the first one
-    that changes."""
+    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in the elements before the first
+    one that changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()
@@ -352,7 +354,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
 
 
 def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
-    """Add the facts that do not come from comparing values."""
+    """Add the facts that do not result from comparing values."""
     assert it.decl is not None
     if current is not None:
         facts["exists"] = ()
@@ -367,7 +369,8 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Add facts about the plan for a tainted object as if it were not tainted, for explanations; none if that fails."""
+    """Add facts about the plan that a tainted object would have if it were not tainted, for explanations; none if that
+    fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:
@@ -422,18 +425,18 @@ def _at(value: Value, path: Any) -> Value:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """Whether two values are certainly equal. Nulls of different types differ, because as parts of objects they make
-    different types."""
+    """Whether two values are certainly equal. Nulls of different types differ, because they give the objects that
+    contain them different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-# lifecycle.replace_triggered_by: whether an object or value changes that an instance watches.
+# lifecycle.replace_triggered_by: whether an object or value that an instance watches changes.
 
 
 def watched_facts(
     expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
 ) -> set[tuple[str, str, str]]:
-    """The facts (columns of `watched`) about the target of an element; `changes` are the planned changes of the
+    """The facts (the columns of `watched`) about the target of an element; `changes` are the planned changes of the
     resource or instance. Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)

@@ -1,6 +1,6 @@
-"""The algebra of move statements: the addresses that an end of a statement selects, and their new addresses. An end is
-a pattern of module instance steps. The steps of the declaring module match any key. If neither end has a key for the
-moved object (a whole resource or module call), the object keeps its key."""
+"""The algebra of move statements: which addresses an end of a statement selects, and what their new addresses are. An
+end is a pattern of module instance steps. The steps up to the declaring module match any key. If neither end has a key
+for the moved object (a whole resource or module call), the object keeps its key."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Steps: TypeAlias = tuple[tuple[str, Any], ...]
 
 @frozen
 class Endpoint:
-    """One end of a statement declared in the module `base`. `steps` are the module steps from the root, the first
-    len(base) of them with any key; `resource` is (mode, type, name) or None for modules; `key` is ANY for a whole
-    resource."""
+    """One end of a move statement that is declared in the module `base`. `steps` are the module steps from the root;
+    the first len(base) of them match any key. `resource` is (mode, type, name), or None for modules. `key` is ANY for a
+    whole resource."""
 
     base: ModulePath
     kind: Kind
@@ -30,17 +30,18 @@ class Endpoint:
     key: Any = None
 
     def selects_module(self, steps: Steps) -> bool:
-        """Whether this end names the module instance, or lies directly in it."""
+        """Whether this end denotes the module instance, or an object directly in it."""
         return len(steps) == len(self.steps) and _matches(self.steps, steps)
 
     def mentions(self, address: Address) -> bool:
-        """Whether this end names the resource or module instance, or a part of it."""
+        """Whether this end denotes the resource or module instance, or a part of it."""
         if isinstance(address, ModuleAddress):
             return self.selects_module(address.steps)
         return self.resource == (address.mode, address.type, address.name) and self.selects_module(address.module.steps)
 
     def chains_from(self, other: Endpoint) -> bool:
-        """Whether an object that was moved to `other` may be moved on from this end."""
+        """Whether an object that was moved to `other` can be moved further by a statement with this end as its
+        source."""
         if len(self.steps) != len(other.steps) or not _overlap(other.steps, self.steps):
             return False
         if self.resource is None or other.resource is None:
@@ -48,7 +49,7 @@ class Endpoint:
         return self.kind == other.kind and self.resource == other.resource and self.key == other.key
 
     def within(self, other: Endpoint) -> bool:
-        """Whether the object that this end names is inside the one that `other` names."""
+        """Whether the object that this end denotes is inside the object that `other` denotes."""
         if len(other.steps) > len(self.steps) or not _overlap(other.steps, self.steps):
             return False
         if other.resource is None:
@@ -71,8 +72,8 @@ def _overlap(a: Steps, b: Steps) -> bool:
 
 
 def endpoints(base: ModulePath, from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """The ends of a statement in the module `base`. If only one end has a key, the other means the instance without a
-    key."""
+    """Both ends of a statement in the module `base`. If only one end has a key, the other one denotes the instance
+    without a key."""
     keyed = from_.key is not None or to.key is not None
     return _endpoint(base, from_, keyed), _endpoint(base, to, keyed)
 
@@ -102,8 +103,8 @@ def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
 
 
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """The new address of an instance under the statement, the kind of object that moves as a whole (module, resource,
-    instance) and its address at the destination, which must be vacant; None if the statement does not apply to the
+    """The new address of an instance under the statement; the kind of object that moves as a whole (module, resource,
+    instance); and its address at the destination, which must be vacant. None if the statement does not apply to the
     instance."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps
@@ -129,7 +130,7 @@ def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceA
 
 
 def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
-    """The steps of `to`, completed with the keys of the declaring module's instance and of a module call."""
+    """The steps of `to`, completed with the keys of the declaring module's instance and of a moved module call."""
     base = len(from_.base)
     target = list(steps[:base]) + list(to.steps[base:])
     if to.kind == "module call":
@@ -138,7 +139,7 @@ def _target_steps(from_: Endpoint, to: Endpoint, steps: Steps) -> Steps:
 
 
 def absolute(end: Endpoint, base: ModuleAddress) -> str:
-    """The end's address, for one instance of the declaring module."""
+    """The address of this end in one instance of the declaring module."""
     steps = base.steps + tuple((name, None if key is ANY else key) for name, key in end.steps[len(end.base) :])
     if end.resource is None:
         return format_module(steps)

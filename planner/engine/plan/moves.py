@@ -1,5 +1,5 @@
 """Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it. This
-module states the facts (the effect of each statement on each address), changes the state, and reports the derived
+module provides the facts (the effect of each statement on each address), changes the state, and reports the derived
 errors as diagnostics."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that a change of `count` implies. `name` is its name in facts and messages."""
+    """A moved block, or a move that is implied by a change of `count`. `name` is its name in facts and messages."""
 
     name: str
     position: int
@@ -57,7 +57,7 @@ class MoveStatement:
 
 @frozen
 class Move:
-    """The move of an object: its former address, and whether only implied statements moved it."""
+    """The move of an object: its former address, and whether all statements that moved it were implied."""
 
     origin: str
     implied: bool
@@ -65,8 +65,8 @@ class Move:
 
 @frozen(eq=False)
 class MoveResults:
-    """The state after all moves; the moves, by new instance address; and failed moves: (current address, occupied
-    address)."""
+    """The state after all moves; the moves, by new instance address; and the moves that failed, as pairs of the current
+    address and the occupied address."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()
@@ -103,7 +103,7 @@ def explicit_statements(config: Config) -> list[MoveStatement]:
 
 
 def implied_statements(config: Config, state: State, explicit: list[MoveStatement]) -> list[MoveStatement]:
-    """Moves that adding or removing `count` implies, as rules/plan/implied_moves.dl derives them."""
+    """Moves that are implied when `count` is added or removed, as rules/plan/implied_moves.dl derives them."""
     facts = FactBuilder()
     objects = _state_counts(facts, config, state, explicit)
     if not objects:
@@ -121,7 +121,7 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
 def _state_counts(
     facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
-    """Add the facts for rules/plan/implied_moves.dl. Returns the subjects of the facts by name."""
+    """Add the facts for rules/plan/implied_moves.dl. Returns the objects of the facts by their names in the facts."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
     for thing, declaration, keys in _counted_declarations(config, state):
         name = str(thing)
@@ -140,7 +140,7 @@ def _state_counts(
 def _counted_declarations(
     config: Config, state: State
 ) -> Iterator[tuple[Address, ResourceDecl | ModuleCall, set[int | str | None]]]:
-    """Declared resources and module calls in the state that use count or used it: address, declaration, keys."""
+    """Declared resources and module calls in the state that use or used count: address, declaration, keys."""
     calls: dict[tuple[ModuleAddress, str], set[int | str | None]] = {}
     modules: dict[str, tuple[ModuleAddress, ModuleConfig | None]] = {}
     for resource in state.resources.values():
@@ -201,14 +201,15 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
-    while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:  # the others are still occupied
+    # the other addresses are still occupied
+    while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:
         for to in free:
             _move(builder, to, left.pop(to))
     return builder.snapshot()
 
 
 def moved_along(state: State, steps: Iterable[tuple[str, str]]) -> State:
-    """The state after objects were moved one after the other: (from, to) of each."""
+    """The state after objects were moved in this order, each as a pair (from, to)."""
     builder = StateBuilder(state)
     for origin, to in steps:
         _move(builder, origin, to)
@@ -264,8 +265,8 @@ T = TypeVar("T")
 
 
 class _EndIndex(Generic[T]):
-    """Ends of statements by their module steps and resource, which limits comparisons: two ends overlap only if their
-    names are equal and their keys are equal or one matches any key."""
+    """An index of ends by their module steps and resource, which limits the number of comparisons: two ends overlap
+    only if their names are equal and each pair of keys is equal or has a key that matches any key."""
 
     def __init__(self) -> None:
         self._exact: dict[Any, list[T]] = {}
@@ -273,7 +274,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add an item for an end."""
+        """Add an item under an end."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)
@@ -282,7 +283,7 @@ class _EndIndex(Generic[T]):
         self._names.setdefault((names, resource), []).append(item)
 
     def of(self, steps: Steps, resource: Any) -> Iterator[T]:
-        """All items of ends that may overlap with this one."""
+        """All items under ends that may overlap with this one."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             yield from self._names.get((names, resource), ())
@@ -296,8 +297,7 @@ def _is_pattern(steps: Steps) -> bool:
 
 
 def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: State) -> None:
-    """Add facts about the effect of each statement on the addresses of the state, and on addresses that are reached
-    from these."""
+    """Add facts about the effect of each statement on the addresses of the state, and on the addresses that result."""
     by_resource: dict[tuple[str, str, str], list[MoveStatement]] = {}
     by_module: _EndIndex[MoveStatement] = _EndIndex()
     for s in statements:
@@ -318,7 +318,7 @@ def _state_steps(facts: FactBuilder, statements: list[MoveStatement], state: Sta
             reached.add(instance)
             front.append(instance)
     origins = set(front)
-    # A chain uses each statement at most once; further rounds would only move a module into itself.
+    # A chain uses each statement at most once; using one again could only move a module into itself.
     for _ in range(len(statements)):
         beyond: list[ResourceAddress] = []
         for at in front:
@@ -347,7 +347,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
     moves: dict[str, Move] = {}
     by_block = {row[0] for row in derived["moved_by_block"]}
     ranks = {(origin, at): rank for origin, at, rank in derived["arrives_at"]}
-    # a move that frees an address comes before the move to it
+    # a move that frees an address comes before the move to that address
     for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
         _move(builder, origin, to)
         moves[to] = Move(origin, implied=to not in by_block)
@@ -367,7 +367,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 
 
 def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
-    """Report moves that -target covers only in part, or that -exclude touches."""
+    """Report moves that -target covers only in part, or that -exclude affects."""
     facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
@@ -387,8 +387,8 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
 
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
-    everything is destroyed, so nothing counts as still declared."""
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`: the
+    plan destroys everything, so no object is regarded as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()

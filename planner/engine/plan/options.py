@@ -43,11 +43,11 @@ class PlanOptions(WalkOptions):
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """whether only objects that are about to change are refreshed, as the rules derive
+    """whether only objects that are about to change are refreshed; the rules determine these
     (rules/plan/minimal_refresh.dl)"""
     limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """blocks among `excludes` that are left for later, as in Plan.deferred"""
+    """the blocks among `excludes` that are left for a later plan, as in Plan.deferred"""
     timestamp: str = ""
     generate_to: str = ""
     """the file for generated configuration"""
@@ -56,23 +56,23 @@ class PlanOptions(WalkOptions):
     describes_found: bool = False
     """whether the results of searches include their configuration"""
     known_objects: tuple[KnownObject, ...] = ()
-    """objects that are managed already, with which the results of searches are compared"""
+    """the objects that are already managed, with which search results are compared"""
     moves: bool = True
-    """whether moved blocks apply to objects; otherwise each object keeps its address"""
+    """whether moved blocks are applied; otherwise each object keeps its address"""
     before_destroy: bool = False
-    """whether the walk only refreshes the state for a plan that destroys; failed conditions are then warnings"""
+    """whether the walk only refreshes the state before a plan that destroys; failed conditions are then warnings"""
     offline: bool = False
-    """whether no provider is called; refreshing is then not reported"""
+    """whether no provider is called; differences from the real objects are then not reported"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
     """states that another unit is about to write (`planner.world.state.backend`)"""
     evaluates_once: bool = False
-    """whether the expressions of a resource are not evaluated again after its plan; their compiled forms are then
-    dropped"""
+    """whether the expressions of a resource are not evaluated again after the resource is planned; their compiled forms
+    are then released"""
     settled: Mapping[str, Settled] = field(factory=dict)
-    """resources of the root module and outputs of called modules, by address, that are already planned and are not
-    planned again"""
+    """the addresses of resources of the root module, and of outputs of called modules, that are already planned and are
+    not planned again"""
     keep: Callable[[EvaluationContext], None] | None = None
-    """receives the values of the finished plan; without it, they are released"""
+    """receives the values of the finished plan; without a receiver, the values are released"""
 
     @property
     def walk(self) -> Walk:
@@ -86,8 +86,8 @@ class PlanOptions(WalkOptions):
 
 
 # -target and -exclude within a resource: the selected instances. Whole resources and modules are removed from the graph
-# before the walk. Addresses with keys are decided here, when the instances are known. This module states the facts for
-# rules/graph/instances.dl, which decides.
+# before the walk. Addresses with keys are decided here, as soon as the instances are known. This module states the
+# facts for rules/graph/instances.dl, which decides.
 
 
 def command_line(walk: str, limits: Limits) -> FactBase:
@@ -99,7 +99,8 @@ def command_line(walk: str, limits: Limits) -> FactBase:
 
 class InstanceLimits:
     """The instances of resources that the command line selects. `in_part`: the vertices of resources that may be
-    selected only in part (`named_in_part`); only these are checked. `in_part` is None if they are not known."""
+    selected only in part (`named_in_part`); only their instances are checked. `in_part` is None if these vertices are
+    not known."""
 
     def __init__(self, command: FactBase, in_part: Collection[str] | None) -> None:
         self._command = command
@@ -107,7 +108,7 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether the resource of this vertex must be checked; if not, all its instances are selected."""
+        """Whether the instances of this vertex's resource must be checked; if not, all of them are selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:

@@ -45,7 +45,7 @@ from planner.world.state.model import InstanceKey, ResourceState
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource, or leave that to the apply. Raises Failure."""
+    """Open an ephemeral resource, or leave it to be opened by the apply. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -67,7 +67,7 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run a list block, which only few commands use. Raises Failure."""
+    """Run a list block; few commands do. Raises Failure."""
     from planner.engine.plan import discover
 
     return discover.run_search(walk, it)
@@ -96,7 +96,7 @@ class ResourceVertices:
     def __init__(self, walk: PlanWork) -> None:
         self.walk = walk
         self.tasks: dict[str, InstanceTask] = {}
-        """the work on instances that became vertices of their own"""
+        """the work on instances that became separate vertices"""
         command = command_line("plan", walk.options.limits)
         in_part = None
         if walk.graph.database is not None:
@@ -107,7 +107,7 @@ class ResourceVertices:
             self._in_state.setdefault(_config_address(recorded), []).append(recorded)
 
     def resource(self, node: Node) -> WorkResult:
-        """Expand a resource, then plan every instance that is declared or in the state."""
+        """Expand a resource, then plan every instance that is declared or recorded in the state."""
         path = parse_module(node.module).path
         module_config = self.walk.config.root.descendant(path)
         assert module_config is not None
@@ -162,7 +162,7 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Do inline work here; other tasks become separate vertices."""
+        """Do inline tasks here; other tasks become separate vertices."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -304,7 +304,7 @@ class ResourceVertices:
 
     def departing(self, node: Node) -> list[Diagnostic]:
         """Plan to destroy or forget an object of the state that has its own vertex: an orphan, a deposed object, or any
-        object in a destroy plan."""
+        object in a plan that destroys everything."""
         address = parse_resource_instance(node.object)
         resource = self.walk.state.resources[str(address.resource)]
         config = self.walk.config.root.descendant(address.path)
@@ -343,11 +343,11 @@ class ResourceVertices:
         return self._limits.left_out(facts)
 
     def _incomplete_requests(self, decl: ResourceDecl, modules: list[ModuleInstance]) -> list[Diagnostic]:
-        """Warnings for -replace with an address that lacks the key that the instances have."""
+        """Warnings for addresses of -replace without a key, if all instances have one."""
         problems = []
         named = sorted(set(self.walk.options.limits.replace), key=str)
-        # decided in Python: whether -replace lacks an instance key -- resources of all modules count
-        # as everywhere, a name from the address in another module counts for this module too
+        # decided in Python: whether -replace lacks an instance key -- resources of all modules count as everywhere, a
+        # name in the address of another module also counts for this module
         without_key = [
             a for a in named if a.key is None and (a.mode, a.type, a.name) == (decl.mode, decl.type, decl.name)
         ]
@@ -366,7 +366,7 @@ class ResourceVertices:
 
 
 def _own_instances(tasks: Iterable[InstanceTask], mentioned: Iterable[str]) -> FactBase:
-    """Facts about the declared instances of a resource, and the references of its block to itself."""
+    """Facts about the declared instances of a resource, and about the references of its block to itself."""
     facts = FactBuilder()
     for it in (task.instance for task in tasks):
         if it.is_orphan or it.decl is None:
@@ -398,12 +398,12 @@ _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_d
 
 
 Waits: TypeAlias = dict[str, list[str]]
-"""instance address -> the other instances of its resource that it waits for"""
+"""instance address -> the other instances of its resource for which it waits"""
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances that each instance waits for, and a position for each, after the instances for which it waits; None
-    if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
+    """The instances for which each instance waits, and a position for each instance that is after those for which it
+    waits; None if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

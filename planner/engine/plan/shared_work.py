@@ -56,13 +56,14 @@ class PlanWork(ConfigurationWalk):
 
     def self_references(self, it: Instance) -> list[Diagnostic]:
         """References of the resource's own body to itself, which have no value yet."""
-        # the graph knows whether any reference of a resource, even in depends_on, names the resource itself
+        # the graph shows whether any reference of a resource, even in depends_on, names the resource itself
         if it.config_address not in self.own_references and self.graph.database is not None:
             return []
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes of resources for which a data source must wait: (resource, action, place)."""
+        """The planned changes of resources because of which a data source must be read later: (resource, action,
+        place)."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Walk a plan graph. `moves` has the state after moving, from which the plan starts. With errors, the plan has the
-    changes planned so far and is marked as errored, or is None."""
+    """Walk a plan graph. `moves` has the state after moving, from which the plan starts. If there are errors, the plan
+    is marked as errored and contains the changes planned so far, or it is None."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -86,7 +86,7 @@ class PlanWalk(PlanWork):
     resources: ResourceVertices
 
     keeps = False
-    """whether a reader has received the values"""
+    """whether the values were passed to a receiver"""
 
     def take_apart(self) -> None:
         if self.keeps:
@@ -140,8 +140,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes that the changes depend on: of resources, of root outputs that change and of all outputs of
-        child modules. Rarely needed."""
+        """The attributes on which the changes depend: changes of resources, of root outputs, and all outputs of child
+        modules. Rarely needed."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -213,7 +213,8 @@ class PlanWalk(PlanWork):
 
 
 def recorded_variables(config: Config, variables: Mapping[str, RootVariable]) -> dict[str, Value]:
-    """The root variables as a plan keeps them: set or default values; for ephemeral variables only the name."""
+    """The root variables as a plan stores them: the values that were set, or the defaults; for ephemeral variables,
+    only the names."""
     result: dict[str, Value] = {}
     for name, decl in sorted(config.root.variables.items()):
         given = variables.get(name)
@@ -232,11 +233,11 @@ def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, 
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
 
-# Output values: of child modules for their callers, of the root module as planned changes.
+# Output values: those of child modules are for their callers, those of the root module are planned changes.
 
 
 def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
-    """Evaluate an output of one module instance; in the root module plan its change."""
+    """Evaluate an output of one module instance; for the root module, also plan its change."""
     decl = module.config.outputs[name]
     address = join(module.text, f"output.{name}")
     severity: Severity = "warning" if walk.options.mode == "refresh-only" else "error"
@@ -270,7 +271,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # still null: the type of the expression's null is not reported
+    # the value stays null: the type of the expression's null is not reported
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     origins = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
@@ -282,7 +283,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
 
 
 def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
-    """The facts that rules/plan/outputs.dl reads about an output in the configuration."""
+    """The facts about an output in the configuration that rules/plan/outputs.dl reads."""
     facts: Facts = {"output_declared": ()}
     if recorded is not None:
         facts["output_recorded"] = ()
@@ -308,7 +309,8 @@ def output_action(facts: Facts) -> Action:
 
 
 def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Facts) -> list[Diagnostic]:
-    """Plan a root output that is no longer declared, or is destroyed with everything else, according to the facts."""
+    """Plan a root output that is no longer declared, or that is destroyed together with everything else, according to
+    the facts."""
     recorded = state.outputs.get(name)
     if recorded is not None:
         facts = {"output_recorded": (), **facts}
@@ -317,13 +319,13 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     return []
 
 
-# Addresses on the command line that match nothing, which would silently change a plan. This module states the facts for
+# Addresses on the command line that match nothing would change a plan without notice. This module states the facts for
 # rules/graph/instances.dl, and suggests similar names.
 
 
 def unmatched(walk: PlanWork) -> list[Diagnostic]:
-    """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or state.
-    Blocks whose instances are unknown, because the plan omits them, may match any."""
+    """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or in the
+    state. Such an address may match instances of blocks that the plan omits, whose instances are unknown."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:
@@ -369,7 +371,7 @@ def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
 
 
 def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
-    """Similar names: modules for a module, resources and instances for the others."""
+    """Similar names: of modules for a module address, of resources and instances for other addresses."""
     if isinstance(address, ModuleAddress):
         return sorted(
             {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}

@@ -1,6 +1,6 @@
-"""The validate walk: whether the configuration is valid for all variables, states and real objects. Every module has
-one instance, and everything that a plan would read is unknown, so any error found is always an error. Bodies are
-decoded by their schemas and passed to their providers."""
+"""The validate walk: whether the configuration is valid for every choice of variables, states and real objects. Every
+module has one instance, and everything that a plan would read is unknown. So every error that is found would also occur
+in a plan. Bodies are decoded by their schemas and passed to their providers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Provisioners(Protocol):
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration; None: the problems that every configuration of this type has."""
+        """The problems of a configuration; if it is None, the problems that every configuration of this type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
@@ -92,7 +92,7 @@ def validate_walk(
     workspace: str = "default",
     provisioners: Provisioners | None = None,
 ) -> list[Diagnostic]:
-    """All problems, vertex by vertex. Without `provisioners`, these are not checked."""
+    """All problems, vertex by vertex. Without `provisioners`, provisioner blocks are not checked."""
     walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
     problems = walk.run_all()
     walk.take_apart()
@@ -132,7 +132,7 @@ class ValidateWalk(VertexWalk):
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = Alike()
         self._imports = import_blocks(self.context.config)
-        self._repeated: dict[int, ModuleScope] = {}  # for the calls in each module instance
+        self._repeated: dict[int, ModuleScope] = {}  # used by the calls in each module instance
 
     def _module(self, node: Node) -> ModuleInstance:
         return self.context.instances_at(node.module)[0]
@@ -168,7 +168,7 @@ class ValidateWalk(VertexWalk):
             detail = f"The module call {call.name} must give a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         marks = declared_marks(decl.sensitive, decl.ephemeral)
-        # Inside the module the value is unknown; only its validation rules use the given value.
+        # Inside the module the variable is unknown; only its validation rules use the value in the call.
         module.variables[decl.name] = mark(Unknown(decl.constraint.type), marks)
         self._arguments[module.config.path, decl.name] = mark(value, marks)
         return list(problems)
@@ -428,7 +428,8 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
 
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
-    """The steps with the index of the first block wherever they have a key of a list of blocks: any key is accepted."""
+    """The steps, with a key of a list of blocks replaced by the index of the first block, because any key is
+    accepted."""
     items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
     is_list = False
@@ -465,7 +466,7 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     return problems
 
 
-# Values that are equal in all calls of a module, so that they are computed only for the first call. In validation every
+# Values that are equal for all calls of a module, so that only the first call computes them. In validation every
 # variable of a called module is unknown, so values that depend only on variables and local values are the same in each
 # call.
 
@@ -474,19 +475,19 @@ _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]
 
 
 class Alike:
-    """The values of outputs and local values whose evaluation reported no diagnostics, by declaration."""
+    """The values of outputs and local values that were evaluated without diagnostics, by declaration."""
 
     def __init__(self) -> None:
         self._first: dict[int, tuple[OutputDecl | LocalDecl, ModuleConfig, Value]] = {}
         self._foundations: dict[int, _Foundations | None] = {}
 
     def keep(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, value: Value) -> None:
-        """Record the value of a declaration without diagnostics."""
+        """Record the value of a declaration that was evaluated without diagnostics."""
         if module.parent is not None:
             self._first.setdefault(id(decl), (decl, module.config, value))
 
     def value(self, module: ModuleInstance, decl: OutputDecl | LocalDecl, expr: Expr) -> Value:
-        """The value of the declaration, which has this expression; None if it must be evaluated."""
+        """The recorded value of a declaration with this expression; None if it must be evaluated."""
         first = self._first.get(id(decl))
         if first is None:
             return None
@@ -505,7 +506,7 @@ class Alike:
 
 
 def _foundations(config: ModuleConfig, expr: Expr) -> _Foundations | None:
-    """The variables and local values on which an expression depends; None if it depends on anything else."""
+    """The variables and local values on which an expression depends; None if it also depends on anything else."""
     variables: dict[str, VariableDecl] = {}
     locals: dict[str, LocalDecl] = {}
     left = [expr]

@@ -1,1 +1,1 @@
-"""The executor: a pure machine, the pool and the loop that drive it, and the hooks of a walk."""
+"""The executor: a state machine without side effects, the pool and the loop that drive it, and the hooks of a walk."""

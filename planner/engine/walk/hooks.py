@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 
 class ObjectId(NamedTuple):
-    """The identification of a remote object in messages: `[id=i-123]`. `key` is the attribute from which it was
-    read."""
+    """The attribute that identifies a remote object in messages: `[id=i-123]`. `key` is the name of the attribute."""
 
     key: str
     value: str
 
 
 class FoundResource(NamedTuple):
-    """A result of a search. `identity` and `value` are JSON values (`value` is None if it was not requested); `config`
-    and `import_config` are the texts of its resource and import blocks, "" for none. `managed_as` is the address of its
-    instance in the state, `perhaps_as` of a possible one, `imported_as` of the instance in its import block; "" for
-    none. `id` is its attribute of that name, `source` its provider."""
+    """A result of a search. `identity` and `value` are JSON values (`value` is None if it was not requested). `config`
+    and `import_config` are the texts of the resource block and the import block; "" for none. `managed_as`: the address
+    of the object's instance in the state. `perhaps_as`: the address of an instance that may have the object.
+    `imported_as`: the address in its import block. Each is "" for none. `id` is the object's attribute `id`, and
+    `source` is its provider."""
 
     type: str
     display_name: str
@@ -44,8 +44,8 @@ class Hooks:
 
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
     `identity` the attribute that identifies the object (None if unknown), `elapsed` seconds since the operation
-    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: it shows the
-    output of provisioners whose configuration has sensitive values."""
+    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: the listener
+    shows the output of provisioners whose configuration has sensitive values."""
 
     show_sensitive = False
 
@@ -55,13 +55,13 @@ class Hooks:
         """Reading the object begins."""
 
     def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """The object was read; `identity` belongs to the current object (None if it no longer exists)."""
+        """The object was read; `identity` identifies the current object (None if it no longer exists)."""
 
     # ---- operations of providers
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """A provider call that changes something (or reads a data source) begins; `identity` belongs to the prior
-        object: its `id`, or otherwise its `name`."""
+        """A provider call that changes something (or reads a data source) begins; `identity` identifies the prior
+        object by its `id`, otherwise by its `name`."""
 
     def apply_complete(
         self, address: str, action: str, identity: ObjectId | None = None, elapsed: float = 0.0, deposed: str = ""
@@ -146,11 +146,11 @@ class Hooks:
         """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything; walks may have ten thousands of nodes."""
+        """Whether `walk_progress` does anything; it may be called tens of thousands of times in a walk."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
-        """`done` nodes are done; `total` grows when nodes expand. For progress displays."""
+        """`done` vertices are done; `total` grows when vertices are expanded. For progress displays."""
 
     def walk_complete(self) -> None:
         """The walk ended."""

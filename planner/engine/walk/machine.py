@@ -1,4 +1,5 @@
-"""The walk's state machine: pure. Events go in, instructions come out; no threads, no clock, no work.
+"""The state machine of a walk, without side effects. It receives events and returns instructions; it has no threads, no
+clock, and does no work.
 
 Every node is in one state:
 
@@ -43,10 +44,11 @@ class Failed:
 
 @frozen(eq=False)
 class Expanded:
-    """The work of a node succeeded and added nodes: each child with the nodes that it waits for. The node itself is
-    done when all its children are. Children may wait for nodes that are certainly known by then: others of the same
-    addition, initial nodes, and nodes added with an ancestor. Other names are ignored; naming a node that may be added
-    earlier or later would make the walk depend on timing. Waiting for a node that waits for the parent is a cycle."""
+    """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node itself is
+    done when all its children are. Children may wait for nodes that are certainly known by then: other nodes of the
+    same addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored. If a
+    name could refer to a node that may be added earlier or later, the walk would depend on timing. Waiting for a node
+    that waits for the parent is a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -54,8 +56,8 @@ class Expanded:
 
 @frozen
 class Stopped:
-    """No new work may start; running work may finish. `not_begun` are nodes that were instructed to start but did not
-    yet."""
+    """No new work may start; running work may finish. `not_begun`: nodes that were instructed to start but have not
+    started."""
 
     not_begun: tuple[str, ...] = ()
 
@@ -72,7 +74,8 @@ class StartNode:
 
 @frozen
 class Skip:
-    """This node will never start; `because` is the reason, `cause` the failed or skipped node for which it waited."""
+    """This node will never start. `because` is the reason; `cause` is the failed or skipped node for which it
+    waited."""
 
     node: str
     because: SkipReason
@@ -94,9 +97,9 @@ _WORDS: tuple[NodeState, ...] = ("waiting", "ready", "expanded", "done", "failed
 class Machine:
     """The states of all nodes of one walk.
 
-    `dependencies` maps every node to the nodes that must be done before it; with `reverse` the dependents come first.
-    Names that are not keys are ignored. O((V + E) log V) for a whole walk. Internally nodes are numbers, because
-    iterating over lists of a million numbers is several times faster than over dictionaries of names."""
+    `dependencies` maps every node to the nodes that must be done before it; with `reverse`, to the nodes that are done
+    after it. Names that are not keys are ignored. O((V + E) log V) for a whole walk. Internally nodes are numbers,
+    because iterating over lists of a million numbers is several times faster than over dictionaries of names."""
 
     __slots__ = (
         "_broken_parents",
@@ -117,7 +120,7 @@ class Machine:
         graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
         self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
         self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
-        self._own: dict[int, list[int]] = {}  # dependents that were added later, in this walk
+        self._own: dict[int, list[int]] = {}  # also the dependents that were added later, in this walk
         self._state = bytearray(len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
@@ -146,7 +149,7 @@ class Machine:
         return not self._unfinished
 
     def begin(self) -> list[Instruction]:
-        """The first instructions: start every node that waits for nothing."""
+        """The first instructions: start every node without dependencies."""
         return self._answer([node for node, count in enumerate(self._waits_for) if not count], [])
 
     def handle(self, event: Event) -> list[Instruction]:
@@ -169,8 +172,8 @@ class Machine:
         return self._answer(ready, skips)
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
-        """`handle(Finished(name))` for the most common event, without event objects: the nodes to start now, sorted,
-        and the nodes that will never start. Raises ValueError like it."""
+        """Like `handle(Finished(name))`, for the most common event and without event objects; returns the nodes to
+        start now, sorted, and the nodes that will never start. Raises ValueError like it."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._started_number(name)
@@ -192,7 +195,7 @@ class Machine:
         if len(ready) > 1:
             self._running -= 1
             return self._order(ready, skips), skips
-        state[ready[0]] = _READY  # it runs instead of the finished vertex
+        state[ready[0]] = _READY  # it runs in place of the finished vertex
         return [self._names[ready[0]]], skips
 
     def _started_number(self, name: str) -> int:
@@ -212,8 +215,8 @@ class Machine:
         self._waits_for[dependent] += 1
 
     def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
-        """Count these nodes as running, and return their names, sorted. If no node runs any more, the remaining nodes
-        wait for each other."""
+        """Count these nodes as running, and return their names, sorted. If no node is running any more, the remaining
+        nodes wait for each other."""
         for node in ready:
             self._state[node] = _READY
         self._running += len(ready)
@@ -234,7 +237,7 @@ class Machine:
         return answer
 
     def _settle(self, work: list[tuple[int, int]], ready: list[int], skips: list[Skip]) -> None:
-        """Put nodes into their last states, release or skip the nodes that wait for them, and notify their parents."""
+        """Put nodes into their final states, release or skip the nodes that wait for them, and notify their parents."""
         state, names = self._state, self._names
         while work:
             node, last = work.pop()
@@ -247,7 +250,7 @@ class Machine:
                         ready.append(dependent)
                 elif state[dependent] == _WAITING:
                     skips.append(Skip(names[dependent], "dependency", names[node]))
-                    state[dependent] = _SKIPPED  # at once: a second failed dependency must not skip it again
+                    state[dependent] = _SKIPPED  # at once, so that a second failed dependency does not skip it again
                     work.append((dependent, _SKIPPED))
             parent = self._parent.get(node)
             if parent is not None:
@@ -304,21 +307,21 @@ class Machine:
         self._settle([(node, _SKIPPED) for node in waiting], ready, skips)
 
 
-# Slots: how many nodes of a group may run at the same time, when a group has a bound of its own.
+# Slots: how many nodes of a group may run at the same time, if the group has its own bound.
 
 
 @frozen(eq=False)
 class SlotLimits:
-    """`bounds` by group, each at least 1; `group_of` returns the group of a node, and groups without a bound have only
-    the bound of the walk."""
+    """`bounds`: the maximum number of running nodes by group, each at least 1. `group_of` returns the group of a node;
+    groups without a bound are limited only by the bound of the walk."""
 
     bounds: Mapping[str, int] = field(factory=dict)
     group_of: Callable[[str], str] = lambda node: ""
 
 
 class Slots:
-    """Running and waiting nodes, by group. A node waits here only while its group is full: then some node of the group
-    runs, and passes its slot to the first one waiting. So no node waits forever."""
+    """Running and waiting nodes, by group. A node waits here only while its group is full. Then a node of the group is
+    running, and passes its slot to the first waiting node. So every waiting node gets a slot eventually."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
@@ -327,7 +330,7 @@ class Slots:
         self._waiting: dict[str, list[str]] = {}
 
     def take(self, node: str) -> bool:
-        """Whether the node may run now; if not, it waits here."""
+        """Whether the node may run now; if not, it is added to the waiting nodes."""
         group = self._group_of(node) if self.bounds else ""
         bound = self.bounds.get(group)
         if bound is None:
@@ -341,7 +344,7 @@ class Slots:
         return True
 
     def give_back(self, node: str) -> str | None:
-        """Record that the node has run, and return the node that need no longer wait here, the first by name."""
+        """Record that the node has run, and return the node that no longer has to wait: the first one by name."""
         group = self._held.pop(node, None)
         if group is None:
             return None
@@ -350,13 +353,13 @@ class Slots:
         return heappop(waiting) if waiting else None
 
     def withdraw(self) -> list[str]:
-        """All nodes that wait; they do so no longer."""
+        """Removes and returns all waiting nodes."""
         withdrawn = sorted(node for waiting in self._waiting.values() for node in waiting)
         self._waiting.clear()
         return withdrawn
 
 
-# The input and output of a walk, which has no other knowledge of plans, applies or providers.
+# The input and output of a walk; a walk has no other knowledge of plans, applies or providers.
 
 
 __all__ = [
@@ -373,8 +376,8 @@ __all__ = [
 
 @frozen(eq=False)
 class WorkResult:
-    """The result of the work on one node: an error among the diagnostics fails the node; `children` are nodes to add,
-    each with the nodes it waits for (the node is then done when they are)."""
+    """The result of the work on one node. An error among the diagnostics fails the node. `children` are nodes to add,
+    each with the nodes for which it waits; the node is then done when all of them are done."""
 
     diagnostics: tuple[Diagnostic, ...] = ()
     children: Mapping[str, Iterable[str]] | None = None
@@ -389,22 +392,23 @@ NOTHING = WorkResult()
 
 
 class Work(Protocol):
-    """The work of all nodes of a walk, children included."""
+    """The work of all nodes in a walk, including children."""
 
     def is_inline(self, node: str) -> bool:
-        """True when the work only computes: it runs on the walk's own thread, without a thread hop. May be called
-        again, with the same result."""
+        """True if the work only computes: then it runs on the walk's own thread, which saves switching threads. It may
+        be called again and returns the same result."""
         ...
 
     def run(self, node: str) -> WorkResult:
-        """Do it. May run on several threads at once, for different nodes. A `Failure` counts as its diagnostics."""
+        """Do it. It may run on several threads at once, for different nodes. A `Failure` is treated like its
+        diagnostics."""
         ...
 
 
 @frozen(eq=False)
 class WalkResult:
-    """The result of a walk. `diagnostics` are by node name, so that timing never shows; `skips` are the nodes that
-    never ran."""
+    """The result of a walk. `diagnostics` are sorted by node name, so that they do not depend on timing; `skips` are
+    the nodes that never ran."""
 
     diagnostics: tuple[Diagnostic, ...]
     machine: Machine
@@ -413,7 +417,7 @@ class WalkResult:
 
     @property
     def states(self) -> dict[str, NodeState]:
-        """The last state of each node."""
+        """The final state of each node."""
         return self.machine.state
 
     @property

@@ -1,20 +1,19 @@
-"""The walk with a bounded pool: work that waits for external systems runs on up to `parallelism` threads, work that
-only computes runs here, between the answers, so that ten thousand locals cost no thread hop.
+"""The walk with a bounded pool. Work that waits for external systems runs on up to `parallelism` threads; work that
+only computes runs on this thread, between the results of the others, so that ten thousand locals need no thread switch.
 
-Among the ready nodes, pooled ones start first (they take longest), each kind in the order of their names. Threads are
-started only when they are needed; a walk that only computes starts none. A node whose group is at its bound waits
-without a thread.
+Among the ready nodes, pooled nodes start first, because they take longest; each kind is started in the order of names.
+Threads are started only when they are needed; a walk that only computes starts none. A node whose group is at its bound
+waits without a thread.
 
 A deadlock is impossible by construction. The machine starts or skips every node (it finds cycles when nothing runs). A
-node that was instructed to start is in exactly one place: in one of the two queues, waiting in `Slots` behind a
-running node of its group, or running. The walk continues while a queue has a node or one runs; a thread takes no lock
-of the walk and waits for nothing but its work, so a running node ends when its work does, and then the node behind it
-is queued again.
-"""
+node that was instructed to start is in exactly one place: in one of the two queues, waiting in `Slots` behind a running
+node of its group, or running. The walk continues while a queue contains a node or a node is running. A thread takes no
+lock of the walk and waits for nothing except its work, so a running node ends when its work does, and then the node
+waiting behind it is queued again."""
 
 from __future__ import annotations
 
-from _queue import Empty, SimpleQueue  # the module queue takes them from there, but loads more
+from _queue import Empty, SimpleQueue  # the module `queue` imports them from there, but loads more
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -45,7 +44,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 
 
 class _Pool:
-    """Worker threads fed by one queue, answering into another. An exception in the work is an answer too."""
+    """Worker threads that take nodes from one queue and put results into another. An exception in the work is a result,
+    too."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._work = work
@@ -62,18 +62,18 @@ class _Pool:
     def submit(self, node: str) -> None:
         self.busy += 1
         if self.busy > len(self._threads):
-            run = copy_context().run  # the threads see files as the walk does
+            run = copy_context().run  # the threads read the same files as the walk
             thread = Thread(target=run, args=(self._run,), name=f"walk-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
         self._jobs.put(node)
 
     def wake(self) -> None:
-        """Make a waiting `take` return None."""
+        """Make a waiting call of `take` return None."""
         self.answers.put(None)
 
     def take(self, wait: bool) -> tuple[str, WorkResult | BaseException] | None:
-        """The next result; None if there is none (or `wake` was called)."""
+        """The next result; None if there is none, or if `wake` was called."""
         try:
             answer = self._waited() if wait else self.answers.get(block=False)
         except Empty:
@@ -108,13 +108,13 @@ def walk_pool(
     progress: Callable[[int, int], None] | None = None,
     limits: SlotLimits | None = None,
 ) -> WalkResult:
-    """Do all the work of the machine's nodes, at most `parallelism` pooled nodes at a time, and of each group no more
-    than `limits` allow. `progress` receives the number of nodes that have reached their last state, and of all nodes so
-    far.
+    """Do the work of all nodes of the machine, with at most `parallelism` pooled nodes at a time, and in each group at
+    most as many as `limits` allows. `progress` receives the number of nodes that have reached their final state, and
+    the number of all nodes so far.
 
-    After a stop request nothing new starts and the running work is waited for, but not after a KeyboardInterrupt. One
-    that is raised in the work on another thread is raised here once the running work has ended.
-    """
+    After a stop request nothing new starts, and the walk waits for running work; after a KeyboardInterrupt it does not
+    wait. A KeyboardInterrupt that is raised in the work on another thread is raised here after the running work has
+    ended."""
     pool = _Pool(work, max(1, parallelism))
     slots = Slots(limits or SlotLimits())
     inline: list[str] = []
@@ -157,7 +157,7 @@ def walk_pool(
 
     def compute(node: str) -> None:
         """Run nodes and report their results if no group has a bound, without the steps that only bounds and threads
-        need."""
+        require."""
         try:
             result = run(node)
         except Exception as problem:
@@ -181,7 +181,7 @@ def walk_pool(
             if not stopped and (defect is not None or (stop is not None and stop.requested)):
                 stopped = True
                 if stop is not None and stop.requested:
-                    stop.tell()  # the walk may end before the thread that watches for signals notices the request
+                    stop.tell()  # the walk may end before the thread that watches for signals notices the stop request
                 obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
                 inline.clear()
                 pooled.clear()
@@ -216,8 +216,8 @@ def walk_pool(
     return WalkResult(in_order(diagnosed), machine, skips, stopped)
 
 
-# Walks that take turns: of several threads with walks of their own one computes at a time, and while it waits for an
-# external system, another one does.
+# Walks that take turns: of several threads, each with its own walk, one computes at a time, and while it waits for an
+# external system, another one computes.
 
 
 class _Here(local):
@@ -228,7 +228,7 @@ _HERE = _Here()
 
 
 class Turns:
-    """Turns of threads for computing: one computes at a time."""
+    """Threads take turns to compute, one at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -254,7 +254,8 @@ class Turns:
 
 @contextmanager
 def meanwhile() -> Iterator[None]:
-    """This thread waits for an external system. If it takes turns with other threads, one of these may run."""
+    """Inside, this thread waits for an external system. If it takes turns with other threads, one of them may run
+    meanwhile."""
     turns = _HERE.turns
     if turns is None:
         yield
@@ -266,11 +267,11 @@ def meanwhile() -> Iterator[None]:
         turns.take_back()
 
 
-# The walk without threads: one node at a time, always the ready one with the smallest name. Oracle and debug mode.
+# The walk without threads: one node at a time, always the first ready one by name. Oracle and debug mode.
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
-    """Do all the work of the machine's nodes on this thread."""
+    """Do the work of all nodes of the machine on this thread."""
     ready: list[str] = []
     skips: dict[str, Skip] = {}
     diagnosed: Diagnosed = {}
@@ -327,18 +328,18 @@ def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
 
-# The walk of work that adds no nodes, waits for nothing and is not stopped: what `walk_sequentially` does, in the same
-# order, without its bookkeeping, which is half the time of work that only computes.
+# The walk for work that adds no nodes, waits for nothing and is not stopped. It does what `walk_sequentially` does, in
+# the same order, without its bookkeeping, which is half the time of work that only computes.
 
 
 def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
-    """Do the work of all nodes, always of the ready one with the smallest name; return its diagnostics, by node name.
-    Nodes that depend on a failed one, or are on a cycle, are left out. Dependencies of a node are each listed once;
-    names that are not keys are ignored. Raises ValueError for work that adds nodes."""
+    """Do the work of all nodes, always choosing the first ready one by name; return the diagnostics by node name. Nodes
+    that depend on a failed node, or are on a cycle, are left out. Each dependency of a node is listed once; names that
+    are not keys are ignored. Raises ValueError if the work adds nodes."""
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
-    ready = [number for number, count in enumerate(waits_for) if not count]  # in order, so it is a heap
+    ready = [number for number, count in enumerate(waits_for) if not count]  # the sorted list is a valid heap
     recorder = trace.RECORDER
     run = work.run if recorder is None else lambda name: _with_recorder(work, name, recorder)
     while ready:

@@ -1,4 +1,4 @@
-"""Credentials and signatures for Alibaba Cloud: OSS (signature version 1), and RPC calls as STS has them.
+"""Credentials and signatures for Alibaba Cloud: for OSS (signature version 1), and for RPC calls such as those of STS.
 
 https://www.alibabacloud.com/help/en/oss/developer-reference/include-signatures-in-the-authorization-header
 """
@@ -26,7 +26,7 @@ _MACHINE = "http://100.100.100.200/latest/meta-data/ram/security-credentials/"
 
 @frozen(repr=False)
 class AliyunKeys:
-    """Keys of Alibaba Cloud; `token` for temporary keys."""
+    """Access keys of Alibaba Cloud; `token` is set for temporary keys only."""
 
     access: str
     secret: str
@@ -98,7 +98,7 @@ def call(
 def lent(
     keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
 ) -> AliyunKeys:
-    """The keys of a role. Raises ServiceError."""
+    """The temporary keys of an assumed role. Raises ServiceError."""
     query = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
     query |= {"Policy": policy} if policy else {}
     where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")
@@ -106,7 +106,7 @@ def lent(
 
 
 def of_machine(role: str, http: Http) -> AliyunKeys:
-    """The keys of the role of this machine. Raises ServiceError."""
+    """The temporary keys of the role that is attached to this machine. Raises ServiceError."""
     answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
     if answer.status != 200:
         raise ServiceError(f"get Ecs sts token err, httpStatus: {answer.status}, message = {answer.text[:1000]}")

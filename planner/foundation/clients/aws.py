@@ -1,4 +1,5 @@
-"""Requests to AWS, signed (Signature Version 4), and their responses: the few calls that states and keys need.
+"""Signed requests to AWS (Signature Version 4) and their responses, for the few calls that states and encryption keys
+need.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
@@ -46,10 +47,11 @@ def signed(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The headers, with the headers that authenticate the request. The path of the URL must already be encoded."""
+    """The given headers, plus the headers that authenticate the request. The path of the URL must already be
+    encoded."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
-    known = headers.get("x-amz-checksum-sha256")  # the sum of a large body is not computed twice
+    known = headers.get("x-amz-checksum-sha256")  # so that the checksum of a large body is not computed twice
     payload = b64decode(known).hex() if known else hashlib.sha256(body).hexdigest()
     sent = {**headers, "Host": parts.netloc.rpartition("@")[2], "X-Amz-Date": moment}
     if service == "s3":
@@ -108,7 +110,8 @@ class Service:
     def ask(
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> HttpResponse:
-        """The answer to a request, whose path and query are encoded. Raises AwsError for any status from 300 on."""
+        """The response to a request; path and query must already be encoded. Raises AwsError for any status from 300
+        on."""
         try:
             credentials = self.credentials()
         except ServiceError as problem:
@@ -171,13 +174,13 @@ _STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "Precondit
 
 
 def element(xml: str, name: str) -> str:
-    """The text of the first element of this name: enough for flat answers of known services."""
+    """The text of the first XML element with this name, which suffices for the flat responses of known services."""
     match = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
     return unescaped(match[1]) if match else ""
 
 
 def elements(xml: str, name: str) -> list[str]:
-    """The texts of all elements of this name."""
+    """The texts of all XML elements with this name."""
     return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
 
 

@@ -245,7 +245,7 @@ class CredentialChain:
             headers["Authorization"] = token
         answer = self.http.ask("GET", url, headers)
         if answer.status != 200:
-            raise ServiceError(f"the container's credentials cannot be had: {url} answered {answer.status}")
+            raise ServiceError(f"the container's credentials cannot be obtained: {url} returned status {answer.status}")
         return _of_json(answer.json(), "container")
 
     def _machine(self) -> Credentials:
@@ -338,7 +338,7 @@ def _from_program(command: str) -> Credentials:
 
 
 def _from_botocore(profile: str) -> Credentials:
-    """Credentials that need botocore: single sign-on, for instance."""
+    """Credentials that only botocore can obtain, such as those of single sign-on."""
     try:
         from botocore.session import Session  # type: ignore[import-not-found,unused-ignore]
     except ImportError:

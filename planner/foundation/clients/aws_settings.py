@@ -1,5 +1,5 @@
-"""The settings for credentials and endpoints of AWS, common to the backend `s3` and to keys of KMS: their combination
-with the environment, and their validation."""
+"""The credential and endpoint settings of AWS that the backend `s3` and KMS keys share: they are completed from the
+environment and validated."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ DEPRECATED_ROLE = {
     "assume_role_tags": "assume_role.tags",
     "assume_role_transitive_tag_keys": "assume_role.transitive_tag_keys",
 }
-"""former settings of a role, with their present names"""
+"""former names of a role's settings, with their present names"""
 
 
 @frozen(repr=False)
 class Aws:
     """Services configured by the settings: `service` returns one. `validates`: whether credentials are validated before
-    use; `asks_account`: whether the account is queried if the validation has not shown it."""
+    use; `asks_account`: whether the account is requested if validation did not return it."""
 
     region: str
     chain: CredentialChain
@@ -97,7 +97,7 @@ class Aws:
 
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
-    """The services that the settings configure; problems are passed to `wrong`."""
+    """The services that the settings configure; problems are reported to `wrong`."""
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     region = present.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
     check_region(settings, wrong)

@@ -94,7 +94,7 @@ class Container:
 
         try:
             answer = self.http.ask(method, f"{url}?{parameters}" if parameters else url, headers or {}, body, sign=sign)
-        except ServiceError as problem:  # which may name the whole address
+        except ServiceError as problem:  # its text may contain the complete URL with its signature
             text = problem.text.replace(self.sas.lstrip("?"), "***") if self.sas else problem.text
             raise ServiceError(text, may_pass=problem.may_pass) from None
         if answer.status >= 300:

@@ -1,5 +1,6 @@
-"""The settings for credentials of Azure: their combination with the environment, the cloud, and the method of
-authentication: the first one with complete settings, or the missing settings of each method."""
+"""The credential settings of Azure: they are completed from the environment, and select the cloud and the
+authentication method. The first method with complete settings is used; if there is none, the missing settings of each
+method are reported."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ class Cloud:
     management: str
     storage: str
     audience: str = ""
-    """the audience for the management API, if it is not its address"""
+    """the audience for the management API, if it differs from the API's address"""
 
 
 _PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")
@@ -125,7 +126,7 @@ def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
 
 
 def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
-    """The name of the method; "" if there is none, with the reasons."""
+    """The name of the authentication method; "", with the reasons, if no method can be used."""
     reasons: list[Reason] = []
     for name, title, missing in _METHODS:
         result = missing(account)
@@ -137,7 +138,7 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
 
 
 def both(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """A setting that may also be in a file. Raises ServiceError."""
+    """The value of a setting that may also be read from a file. Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:

@@ -57,7 +57,7 @@ class BucketClient:
         return answer
 
     def head(self, key: str) -> HttpResponse | None:
-        """An object without its content; None if there is none."""
+        """The response for an object without its content; None if the object does not exist."""
         return self._if_any("HEAD", key)
 
     def get(self, key: str) -> HttpResponse | None:
@@ -114,9 +114,9 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. Tags
-    of existing objects are compared just before the request; the services themselves check that the object does not
-    exist (`headers` request it)."""
+    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. The
+    entity tag of an existing object is compared just before the request. For a new object, `headers` request that the
+    service itself checks that it does not exist."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

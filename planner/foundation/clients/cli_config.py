@@ -1,10 +1,10 @@
-"""The user's settings of the command line tool for the sources of providers and modules.
+"""The settings of the command line tool that define where providers and modules come from.
 
 The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
-`$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too: how to install providers, services and
-credentials of hosts, retries and timeouts of requests to registries; and the block `policies`, whose lists `plans`,
-`fleets` and `stacks` name policies for all plans, fleets and stacks (OpenTofu ignores it). Everything else in these
-files is ignored."""
+`$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too. They define how providers are installed, the
+services and credentials of hosts, and retries and timeouts of requests to registries. In the block `policies`, which
+OpenTofu ignores, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and stacks. Everything
+else in these files is ignored."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Mirror:
 
 @frozen
 class InstallMethod:
-    """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror; `location` the
-    directory, URL or template of a mirror; `retries` how often a download is tried again (None: as usual); `trusted`
-    whether all checksums that the mirror reports may be recorded."""
+    """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror. `location` is
+    the directory, URL or template of a mirror. `retries`: how often a failed download is tried again (None: the
+    default). `trusted`: whether all checksums that the mirror reports may be recorded."""
 
     kind: str
     location: str = ""
@@ -57,13 +57,14 @@ class InstallMethod:
 
 @frozen
 class CliConfig:
-    """`overrides`: directories (or files) of providers in development by address; `methods` and the filesystem
-    `mirrors` among them: None if the file has no settings for installation; `cache`: the directory for shared
-    downloaded packages, "" for none; `may_break_lock`: whether a package from the cache may be used without a recorded
-    checksum; `hosts`: services by host; `tokens`: credentials by host; `helper`: name and arguments of the program for
-    other credentials; `retries` and `timeout` (seconds) of requests to registries, `download_retries` of packages;
-    `policies` and `batch_policies`: files, directories and builtin:NAME, policies for all plans and fleets, and
-    `stack_policies` the policies for deployments of stacks; `oci`: credentials for OCI registries."""
+    """`overrides`: directories (or files) of providers in development, by provider address. `methods`: how providers
+    are installed, and `mirrors`: the filesystem mirrors among these methods; both are None without settings for
+    installation. `cache`: the shared directory of downloaded packages, "" for none. `may_break_lock`: whether a package
+    from the cache may be used without a recorded checksum. `hosts`: services by host. `tokens`: credentials by host.
+    `helper`: name and arguments of the program for other credentials. `retries` and `timeout` (seconds) apply to
+    requests to registries, `download_retries` to downloads of packages. `policies`, `batch_policies` and
+    `stack_policies`: files, directories and builtin:NAME with the policies for all plans, for fleets, and for
+    deployments of stacks. `oci`: credentials for OCI registries."""
 
     overrides: Mapping[str, str] = {}
     methods: tuple[InstallMethod, ...] | None = None
@@ -76,7 +77,7 @@ class CliConfig:
     timeout: float = 10.0
     download_retries: int = 2
     signature_keys: tuple[str, ...] = ()
-    """files and directories with public keys that must have signed plans before they are applied"""
+    """files and directories with the public keys whose signatures a plan needs before it is applied"""
     signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ class CliConfig:
 
 
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
-    """The settings for an environment. Raises Failure if a file cannot be read."""
+    """The settings that apply with these environment variables. Raises Failure if a file cannot be read."""
     config = CliConfig()
     for file in setting_files(environ):
         try:

@@ -34,8 +34,8 @@ class Cluster:
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
     def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
-        """The answer to a request; a query parameter of None has no value. Raises ServiceError if there is none, or for
-        a status that is neither success nor 404 nor 409."""
+        """The answer to a request; a query parameter of None has no value. Raises ServiceError if there is no response,
+        and for any status other than success, 404 and 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
         url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
         retries = Retries(0) if once else None
@@ -57,7 +57,7 @@ class Cluster:
         return result[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """Run all of these steps or none; returns their results and the problem ("" for none)."""
+        """Run these steps in one transaction, all or none; returns their results and the problem ("" for none)."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
         document = answer.json()
         if answer.status == 409:

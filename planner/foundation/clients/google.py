@@ -1,5 +1,5 @@
-"""Credentials for services of Google: tokens that are configured, made with keys of service accounts, obtained from the
-machine, or by impersonation of another account. Other kinds are left to google-auth (extra `gcs`)."""
+"""Credentials for Google services: configured tokens, and tokens obtained with service account keys, from the machine,
+or by impersonating another account. Credentials of other kinds are left to google-auth (extra `gcs`)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class GoogleTokens(Tokens):
         return self._of_machine()
 
     def _with(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-        """A token for credentials in the form of files."""
+        """A token obtained with credentials in the format of credential files."""
         kind = known.get("type")
         if kind == "service_account":
             grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -146,7 +146,7 @@ def contents_of(text: str, what: str = "credentials") -> str:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Credentials as files hold them. Raises ServiceError."""
+    """Credentials in the format of credential files. Raises ServiceError."""
     try:
         known = json.loads(text)
     except (ValueError, RecursionError):

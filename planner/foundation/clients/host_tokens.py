@@ -21,7 +21,7 @@ Kept = Literal["", "file", "helper", "elsewhere"]
 
 
 class HostTokens:
-    """Tokens of hosts. Calls a helper once for each host."""
+    """Tokens of hosts. Runs the credentials helper at most once for each host."""
 
     def __init__(self, config: CliConfig, environ: Mapping[str, str]) -> None:
         self.config, self.environ = config, environ
@@ -45,7 +45,7 @@ class HostTokens:
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """The place of a host's token. Raises ServiceError."""
+        """Where the token of a host is stored. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:

@@ -1,7 +1,6 @@
-"""A small HTTP client for services: connections that are kept, retries with growing pauses, proxies, certificates.
+"""A small HTTP client for services, with persistent connections, retries with growing pauses, proxies and certificates.
 
-Statuses are results, not errors. ServiceError is raised only without any response.
-"""
+An HTTP status is a result, not an error. ServiceError is raised only if there is no response at all."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
-# Answers of HTTP servers with a time limit for the whole answer, not only for each part.
+# Responses of HTTP servers with a time limit for the whole response, not only for each read.
 
 
 SLOWEST = 4096
@@ -38,8 +37,8 @@ SLOWEST = 4096
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response that may take the timeout of its connection, and a second more for each SLOWEST bytes. Raises
-    TimeoutError while it is read."""
+    """A response that must be read within the timeout of its connection plus one second for each SLOWEST bytes. Reading
+    raises TimeoutError when that time has passed."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
@@ -116,9 +115,9 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """The identification of the server and of the client: `authorities` (PEM, or a file) in addition to or instead of
-    the system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the server is
-    checked; `server_name`: its expected name, by default the name in its address."""
+    """The certificates that identify the server and the client: `authorities` (PEM, or a file) in addition to or
+    instead of the system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the
+    server is checked; `server_name`: its expected name, by default the name in its address."""
 
     authorities: str = ""
     certificate: str = ""
@@ -131,7 +130,8 @@ class Tls:
 class Retries:
     """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
     `longest`. `statuses`: HTTP statuses that cause a retry. `refused`: whether refused connections and unknown host
-    names do, too. With `adaptive`, requests to a service that throttles are slowed down until it accepts them again."""
+    names cause a retry, too. With `adaptive`, requests to a service that throttles are slowed down until it accepts
+    them again."""
 
     most: int = 3
     first: float = 0.5
@@ -174,7 +174,7 @@ class Http:
         timeout: float | None = None,
     ) -> HttpResponse:
         """The response to a request, retried according to `retries`; the last one when all failed. Raises ServiceError
-        when there was none."""
+        if no attempt got a response."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
         for attempt in range(rules.most + 1):
@@ -324,7 +324,7 @@ class Http:
 
 @contextmanager
 def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Close the connection when a stop ends the wait of this thread."""
+    """Close the connection if a stop request ends this thread's wait."""
     if not is_reading():
         yield
         return
@@ -343,7 +343,7 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
 
 
 class _Final(BoundedResponse):
-    """A response, after a limited number of skipped interim responses."""
+    """The final response; a limited number of interim responses (1xx) is skipped."""
 
     _most = 20
 
@@ -357,7 +357,7 @@ class _Final(BoundedResponse):
 
 
 class _Named(http.client.HTTPSConnection):
-    """A connection to a server whose certificate must be for this name, not for its address."""
+    """A connection to a server whose certificate must be valid for this name instead of the server's address."""
 
     def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -410,7 +410,7 @@ def _as_file(folder: str, name: str, text: str) -> str:
 
 
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The proxies in variables: by scheme, and the hosts without a proxy as "no"."""
+    """The proxies in environment variables, by scheme; "no" contains the hosts that need no proxy."""
 
     def named(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""
@@ -494,7 +494,7 @@ def _is_final(problem: BaseException) -> bool:
 
 
 def user_agent(base: str = "planner") -> str:
-    """The program's name for services, with the addition in TF_APPEND_USER_AGENT."""
+    """The name under which the program identifies itself to services, with the addition in TF_APPEND_USER_AGENT."""
     return " ".join((base, *os.environ.get("TF_APPEND_USER_AGENT", "").split()))
 
 
@@ -517,7 +517,7 @@ def display_url(url: str) -> str:
 
 
 def reason_of(problem: BaseException, url: str) -> str:
-    """The reason for a missing response, in the words of the ecosystem's programs."""
+    """The reason why there is no response, in the words of the ecosystem's programs."""
     parts = urlsplit(url)
     where = parts.hostname or ""
     if isinstance(problem, ServiceError):
@@ -565,5 +565,5 @@ class Tokens(ABC):
 
 
 def base64url(data: bytes) -> str:
-    """The bytes in the alphabet of addresses, without padding."""
+    """The bytes in URL-safe Base64, without padding."""
     return urlsafe_b64encode(data).decode("ascii").rstrip("=")

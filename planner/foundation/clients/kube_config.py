@@ -1,8 +1,8 @@
 """The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or from a pod of the
 cluster.
 
-Files are merged, and their problems reported, as by Kubernetes' own programs: of entries with the same name the first
-is used."""
+Files are merged, and their problems reported, as Kubernetes' own programs do: of several entries with the same name,
+the first one is used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _NOTHING = "no configuration has been provided, try setting KUBERNETES_MASTER en
 
 @frozen(repr=False)
 class Plugin:
-    """A program that returns credentials (`exec`). `cluster`: the data about the cluster that it receives, if any."""
+    """A program that returns credentials (`exec`). `cluster`: data about the cluster that is passed to the program, if
+    any."""
 
     version: str
     command: str
@@ -38,8 +39,8 @@ class Plugin:
 
 @frozen(repr=False)
 class Access:
-    """The address and the credentials. Certificates and keys are PEM texts or files; `token_file` is read
-    repeatedly."""
+    """The address of a server, and the credentials for it. Certificates and keys are PEM texts or files; `token_file`
+    is read repeatedly."""
 
     host: str = ""
     authorities: str = ""
@@ -58,7 +59,7 @@ class Access:
 
 
 def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:
-    """The access of a pod of the cluster. Raises ServiceError."""
+    """The address and the credentials that a pod of the cluster has. Raises ServiceError."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise ServiceError(_NO_CLUSTER)
@@ -81,9 +82,9 @@ def from_files(
     cluster: str = "",
     plugin: Plugin | None = None,
 ) -> Access | None:
-    """The access that kubeconfig files define: for their current context or the given one, possibly with another user
-    or cluster. `plugin`: replaces their source of credentials. None if there is only one file and it does not exist.
-    Raises ServiceError."""
+    """The address and the credentials that kubeconfig files define for their current context or the given one; another
+    user or cluster may replace those of the context. `plugin` replaces the source of credentials in the files. None if
+    there is only one file and it does not exist. Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None
@@ -146,7 +147,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _beside(body: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The entry, with its paths relative to the file's directory."""
+    """A copy of the entry in which paths relative to the file's directory are resolved."""
     result = dict(body)
     for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
         if _text(body, name):

@@ -50,8 +50,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """The answer to a request. Raises ServiceError if there is none, or a status below 200 or above 299 other
-        than 404 and 409; its code is the reason that the server gives."""
+        """The answer to a request. Raises ServiceError if there is no response, and for statuses outside 200 to 299
+        other than 404 and 409; its code is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:
@@ -120,7 +120,7 @@ class _Given:
 
 
 def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
-    """The output of a plugin. Raises ServiceError."""
+    """The output of a credentials plugin. Raises ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')
     request: dict[str, Any] = {"kind": "ExecCredential", "apiVersion": plugin.version, "spec": {"interactive": False}}
@@ -174,5 +174,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The access, with the user's own settings instead of the settings from files."""
+    """The address and credentials, in which the user's own settings override those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

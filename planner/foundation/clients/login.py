@@ -115,7 +115,7 @@ def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
 
 
 class _Callback(HTTPServer):
-    """Waits for the code, a second at a time."""
+    """Waits for the authorization code in steps of one second."""
 
     timeout = 1.0
     state = code = ""

@@ -40,8 +40,8 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block; `helper`: the name of the
-    credential helper for all others; `files`: Docker-style files (None: the files at the default places)."""
+    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block. `helper`: the name of the
+    credential helper for all other addresses. `files`: Docker-style files (None: the files at the default places)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""
@@ -57,8 +57,8 @@ def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
 
 
 def check_template(template: str, include: tuple[str, ...] | None = None) -> None:
-    """Raises SettingsError if the template of a mirror does not result in addresses, or gives several of the included
-    providers the same address (None: only a few named providers)."""
+    """Raises SettingsError if a mirror's template does not produce valid addresses, or could produce the same address
+    for several providers that `include` allows (None: not checked)."""
     names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
     if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
         raise SettingsError(
@@ -77,8 +77,8 @@ def check_template(template: str, include: tuple[str, ...] | None = None) -> Non
 
 
 def expand_template(template: str, provider: str) -> str:
-    """The address that a template such as `example.com/mirror/${namespace}/${type}` makes from the address of a
-    provider."""
+    """The repository address that a template such as `example.com/mirror/${namespace}/${type}` produces for a provider
+    address."""
     given = dict(zip(_SYMBOLS, provider.split("/"), strict=True))
     return re.sub(r"\$\{\s*(\w+)\s*\}", lambda m: given[m[1]], template)
 
@@ -138,7 +138,8 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
-    """Matching credentials, with their specificity: 1 for all registries, 2 for one, more with each part of a path."""
+    """Matching credentials, with their specificity: 1 for all registries, 2 for one registry, and more with each part
+    of a path."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
         return lambda: _from_helper(program, f"https://{domain}", environ)

@@ -21,7 +21,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 _DEEPEST = 100
 """the maximum nesting depth of values"""
 Items = list[tuple[tuple[str, ...], Any]]
-"""a body: names (an attribute has one, a block its labels too) with values; the value of a block is a body"""
+"""a body: pairs of names and a value. An attribute has one name; a block has its type and labels as names, and a body
+as value"""
 
 
 class SettingsError(ValueError):
@@ -29,7 +30,7 @@ class SettingsError(ValueError):
 
 
 def read_settings(text: str) -> Items:
-    """The body in a text. Raises SettingsError."""
+    """The body that a text defines. Raises SettingsError."""
     reader = _SettingsReader(text)
     if reader.kind == "{":  # as JSON
         items = reader.value()
@@ -88,7 +89,7 @@ class _SettingsReader:
         return self._take("name") if self.kind == "name" else _unquote(self._take("string"))
 
     def value(self) -> Any:
-        """A text, number or bool, a list of values, or a body."""
+        """A string, number or bool, a list of values, or a body."""
         if self._depth == _DEEPEST:
             raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: nested too deeply")
         self._depth += 1

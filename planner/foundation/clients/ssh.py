@@ -25,7 +25,7 @@ MOST_REPLIED = 64 * 1024
 
 
 class SshError(Exception):
-    """A connection or an upload failed. `lasting`: trying again does not help."""
+    """A connection or an upload failed. `lasting`: a retry does not help."""
 
     def __init__(self, text: str, lasting: bool = False) -> None:
         super().__init__(text)
@@ -70,7 +70,7 @@ class Agent:
 
 @frozen(eq=False)
 class Route:
-    """The way to a host."""
+    """The parameters for reaching a host: the login, and the bastion, proxy and agent, if any."""
 
     target: Login
     bastion: Login | None
@@ -79,7 +79,7 @@ class Route:
 
 
 def in_brackets(host: str) -> str:
-    """The host in the form that precedes a port."""
+    """The host as it is written before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -152,7 +152,7 @@ def reason(e: OSError | ValueError) -> str:
 
 
 class _Client(asyncssh.SSHClient):
-    """Answers prompts for the user: the password is tried once, and answers every prompt."""
+    """Answers the server's prompts for the user: every prompt gets the password, which is tried once."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -173,7 +173,7 @@ class _Client(asyncssh.SSHClient):
 
 
 class _Dialer:
-    """Opens connections of TCP, through a proxy if there is one."""
+    """Opens TCP connections, through a proxy if one is configured."""
 
     def __init__(self, proxy: Proxy | None) -> None:
         self.proxy = proxy
@@ -206,7 +206,7 @@ def _connect_request(proxy: Proxy, address: str) -> bytes:
 
 
 class _Opening(asyncio.Protocol):
-    """Requests a connection from a proxy, then hands it over to its protocol."""
+    """Requests a connection from a proxy, then hands the connection over to the protocol that `factory` creates."""
 
     def __init__(self, request: bytes, factory: Callable[[], Any], opened: asyncio.Future[Any]) -> None:
         self.request, self.factory, self.opened = request, factory, opened
@@ -352,7 +352,7 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """The files of the host: by SFTP, or by shell commands without SFTP."""
+    """The files of the host: by SFTP, or by shell commands if the host has no SFTP."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:
@@ -378,7 +378,8 @@ class Files:
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """Write a file with the mode, if it is new. `fresh`: it replaces an existing file and follows no link."""
+        """Write a file; a new file gets the mode. `fresh`: the file replaces an existing one, and links are not
+        followed."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:
@@ -492,8 +493,8 @@ def _failures(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload contents or a file to a path, or a directory: into the destination, or only what it contains if it ends
-    with a slash."""
+    """Upload contents or a file to a path, or a directory into a directory: all of it, or only its contents if its path
+    ends with a slash."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

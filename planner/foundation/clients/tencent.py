@@ -20,7 +20,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _VALID = 3600
-"""seconds that a signature holds"""
+"""seconds for which a signature is valid"""
 
 
 @frozen(repr=False)

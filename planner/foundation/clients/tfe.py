@@ -26,7 +26,7 @@ _MOST_PAGES = 1000
 
 
 def host_name(text: str) -> str:
-    """A host in the usual notation. Raises ServiceError."""
+    """A host name in its normal form. Raises ServiceError."""
     host = text.strip().lower().removesuffix(":443")
     if not _HOST.fullmatch(host):
         raise ServiceError(f'The given hostname "{text}" is not valid')
@@ -51,7 +51,7 @@ class Host:
         self._services: tuple[str, Mapping[str, Any]] | None = None
 
     def services(self) -> tuple[str, Mapping[str, Any]]:
-        """The base URL of relative services, and the services by name. Raises ServiceError."""
+        """The base URL of relative service URLs, and the services by name. Raises ServiceError."""
         if self._services is None:
             given = self._config.hosts.get(self.name)
             url = f"https://{self.name}{DISCOVERY}"
@@ -100,9 +100,9 @@ def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> t
             return answer, url
         target = urljoin(url, answer.headers["location"])
         if parts.scheme == "https" and urlsplit(target).scheme != "https":
-            raise ServiceError(f"{parts.hostname} leads from https to {urlsplit(target).scheme}")
+            raise ServiceError(f"{parts.hostname} redirects from https to {urlsplit(target).scheme}")
         url = target
-    raise ServiceError(f"{urlsplit(url).hostname} leads from one place to the next")
+    raise ServiceError(f"{urlsplit(url).hostname} redirects too many times")
 
 
 class Tfe:

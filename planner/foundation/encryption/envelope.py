@@ -20,7 +20,8 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The bytes are not an envelope: possibly their content was never encrypted. `reason` is empty if they are JSON."""
+    """The bytes are not an envelope: possibly their content was never encrypted. `reason` is empty if the bytes are
+    JSON."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -135,7 +136,7 @@ def _first_wrong(text: str) -> int:
 
 
 def members(values: Mapping[str, Any]) -> bytes:
-    """An object whose own members keep their order."""
+    """A JSON object whose direct members keep their order."""
     return b"{" + b",".join(dumps(name) + b":" + go_json(value) for name, value in values.items()) + b"}"
 
 

@@ -29,7 +29,7 @@ class ProviderError(Exception):
 
 
 def check_next(settings: Given, name: str) -> None:
-    """An argument of the next version of OpenTofu must be enabled. Raises ProviderError."""
+    """An argument belongs to the next version of OpenTofu, which is not enabled. Raises ProviderError."""
     if settings.get(name) and not follows_next():
         raise ProviderError(
             f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
@@ -69,8 +69,8 @@ class Key:
 
 @frozen(eq=False, repr=False)
 class Keys:
-    """The keys of a key provider: one to encrypt with, and one to decrypt data that has its metadata.
-    `without_decryption`: the reason for a missing key for decryption."""
+    """The keys of a key provider: one to encrypt with, and one to decrypt data stored with the provider's metadata.
+    `without_decryption`: the reason why there is no key for decryption."""
 
     encryption: Key | None
     decryption: Key | None = None

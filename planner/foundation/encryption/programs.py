@@ -105,7 +105,7 @@ def _not_started(command: Sequence[str], problem: Exception) -> str:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)  # the process group, with child processes
+        os.killpg(process.pid, signal.SIGKILL)  # kills the process group, which includes child processes
 
 
 def _signal(number: int) -> str:

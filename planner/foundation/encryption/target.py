@@ -40,7 +40,7 @@ class Candidate(Protocol):
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """Decrypted data. `is_pending`: it would now be encrypted in another way."""
+    """Decrypted data. `is_pending`: the configuration now encrypts such data in another way."""
 
     data: bytes
     is_pending: bool
@@ -50,7 +50,7 @@ class Decrypted:
 
 class Target:
     """The encryption of one kind of data. `is_clear` returns the reason why bytes are not valid unencrypted data of
-    this kind ("": they are). Raises Failure if the first method cannot be set up."""
+    this kind; "" if they are valid. Raises Failure if the first method cannot be set up."""
 
     def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Target:
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
         """The content of an envelope, or the data themselves if they are in clear and this is allowed; `is_clear`
-        replaces the function of the target. Raises TargetError, and Failure if a method cannot be set up with the
+        overrides the function of the target. Raises TargetError, and Failure if a method cannot be set up with the
         metadata of the envelope."""
         try:
             envelope = read_envelope(data)

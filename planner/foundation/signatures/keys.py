@@ -64,7 +64,7 @@ class Verifier:
         elif isinstance(self.key, EllipticCurvePublicKey):
             self.key.verify(signature, message, ECDSA(_hash_of(self.key)))
         else:
-            raise ValueError("keys of RSA sign in OpenSSH's form only")
+            raise ValueError("RSA keys sign in OpenSSH's form only")
 
     def _accepts_ssh(self, data: bytes, signed: bytes) -> bool:
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -113,7 +113,7 @@ def load_signer(path: str) -> SigningKey:
     try:
         key: Any = (load_ssh_private_key if is_ssh else load_pem_private_key)(data, passphrase)
     except (ValueError, TypeError, UnsupportedAlgorithm) as problem:
-        hint = f" If it has a passphrase, give it in {PASSPHRASE}." if passphrase is None else ""
+        hint = f" If it has a passphrase, set {PASSPHRASE} to it." if passphrase is None else ""
         raise _unusable(path, f"{problem}.{hint}") from None
     verifier = _as_verifier(key.public_key(), path)
     if is_ssh or _is_rsa(verifier.key):
@@ -157,7 +157,7 @@ def _verifier(data: bytes, path: str) -> Verifier:
         words = data.split()
         at = next(
             (i for i, word in enumerate(words) if word.startswith(_SSH_WORDS)), 0
-        )  # the key follows names of the signer
+        )  # the names of the signer precede the key
         return _as_verifier(load_ssh_public_key(b" ".join(words[at : at + 2])), path)
     except (ValueError, UnsupportedAlgorithm) as problem:
         raise _unusable(path, f"{problem}.") from None
@@ -171,7 +171,9 @@ def _as_verifier(key: Any, path: str) -> Verifier:
 
     is_curve = isinstance(key, EllipticCurvePublicKey) and isinstance(key.curve, SECP256R1 | SECP384R1 | SECP521R1)
     if not (isinstance(key, Ed25519PublicKey) or is_curve or (_is_rsa(key) and key.key_size >= _LEAST_RSA)):
-        raise _unusable(path, f"Keys are of ed25519, of ECDSA (P-256, P-384, P-521), or of RSA with {_LEAST_RSA} bits.")
+        raise _unusable(
+            path, f"Supported keys: ed25519, ECDSA (P-256, P-384, P-521), RSA with {_LEAST_RSA} bits or more."
+        )
     words = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).split()
     encoded = base64.b64decode(words[1])
     return Verifier(ssh.fingerprint(encoded), os.path.basename(path), key, encoded)

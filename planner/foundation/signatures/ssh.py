@@ -24,7 +24,7 @@ _SECONDS = 120.0
 
 
 def text(data: bytes) -> bytes:
-    """Bytes with their length in front."""
+    """Bytes, preceded by their length."""
     return struct.pack(">I", len(data)) + data
 
 

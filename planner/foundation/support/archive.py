@@ -1,9 +1,9 @@
 """Archives from other sources, unpacked so that all of their content stays in the target directory.
 
 Members are written one by one below a descriptor of that directory, opened without following links, and never over an
-existing file. These are refused: names and links that lead elsewhere, other kinds of members than files, directories
-and links, two members with one name, and an archive that grows out of proportion. Python's own `tarfile` is not used:
-its checks can be circumvented, and its reader can be made to loop."""
+existing file. Refused are names and links that lead out of the directory, members other than files, directories and
+links, duplicate names, and archives that expand too much. Python's own `tarfile` is not used: its checks can be
+circumvented, and its reader can be made to loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_BYTES = 16 << 30
 MOST_GROWTH = 250
 """the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
-"""the number of bytes to which any archive may expand"""
+"""the number of bytes up to which an archive of any size may expand"""
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 18
@@ -64,8 +64,8 @@ class ArchiveLimits(NamedTuple):
 
 def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: ArchiveLimits | None = None) -> None:
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
-    `links`: whether it may have links at all; `limits`: for small content. Raises InstallError, and OSError if it
-    cannot be written."""
+    `links`: whether the archive may have links at all; `limits`: lower limits, for small content. Raises InstallError,
+    and OSError if it cannot be written."""
     target.mkdir(mode=0o755)
     try:
         size = allowed_bytes(archive.stat().st_size)
@@ -90,9 +90,9 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
             raise
         raise InstallError(f"the archive becomes larger than {limits.bytes:,} bytes") from None
     except (BadZipFile, LZMAError, StructError, zlib.error, EOFError, NotImplementedError, ValueError) as problem:
-        raise InstallError(f"the archive is damaged or of no kind that can be unpacked ({problem})") from None
+        raise InstallError(f"the archive is damaged or of an unsupported kind ({problem})") from None
     except OSError as problem:
-        if problem.errno is None:  # errors of decompression have no number
+        if problem.errno is None:  # decompression errors have no errno
             raise InstallError(f"the archive is damaged ({problem})") from None
         raise
 
@@ -152,7 +152,7 @@ def check_links(folder: Path) -> None:
 
 
 def _alone(member: Member, seen: set[str]) -> None:
-    """Directories may be repeated; other names may not, not even in another case, which some disks do not
+    """Directories may be repeated. Other names may not, even if they differ in case, which some disks do not
     distinguish."""
     if member.kind == "folder":
         return
@@ -168,7 +168,7 @@ def _few(count: int, most: int | None = None) -> None:
 
 
 class _Growth(InstallError):
-    """The archive is larger than it may be."""
+    """The archive exceeds a limit."""
 
 
 def _too_large() -> InstallError:
@@ -220,7 +220,7 @@ class _UnpackDirectory:
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], make: bool = True) -> Iterator[int]:
-        """A directory below; `make`: also when it is missing."""
+        """The descriptor of a directory below; `make`: create it if it is missing."""
         at = os.dup(self.root)
         try:
             for part in parts:
@@ -329,7 +329,7 @@ class _Stream:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE
 
     def read(self, size: int) -> bytes:
-        """So many bytes, fewer only at the end. Raises InstallError."""
+        """Reads this many bytes; fewer only at the end. Raises InstallError."""
         data = b""
         while len(data) < size and (part := self.file.read(size - len(data))):
             data = data + part if data else part
@@ -357,7 +357,7 @@ def _tar_members(stream: _Stream) -> Iterator[Member]:
         if not any(header):
             return
         if sum(header[:148]) + sum(header[156:]) + 8 * 32 != _octal(header[148:156]):
-            raise ValueError("a header has a wrong check sum")
+            raise ValueError("a header has a wrong checksum")
         flag, size = header[156:157], _octal(header[124:136])
         if flag in b"xLKg":
             if size > _LARGEST_HEADER:

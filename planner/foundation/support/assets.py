@@ -36,7 +36,7 @@ def documents_folder() -> str:
 
 
 def cache_folder() -> str | None:
-    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing; None if it
+    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing. None if it
     cannot be written, or if other users can write to it or to the cache: they could store code there that is run later.
     Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
@@ -92,8 +92,8 @@ def _own_directory(variable: str, usual: str) -> str | None:
 
 
 def _may_hold(status: os.stat_result) -> bool:
-    """Whether the user's files in a directory are safe from others: the directory belongs to the user or the system,
-    and if everyone may write to it, as to /tmp, other users cannot remove files."""
+    """Whether other users cannot replace the user's files in a directory: the directory belongs to the user or the
+    system, and if everyone may write to it, as to /tmp, other users cannot remove files."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 

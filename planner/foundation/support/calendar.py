@@ -34,8 +34,8 @@ def month_days(year: int, month: int) -> int:
 
 def seconds_of(match: re.Match[str], most_hours: int = 23, most_minutes: int = 59) -> tuple[int, int] | None:
     """The whole seconds since 1970 of an RFC 3339 timestamp, and its offset from UTC in seconds; None if the date, time
-    or offset does not exist. The groups of the match: year to second, the fraction, and the sign, hours and minutes of
-    the offset, whose maxima are given."""
+    or offset does not exist. The groups of the match are year to second, the fraction, and the sign, hours and minutes
+    of the offset; `most_hours` and `most_minutes` limit the offset."""
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
     if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
         return None

@@ -28,7 +28,7 @@ def sha256_of(data: bytes) -> str:
 
 @cache
 def _own_sha256() -> Any:
-    for name in ("_sha2", "_sha256"):  # since Python 3.12, and before
+    for name in ("_sha2", "_sha256"):  # the name of the module since Python 3.12, and before
         try:
             return import_module(name).sha256
         except ImportError:

@@ -55,8 +55,8 @@ class ChangedError(UnrecordedError):
 
 
 class Tree(Protocol):
-    """The files below a directory at another time. Names are relative to the directory, in the shortest spelling; they
-    may contain links."""
+    """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
+    spelling; they may contain links."""
 
     @property
     def root(self) -> str:
@@ -174,9 +174,9 @@ def replace_file(
 ) -> None:
     """Replace a file with these bytes atomically: the file is always either the old or the new one. An existing file
     keeps its permissions, a new one gets `mode` without the bits of the umask; other files than regular ones, such as
-    devices, are just written to. `ready` is called with the descriptor of the new file just before that takes the
-    place; with True the descriptor stays open. `durable`: the bytes are on the disk when this returns. Raises OSError;
-    the file is the old one then, except when its directory could not be flushed at the end."""
+    devices, are just written to. `ready` is called with the descriptor of the new file just before the file is put in
+    place; if it returns True, the descriptor stays open. `durable`: the bytes are on the disk when this returns. Raises
+    OSError; the old file is unchanged then, except when only its directory could not be flushed."""
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:
@@ -309,7 +309,7 @@ def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
 
 def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
     parts, size = [], 0
-    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)  # all at once, if it has a size
+    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)  # read all at once if the file has a size
     while part := os.read(descriptor, block):
         parts.append(part)
         size += len(part)
@@ -333,7 +333,7 @@ def sync_directory(path: str) -> None:
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
-        return  # a folder may be writable but not readable
+        return  # a directory may be writable but not readable
     try:
         os.fsync(descriptor)
     except OSError as problem:
@@ -344,8 +344,8 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove leftovers of killed processes that were replacing a file, or one whose name begins like its own (as that
-    of a backup does), from its directory."""
+    """Remove files that killed processes left in a file's directory: unfinished replacements of the file, or of a file
+    whose name begins like its own (as that of a backup does)."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):
@@ -394,7 +394,7 @@ LISTED = "planner.listed"
 
 
 class Reads:
-    """Reads of the functions of one configuration."""
+    """Reads by the functions of one configuration."""
 
     __slots__ = ("files", "lock_waits", "looked_at", "services", "time")
 
@@ -459,7 +459,7 @@ def note_file_read(path: str) -> None:
 
 
 def files_read() -> tuple[str, ...]:
-    """The files by the names that the operating system was given, sorted."""
+    """The names of the files as passed to the operating system, sorted."""
     return tuple(sorted(_READS.get().files))
 
 
@@ -517,7 +517,7 @@ def lock_waits() -> int:
 
 
 def forget_files_read() -> None:
-    """Forget all reads before another configuration."""
+    """Forget all recorded reads before another configuration is evaluated."""
     reads = _READS.get()
     reads.files.clear()
     reads.looked_at.clear()

@@ -81,7 +81,7 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except ArithmeticError:
-        raise ValueError(f"{text[:40]}... is beyond all numbers") from None
+        raise ValueError(f"{text[:40]}... is too large for a number") from None
 
 
 def _no_constant(name: str) -> Any:
@@ -110,7 +110,7 @@ def _wide() -> re.Pattern[bytes]:
 
 
 def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_keys: bool = False) -> bytes:
-    """The JSON text of a value: compact, or indented by two blanks; objects keep the order of their keys, or sort them.
+    """The JSON text of a value: compact, or indented by two spaces; objects keep the order of their keys, or sort them.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
     Decimals are written without an exponent, unless that needs thousands of digits. Values nested more than 254 levels
@@ -141,8 +141,8 @@ def _plain(value: Any) -> Any:
 
 def _fragments(value: Any, depth: int = 0) -> Any:
     """The value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for characters that UTF-8 cannot
-    encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested deeper than the
-    fast writer goes are ready-made text, too."""
+    encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested too deeply for
+    the fast writer are ready-made text, too."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

@@ -99,7 +99,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
     def send(pipe: int, watched: int) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)
-        with suppress(OSError, AttributeError):  # if pipes do not report their end
+        with suppress(OSError, AttributeError):  # some pipes cannot report their end
             fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
             fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
         send_frame(pipe, work())
@@ -125,7 +125,7 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
                 signal.signal(signal.SIGINT, on_interrupt)
                 signal.signal(signal.SIGTERM, on_terminate)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-                with suppress(OSError, AttributeError):  # if the capacity of pipes is fixed
+                with suppress(OSError, AttributeError):  # the capacity of pipes may be fixed
                     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, ROOMY)
                 work(writing, watched)
             finally:
@@ -241,7 +241,7 @@ class Forks:
 
 
 def _tasks(count: int) -> int:
-    """A pipe with all numbers."""
+    """A pipe that contains all numbers below `count`, for forks to take."""
     reading, writing = os.pipe()
     with suppress(OSError):
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(ROOMY, 4096))

@@ -1,5 +1,5 @@
-"""Puts files into place for other processes: they are written next to their place and renamed, so that others never see
-incomplete files; and locks between processes."""
+"""Puts files into place for other processes, and locks files between processes. A file is written next to its
+destination and renamed, so that others never see an incomplete one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SLOW = 5.0
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
     """Hold a lock file that other processes of the ecosystem respect too (a POSIX record lock). `waiting` is called
-    once if it takes long. Raises InstallError."""
+    once if getting the lock takes long. Raises InstallError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")
@@ -47,8 +47,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A directory for work in progress next to a place; it is removed at the end, together with directories that killed
-    runs left behind. Only for the holder of the place's lock. Raises InstallError if it cannot be written."""
+    """A temporary directory next to a destination; it is removed at the end, together with directories that killed runs
+    left behind. The caller must hold the lock of the destination. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
 """Interrupts: the first one makes a running walk start nothing more, the second one ends the process.
 
-A handler runs on the main thread between any two of its steps, perhaps while that holds a lock. So by construction it
-takes no lock: it sets a flag or raises KeyboardInterrupt. It runs only between steps of the main thread, so a signal
-that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore the system also
-writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop request, and sends
-the main thread a harmless signal until it has responded."""
+A signal handler runs on the main thread between any two of its steps, perhaps while the thread holds a lock. So the
+handler takes no lock: it sets a flag or raises KeyboardInterrupt. It runs only between steps of the main thread, so a
+signal that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore the system
+also writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop request, and
+sends the main thread a harmless signal until it has responded."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class StopSignal:
         self.tell()
 
     def withdraw(self) -> None:
-        """Withdraw the request; the next one is announced again. Only while nothing runs that might notice it."""
+        """Withdraw the request; the next one is announced again. Call this only while no work runs that might notice
+        the request."""
         with self._lock:
             self.requested = False
             self._told.clear()
@@ -81,7 +82,7 @@ class StopSignal:
             self._heard.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long, or until the stop is requested; returns whether it is."""
+        """Wait for this time, or until the stop is requested; returns whether it is."""
         return self.requested or self._told.wait(seconds) or self.requested
 
 
@@ -94,7 +95,7 @@ _READING = _Reading()
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """A wait of this thread for a read without side effects, which a stop ends."""
+    """Inside, this thread waits for a read without side effects, and a stop request ends the wait."""
     _READING.depth += 1
     try:
         yield
@@ -131,7 +132,7 @@ def current_stop() -> StopSignal:
 _at_once = False
 """whether the first interrupt already ends the present work of the main thread"""
 
-NUDGE = signal.SIGURG  # does nothing by itself, in any process
+NUDGE = signal.SIGURG  # a signal that processes ignore by default
 PATIENCE = 0.02
 """seconds between two nudges"""
 

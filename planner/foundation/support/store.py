@@ -82,7 +82,7 @@ class Shelf:
             while part := os.read(number, _BLOCK):
                 parts.append(part)
             if self.most_entries <= _FEW:
-                with suppress(OSError):  # a cache that can only be read
+                with suppress(OSError):  # the cache may be read-only
                     os.utime(number)
         except OSError:
             return None
@@ -95,12 +95,12 @@ class Shelf:
         return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
 
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
-        """Store data if possible. Readers see the old or the new entry. Only the head is under the checksum: it has to
+        """Store data if possible. Readers see the old or the new entry. The checksum covers only the head, which must
         contain the means to verify the rest."""
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
-        """Store data with a head in parts."""
+        """Store data whose head consists of several parts."""
         sealed = seal(self.folder, name, *head) if _is_on() else None
         if sealed is not None:
             _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
@@ -186,7 +186,7 @@ class StoreEntry:
         self.head, self._file, self._start = head, file, start
 
     def read(self, at: int, length: int) -> bytes:
-        """A part of the rest. Raises OSError."""
+        """A part of the data after the head. Raises OSError."""
         return os.pread(self._file.fileno(), length, self._start + at)
 
 
@@ -205,7 +205,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
         try:
             with os.scandir(os.path.join(PACKAGE, source)) as entries:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
-        except OSError:  # inside a zip archive: the version must suffice
+        except OSError:  # code inside a zip archive has no files to examine: the version must suffice
             continue
     return f"{RELEASE} {sys.version} {made_by} {sorted(files)}".encode()
 

@@ -42,7 +42,7 @@ class Recorder:
             self.spans.failed(reason)
 
     def close(self) -> None:
-        """Send and write the rest."""
+        """Send and write the remaining spans and messages."""
         if self.spans is not None:
             self.spans.close()
 

@@ -37,7 +37,7 @@ class Watch:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Also check these from now on. Files changed after `since` (nanoseconds) count as changed."""
+        """Also check these paths from now on. Files changed after `since` (nanoseconds) count as changed."""
         for path in paths:
             if path not in self._seen:
                 result = _look_at(path)
@@ -63,13 +63,13 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
             status = os.stat(name)
         except OSError:
             continue
-        is_folder = S_ISDIR(status.st_mode)  # for a folder, only its existence is compared
+        is_folder = S_ISDIR(status.st_mode)  # for a directory, only its existence is compared
         result[os.path.normpath(name)] = (0, 0) if is_folder else (status.st_ctime_ns, status.st_size, status.st_ino)
     return result
 
 
 def _look(words: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Path to time of change and size."""
+    """A mapping from path to time of change and size."""
     result: dict[str, tuple[int, int]] = {}
     for path in _paths(words):
         try:

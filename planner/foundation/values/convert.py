@@ -60,7 +60,7 @@ class ConversionError(ValueError):
         self.path = path
 
     def about(self, value: Value) -> str:
-        """The text for people; without the path if the value is marked, because keys of a map may be secret."""
+        """The message for people; without the path if the value is marked, because keys of a map may be secret."""
         return self.reason if unmark_deep(value)[1] else str(self)
 
 
@@ -327,7 +327,7 @@ def _build(wanted: ListType | SetType, element: Type, items: Iterable[Value]) ->
 
 
 def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
-    """The items converted to the type that all can have."""
+    """The items, converted to the type that all of them can have."""
     common = unify([type_of(v) for v in items], unsafe)
     if common is None:
         raise ConversionError("the elements have no type in common", path)

@@ -113,7 +113,7 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _balance(line: str) -> int:
-    """Opening less closing brackets outside of quotes."""
+    """The number of opening brackets minus the number of closing ones, outside of quotes."""
     balance, quoted, skip = 0, False, False
     for char in line:
         if skip:
@@ -233,7 +233,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Two texts; long ones without most of their common parts."""
+    """Two texts; long ones without most of the parts that they share."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
     begin = common_start(one, other)

@@ -77,7 +77,7 @@ def infinity(negative: bool = False) -> Any:
 
 
 def has_inexact_numbers() -> bool:
-    """Whether this process has had any number other than an int; otherwise no number is infinite."""
+    """Whether this process has ever had a number other than an int; otherwise no number is infinite."""
     return "gmpy2" in sys.modules
 
 
@@ -109,14 +109,14 @@ def parse_number(text: str) -> Any:
 
 
 def from_float(x: float) -> Any:
-    """The number of a float64, with the precision that this implies."""
+    """The number that equals a float64, with the precision of a float64."""
     if x.is_integer() and abs(x) < 2**53 and (x or str(x) == "0.0"):
         return int(x)
     return normal(_load().mpfr(x, 53))
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal: whole ones if their digits are equal, others if their shortest texts are. So the
+    """Whether two numbers are equal: whole numbers by their digits, other numbers by their shortest texts. So the
     float64 that a provider returns equals the decimal that it represents (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)
@@ -148,7 +148,7 @@ def _compute(operation: str, a: Any, b: Any, precision: int) -> Any:
 
 
 def round_whole(x: int) -> Any:
-    """An int rounded to 512 bits, which matters only beyond 2^512."""
+    """An int rounded to 512 bits, which changes only numbers beyond 2^512."""
     if -LIMIT < x < LIMIT:
         return x
     g = _load()
@@ -288,7 +288,7 @@ def whole_text(x: int) -> str:
 
 
 def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
-    """As `_decimal`, only the first digits: for a number with millions of them, which the shortest text has not."""
+    """Like `_decimal`, but only the first digits, for numbers with millions of digits."""
     g = _load()
     with context(2 * PRECISION):
         digits, point, _ = g.mul_2exp(g.mpfr(mantissa), exponent).digits(10, PRECISION // 2)

@@ -145,7 +145,7 @@ _INFINITY = float("inf")
 
 def _outside(number: Any, lower: Bound, upper: Bound) -> bool:
     if number.__class__ is not int and (number == _INFINITY or number == -_INFINITY):
-        return True  # no bound at all excludes the infinities
+        return True  # infinities are outside the range even without bounds
     if lower is not None and (number < lower[0] or (number == lower[0] and not lower[1])):
         return True
     return upper is not None and bool(number > upper[0] or (number == upper[0] and not upper[1]))

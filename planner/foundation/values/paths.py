@@ -1,4 +1,4 @@
-"""Positions in a value: marks and unknown parts by path, and as structures of true.
+"""Paths in a value: marks and unknown parts by path, and as nested structures of `true`.
 
 A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (and with the
 element itself as key into a set).
@@ -149,7 +149,7 @@ def get(value: Value, path: Path) -> Value:
 
 def unknown_structure(value: Value) -> Any:
     """The value's structure with True for unknown parts (`after_unknown` of plans): false entries of objects and maps
-    are left out. Marks must be gone or do not matter."""
+    are left out. The result ignores marks, so they must be gone or not matter."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__

@@ -119,7 +119,7 @@ def length_is_known(value: Set) -> bool:
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 
-PREFIX_LIMIT = 128  # bytes of a prefix that a template passes on
+PREFIX_LIMIT = 128  # the bytes of a prefix that a template passes on
 _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # characters that no following text can change
 
 

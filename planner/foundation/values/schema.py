@@ -1,7 +1,6 @@
 """Schemas of provider objects: the attributes and blocks of a body, and the type of the decoded value.
 
-After OpenTofu's configschema. How a body is read through a schema: planner.language.expressions.decode.
-"""
+After OpenTofu's configschema. planner.language.expressions.decode reads a body through a schema."""
 
 from __future__ import annotations
 
@@ -66,7 +65,7 @@ def _nested_type(nested: NestedAttributes) -> Type:
 @frozen(eq=False)
 class NestedBlock:
     """A block type inside a block. `nesting` is "single", "group" (single, never null), "list", "set" or "map" (by a
-    label); limits 0 mean none."""
+    label); a limit of 0 means no limit."""
 
     block: BlockSchema
     nesting: str = "list"

@@ -1,4 +1,4 @@
-"""Which types convert to which, and the common type of several types.
+"""Conversions between types, and the common type of several types.
 
 After go-cty (convert/conversion.go, unify.go, compare_types.go). "Unsafe" conversions may fail for some values of the
 type (string to number); the language uses them everywhere except where a nested collection is unified.

@@ -405,7 +405,7 @@ def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def without_refinements(value: Value) -> Value:
-    """The value, with only the types of its unknown parts known. It must have no marks."""
+    """The value without the refinements of its unknown parts, of which only the types remain. It must have no marks."""
     if value.__class__ is Unknown:
         return value if value.refinement is None else Unknown(value.type)
     return with_parts(value, without_refinements)

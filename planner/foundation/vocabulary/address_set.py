@@ -69,7 +69,7 @@ class AddressSet(Sequence[str]):
         return all(name in self for name in names)
 
     def union(self, names: Sequence[str]) -> Sequence[str]:
-        """The sorted set of both, again compact, unless a name is not among the shared ones."""
+        """The sorted union of both sets, again compact unless a name is not among the shared addresses."""
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return AddressSet(self.shared, self.bits | names.bits)
         places = self.shared.places

@@ -41,13 +41,13 @@ class Deprecation:
 
 @frozen
 class Diagnostic:
-    """One problem. `code` is stable and short (`config.duplicate_resource`); `summary` is a title without a full stop;
-    `detail` explains the problem, its cause and its remedy; `subject` is the span the caret points at; `context` the
-    wider block shown; `address` the object concerned; `values` are lines like `var.x is 5` about expression operands;
-    `called` is the function whose call failed; `is_check`: it comes from a check block, and never represents others;
-    `checked` is the object whose condition failed; `difference`: two values that should be equal; `because`: the origin
-    of the values, step by step (planner.answers.explain.assertions); `deprecation` is the subject of the warning, which
-    is reported once; `group`: only diagnostics with the same summary and group are combined."""
+    """One problem. `code` is stable and short (`config.duplicate_resource`). `summary` is a title without a full stop.
+    `detail` explains the problem, its cause and its remedy. `subject` is the span the caret points at; `context` is the
+    wider block shown. `address`: the object concerned. `values`: lines like `var.x is 5` about expression operands.
+    `called`: the function whose call failed. `is_check`: the diagnostic comes from a check block, and never represents
+    others. `checked`: the object whose condition failed. `difference`: two values that should be equal. `because`: the
+    origin of the values, step by step (planner.answers.explain.assertions). `deprecation`: the subject of the warning,
+    which is reported once. `group`: only diagnostics with the same summary and group are combined."""
 
     severity: Severity
     code: str
@@ -134,7 +134,7 @@ class Diagnostics(list[Diagnostic]):
             raise Failure(())
 
     def take(self, answer: tuple[T | None, Iterable[Diagnostic]]) -> T:
-        """The value of a result, after its problems are reported. Raises Failure if there is none, or if there was an
+        """The value of a result; its problems are reported first. Raises Failure if there is none, or if there was an
         error."""
         value, problems = answer
         self.check(problems)
@@ -144,7 +144,7 @@ class Diagnostics(list[Diagnostic]):
 
     @contextmanager
     def until_an_error(self) -> Iterator[None]:
-        """Work that may end with Failure: the diagnostics in it are reported."""
+        """Inside, a Failure ends the work, and its diagnostics are reported."""
         try:
             yield
         except Failure as failure:

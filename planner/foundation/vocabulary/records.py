@@ -1,10 +1,9 @@
-"""Records: replacements for `attrs.frozen` and `attrs.define`, at a tenth of the price.
+"""Records: replacements for `attrs.frozen` and `attrs.define` that cost a tenth of the time.
 
 A command that plans one resource imports some 150 records, and makes objects of a third of them, most of these less
 than ten times. So nothing is generated when a class is made: it gets its slots, and methods that do their work by
-looking at the fields. A method that is called often is then compiled, once, as attrs does it for all at once. Type
-checkers see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them.
-"""
+looking at the fields. A method that is called often is then compiled once, as attrs does for all methods at once. Type
+checkers see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _get = object.__getattribute__
 
 
 class FrozenError(AttributeError):
-    """Assignment to a field of a frozen record."""
+    """Raised when a field of a frozen record is assigned."""
 
 
 class Field:

@@ -4,11 +4,14 @@ import os
 from contextvars import ContextVar
 
 RELEASE = "0.1.0"
-COMPATIBLE_VERSION = "1.12.6"  # of OpenTofu: planner follows its behaviour, files and flags
-NEXT_VERSION = "1.13.0"  # announced: its language is available where the variable PLANNER_COMPATIBILITY is 1.13
+COMPATIBLE_VERSION = "1.12.6"  # the version of OpenTofu whose behaviour, files and flags planner follows
+# the announced version of OpenTofu, whose language is available if the variable PLANNER_COMPATIBILITY is 1.13
+NEXT_VERSION = "1.13.0"
 
-DEPTH = 4000  # expressions nested hundreds deep are rare, but the language sets no limit; the C stack bears this
-DIGITS = 20_000  # the language's whole numbers have up to 19,729; to read millions in some file would take minutes
+# nesting of expressions: hundreds of levels are rare, but the language sets no limit; the C stack suffices for this
+DEPTH = 4000
+# digits of a whole number: the language's numbers have up to 19,729; reading millions of them would take minutes
+DIGITS = 20_000
 
 
 TERRAFORM = "terraform"  # the value of PLANNER_COMPATIBILITY for configurations written in Terraform's language
@@ -18,8 +21,8 @@ _LANGUAGE: ContextVar[str] = ContextVar("language", default="")
 
 
 def language() -> str:
-    """The language of the configuration that was loaded last, as its files state: 1.13, terraform, or "" for neither.
-    Otherwise the value of PLANNER_COMPATIBILITY."""
+    """The language that the files of the last loaded configuration state: 1.13, terraform, or "" for neither. If they
+    state none, the value of PLANNER_COMPATIBILITY."""
     return _LANGUAGE.get() or os.environ.get("PLANNER_COMPATIBILITY", "")
 
 

@@ -38,7 +38,7 @@ def pickled_without_texts(value: Any) -> bytes:
 
 @lru_cache(256)
 def _source(filename: str, text: str, is_secret: bool) -> Source:
-    """The one source of a text, so that equal diagnostics of two processes are equal."""
+    """The shared source of a text, so that equal diagnostics of two processes are equal."""
     return Source(filename, text, is_secret)
 
 

@@ -98,7 +98,7 @@ class Constraint:
 
 
 class Constraints:
-    """All constraints of one text, which must all hold; none hold for the empty list."""
+    """All constraints of one text, which must all be satisfied; an empty tuple allows every version."""
 
     __slots__ = ("items",)
 

@@ -1,8 +1,7 @@
 """`action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Both are of Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block, lifecycle"); OpenTofu 1.12
-has neither.
-"""
+Both come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block, lifecycle"); OpenTofu
+1.12 has neither."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """An action: an operation that a provider offers. Its body is that of its `config` block."""
+    """An action: an operation that a provider offers. Its body is the content of its `config` block."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):
@@ -77,7 +76,7 @@ def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def action_trigger(block: Block, problems: Problems) -> ActionTrigger | None:
-    """A trigger: the events at which a resource invokes actions; None if it is invalid (reported)."""
+    """A trigger: the events at which a resource invokes actions. None if the block is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _TRIGGER, mine)
     attributes = content.attributes
@@ -105,7 +104,7 @@ def _expr(attribute: Attribute | None, problems: Problems) -> Expr | None:
 
 
 def _keywords(attribute: Attribute, allowed: tuple[str, ...], problems: Problems) -> tuple[str, ...]:
-    """The words of a list, each once."""
+    """The words of a list, without duplicates."""
     items = elements(piece(attribute), problems)
     if items is not None and not items:
         detail = f"An action_trigger block names at least one event: {_list(allowed)}."
@@ -132,7 +131,8 @@ def _list(words: tuple[str, ...]) -> str:
 
 
 def action_reference(item: ExpressionPiece, problems: Problems) -> ActionReference | None:
-    """`action.TYPE.NAME` or an instance of it, whose key may be an expression; None for others, which are reported."""
+    """A reference to `action.TYPE.NAME` or to one of its instances, whose key may be an expression. None for other
+    expressions, which are reported."""
     expr = native(item, problems)
     if expr is None:
         return None

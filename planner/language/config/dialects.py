@@ -1,4 +1,5 @@
-"""Parts of a configuration with different meanings in Terraform and in OpenTofu, whose language planner reads."""
+"""Parts of a configuration that mean something different in Terraform than in OpenTofu, whose language planner
+reads."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from planner.language.config.reading import Problems
 from planner.language.config.statements import import_blocks
 
 Difference = tuple[str, "Span | str"]
-"""a difference, and a place in the configuration"""
+"""a difference, and the place where the configuration depends on it"""
 DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 
 def check_languages(config: Config, problems: Problems) -> None:
-    """Warn once of all differences if a file of the configuration, or PLANNER_COMPATIBILITY, declares that it is
-    written for Terraform."""
+    """Report all differences in one warning if a file of the configuration, or PLANNER_COMPATIBILITY, declares that the
+    configuration is written for Terraform."""
     declared = [
         one for module in config.root.walk() for one in module.languages if one.language == TERRAFORM and one.constraint
     ]

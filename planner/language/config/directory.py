@@ -22,8 +22,8 @@ _EXTENSIONS = (".tf.json", ".tofu.json", ".tf", ".tofu")
 
 
 def located(root_dir: str, directory: str, absolute: str = "") -> str:
-    """The path of a module's directory, which may be relative to the root module or absolute; `absolute`: the directory
-    that contains copies of directories with absolute names."""
+    """The path of a module's directory, which may be relative to the root module or absolute. `absolute`: a directory
+    that contains copies of the directories with absolute paths."""
     return f"{absolute}/{directory}" if absolute and directory.startswith("/") else os.path.join(root_dir, directory)
 
 
@@ -34,12 +34,12 @@ class ModuleFiles:
     normal: tuple[str, ...]
     override: tuple[str, ...]
     hidden: tuple[str, ...] = ()
-    """`.tf` files that OpenTofu does not read, since there is a `.tofu` file of the same name"""
+    """`.tf` files that OpenTofu does not read, because there is a `.tofu` file of the same name"""
 
 
 def module_files(directory: str, queries: str = "") -> ModuleFiles:
     """The configuration files of a directory. A `.tofu` file hides the `.tf` file of the same name; hidden files and
-    editors' backups are left out. `queries`: the suffixes of files with searches, if these are included. Raises
+    editors' backups are left out. `queries`: the suffixes of files with searches, if such files are read too. Raises
     OSError."""
     names = sorted(e.name for e in list_directory(directory) if not is_folder(e) and not _ignored(e.name))
     normal: list[str] = []
@@ -58,7 +58,8 @@ def module_files(directory: str, queries: str = "") -> ModuleFiles:
 def is_module(directory: str) -> bool:
     """Whether there is any configuration file in the directory."""
     try:
-        if S_ISREG(path_mode(f"{directory}/main.tf")):  # most modules have this file, so that no listing is needed
+        # most modules contain this file, so the directory need not be listed
+        if S_ISREG(path_mode(f"{directory}/main.tf")):
             return True
     except OSError:
         pass
@@ -72,7 +73,7 @@ def is_module(directory: str) -> bool:
 def is_folder(entry: Entry) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself: reading it reports the problem
+    except OSError:  # a link to itself: the error is reported when the link is read
         return False
 
 
@@ -99,7 +100,8 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# Whether a configuration is encrypted, according to a quick search of its text: then none of its content is cached.
+# Whether a configuration is encrypted, according to a quick search of its text. If it is, none of its content is
+# cached.
 
 
 VARIABLE = "TF_ENCRYPTION"
@@ -107,8 +109,8 @@ _BLOCK = re.compile(rb'(?:^|[\s{])encryption\s*\{|"encryption"\s*:')
 
 
 def is_secret(texts: Iterable[bytes]) -> bool:
-    """Whether the files of a root module may have an encryption block, or the environment has one. It may be true
-    without one, but is never false with one."""
+    """Whether the files of a root module may have an encryption block, or the environment has one. The result may be
+    true although there is none, but is never false if there is one."""
     return bool(os.environ.get(VARIABLE, "").strip()) or any(map(_has_block, texts))
 
 
@@ -125,7 +127,7 @@ def is_secret_directory(directory: str) -> bool:
         return is_secret(())
 
 
-# `.terraform/modules/modules.json`: which directory holds each called module, in the ecosystem's format.
+# `.terraform/modules/modules.json`: the directory of each called module, in the ecosystem's format.
 #
 # Local modules are recorded too: other tools, and every command but init, take the module tree from this file.
 
@@ -155,7 +157,7 @@ def manifest_path(root_dir: str, data_dir: str = DATA_DIRECTORY) -> str:
 
 
 def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manifest, list[Diagnostic]]:
-    """The installed modules by key; none if nothing is installed yet."""
+    """The installed modules by key; empty if nothing is installed yet."""
     problems = Problems()
     path = manifest_path(root_dir, data_dir)
     try:
@@ -186,7 +188,7 @@ def _records(document: Any) -> Manifest:
         key, source, directory = fields
         if key in records:
             raise ValueError(f"two entries for {key}")
-        with suppress(SourceError):  # an invalid source stays as recorded; it will not match the configuration
+        with suppress(SourceError):  # an invalid source stays as recorded; it does not match the configuration later
             source = parse_module_source(source).text if source else ""
         version = item.get("Version")
         records[key] = ModuleRecord(key, source, directory, version if isinstance(version, str) and version else None)
@@ -213,7 +215,7 @@ def manifest_text(manifest: Manifest) -> bytes:
 
 
 def _as_in_html(text: bytes) -> bytes:
-    """JSON with the escapes of the ecosystem's encoder, so that every program writes the same bytes."""
+    """JSON with the same escapes as the ecosystem's encoder, so that every program writes the same bytes."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character.encode(), f"\\u{ord(character):04x}".encode())
     return text

@@ -157,11 +157,11 @@ def _check_names(blocks: list[NamedBlock], kind: str, words: str, span: Span, pr
                 problems.error("encryption_name", title, detail)
 
 
-# ---------------------------------------------------------------- one over the other
+# ---------------------------------------------------------------- combination of two blocks
 
 
 def override_encryption(base: EncryptionDecl | None, over: EncryptionDecl) -> EncryptionDecl:
-    """An encryption block, overridden by an override file or by the environment."""
+    """An encryption block, combined with the one in an override file or in the environment, which takes precedence."""
     if base is None:
         return over
     return EncryptionDecl(

@@ -1,4 +1,4 @@
-"""Declarations of encryption blocks. Nothing in them is evaluated."""
+"""Declarations of encryption blocks. The expressions in them are not evaluated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planner.language.syntax.body import Attribute, Body
 
 @frozen(eq=False)
 class NamedBlock:
-    """A key_provider or method block. `alias`: the name of its metadata in envelopes ("": its address)."""
+    """A key_provider or method block. `alias`: the name of the block's metadata in envelopes ("": its address)."""
 
     type: str
     name: str
@@ -23,8 +23,8 @@ class NamedBlock:
 
 @frozen(eq=False)
 class TargetDecl:
-    """The method that encrypts, and others that may decrypt. `method` is None if it is missing; `span`: its place in
-    the source."""
+    """The method that encrypts, and further methods that may decrypt. `method` is None if it is missing; `span`: its
+    place in the source."""
 
     method: Attribute | None
     span: Span

@@ -1,7 +1,7 @@
-"""An encryption block evaluated: its targets with their methods, the methods with their keys.
+"""An encryption block, evaluated: its targets with their methods, and the methods with their keys.
 
 Settings are evaluated when a method is set up, because the settings of a key provider may need the keys of another one.
-At first only the first method of a target is set up."""
+At first, only the first method of each target is set up."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ Name = tuple[str, str]
 
 
 def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
-    """Warnings about declared methods that encrypt nothing."""
+    """Warnings about declared methods that no target uses to encrypt."""
     detail = (
         "Method unencrypted is present in configuration. This is a security risk and should only be enabled during "
         "migrations."
@@ -71,7 +71,7 @@ def method_warnings(decl: EncryptionDecl) -> list[Diagnostic]:
 def set_up_target(
     decl: EncryptionDecl, target: TargetDecl, name: str, scope: StaticScope, is_clear: Callable[[bytes], str]
 ) -> Target:
-    """The target of an encryption block under a name, its first method ready. Raises Failure."""
+    """The target with this name in an encryption block, with its first method set up. Raises Failure."""
     problems = Problems()
     methods = _methods(decl, target, problems)
     if target.enforced and any(method.type == UNENCRYPTED for method in methods):
@@ -106,7 +106,7 @@ def _methods(decl: EncryptionDecl, target: TargetDecl | None, problems: Problems
 
 
 def _words(node: Traversal | Variable) -> tuple[str, str, str] | None:
-    """The words of `a.b.c`; None for anything else."""
+    """The words of `a.b.c`; None for other expressions."""
     if not isinstance(node, Traversal) or len(node.steps) != 2:
         return None
     first, second = node.steps
@@ -134,14 +134,14 @@ class ConfiguredMethod:
 
 @frozen(eq=False)
 class _SetUp:
-    """One method being set up: the keys of the key providers that it has needed so far, and the metadata to store for
-    them."""
+    """A method while it is set up: the keys of the key providers that it has needed so far, and the metadata to store
+    for them."""
 
     decl: EncryptionDecl
     scope: StaticScope
     given: Mapping[str, bytes]
     keys: dict[Name, Keys | None] = field(factory=dict)
-    """the keys by name; None while they are set up"""
+    """the keys by the name of their key provider; None while they are set up"""
     kept: dict[str, bytes] = field(factory=dict)
 
     def method(self, block: NamedBlock) -> Ready:
@@ -203,7 +203,7 @@ class _SetUp:
             raise Failure(error("config.duplicate_metadata", "Duplicate metadata key", detail))
         self.kept[label] = members(kept)
         if keys.decryption is None and metadata is None:
-            return Keys(keys.encryption, None, f"what was read has no metadata of {label}" if self.given else "")
+            return Keys(keys.encryption, None, f"the encrypted data have no metadata of {label}" if self.given else "")
         if keys.decryption is None:
             return Keys(keys.encryption, None, f"{label}: {keys.without_decryption}" if keys.without_decryption else "")
         return keys
@@ -251,7 +251,7 @@ class _SetUp:
         return given
 
     def _plain(self, attribute: Attribute, setting: Setting, subject: str) -> Any:
-        """The value of an argument in Python's terms; None for null. Raises Failure."""
+        """The value of an argument as a Python value; None for null. Raises Failure."""
         value = self._value(attribute, subject)
         try:
             value = converted(value, setting.type)
@@ -262,7 +262,7 @@ class _SetUp:
             raise Failure(_unsuitable(attribute, str(bad))) from None
 
     def _keys(self, attribute: Attribute, subject: str) -> Keys:
-        """The keys of an argument: the keys of a key provider, or keys that are written out. Raises Failure."""
+        """The keys in an argument: those of a key provider, or keys that are written as values. Raises Failure."""
         where = attribute.expr_span
         name = _provider_name(attribute)
         if name is not None:
@@ -298,7 +298,7 @@ class _SetUp:
         value = None
         if not problems.has_errors:
             known = self._key_provider_values(expr, attribute)
-            # a block from another source, such as the environment, has no place to point at
+            # a block from another source, such as the environment, has no place in a file
             place = self.decl.span or attribute.span
             value = self.scope.evaluate(expr, subject, place, problems, known)
         if value is None or problems.has_errors:
@@ -306,7 +306,7 @@ class _SetUp:
         return unmark_deep(value)[0]
 
     def _key_provider_values(self, expr: Expr, attribute: Attribute) -> Mapping[str, Value]:
-        """The key providers that an expression refers to, as an object of objects. Raises Failure."""
+        """The key providers to which an expression refers, as an object of objects. Raises Failure."""
         mentioned = [node for node in variables(expr.node) if _is_provider(node)]
         names = [_words(node) for node in mentioned]
         for node, words in zip(mentioned, names, strict=True):
@@ -334,7 +334,7 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider if the expression is only a reference to one: then its keys need not be made yet."""
+    """The key provider, if the expression only refers to one; its keys need not be created yet then."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:
@@ -363,14 +363,14 @@ def _unsuitable(attribute: Attribute, why: str) -> Diagnostic:
     return error("config.unsuitable_value", "Unsuitable value type", f"Unsuitable value: {why}", where)
 
 
-# Values of the language as settings of key providers and methods, and keys as values.
+# Conversion of values of the language to settings of key providers and methods, and of keys to values.
 
 
 _BYTES = ListType(NUMBER)
 
 
 def plain(value: Value) -> Any:
-    """A value in Python's terms: numbers have to be whole. None for null. Raises ConversionError."""
+    """A value as a Python value; numbers have to be whole. None for null. Raises ConversionError."""
     if not is_wholly_known(value):
         raise ConversionError("value must be known")
     if is_null(value):
@@ -391,7 +391,7 @@ def plain(value: Value) -> Any:
 
 
 def converted(value: Value, wanted: Type) -> Value:
-    """A value as one of a type; a list of numbers is one of bytes. Raises ConversionError."""
+    """A value converted to a type; a list of numbers is converted to bytes. Raises ConversionError."""
     if isinstance(wanted, ListType) and not isinstance(value, List | Set | tuple | Null | Unknown):
         raise ConversionError(f"{friendly_name(wanted)} required, but have {type_name(value)}")
     value = convert(value, wanted)
@@ -416,8 +416,8 @@ def _list(key: Key | None) -> Value:
 
 
 def keys_in(value: Value) -> Keys | tuple[()] | None:
-    """Keys from an object shaped like the output of a key provider. Returns None if the value is not an object, an
-    empty tuple if it has no key to encrypt with. Raises ConversionError."""
+    """The keys in an object that has the form of a key provider's output. Returns None if the value is not an object,
+    and an empty tuple if it contains no key to encrypt with. Raises ConversionError."""
     if not isinstance(value, Map | dict):
         return None
     items = value.items if isinstance(value, Map) else value

@@ -50,7 +50,7 @@ _FILE = BodySchema(
 
 
 QUERIES = ".tfquery.hcl"
-"""the suffixes of files with searches"""
+"""the suffixes of files with searches (list blocks)"""
 _QUERIES = BodySchema(
     {},
     (

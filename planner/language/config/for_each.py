@@ -27,7 +27,7 @@ from planner.language.config.static import Given, StaticScope
 
 
 def for_each_items(value: Value, expr: Expr, problems: Problems) -> dict[str, Value] | None:
-    """Keys and values to repeat for; None if the value is invalid or unknown (reported)."""
+    """The keys and values for which a block is repeated; None if the value is invalid or unknown (reported)."""
     mine = Problems()
     check_for_each(value, expr, mine)
     problems.extend(mine)
@@ -72,11 +72,11 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_ephemeral", "Keys are stored in the state, so for_each cannot use an ephemeral value.")
 
 
-# Instances of blocks and modules that are known without planning.
+# Instances of blocks and modules that are known before planning.
 
 
 def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[tuple[str, ModuleConfig, StaticScope]]:
-    """The instances of all modules, each before the instances in it, with its address and the scope of its
+    """The instances of all modules, each before the instances inside it, with its address and the scope of its
     expressions."""
     waiting = [("", root, StaticScope(root.variables, root.locals, given, root.directory, ".", workspace))]
     while waiting:
@@ -94,8 +94,8 @@ def module_scopes(root: ModuleConfig, given: Given, workspace: str) -> Iterator[
 
 
 def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list[tuple[str, StaticScope]]:
-    """The keys of the instances of a block as in addresses, each with the scope of its expressions. If the instances
-    are unknown without planning, the block represents all of them."""
+    """The keys of the instances of a block, as written in addresses, each with the scope of its expressions. If the
+    instances are not known before planning, the block itself represents all of them."""
     problems = Problems()
     for expr in (decl.enabled, decl.count, decl.for_each):
         if expr is None:
@@ -126,7 +126,7 @@ def repeated_scopes(decl: ResourceDecl | ModuleCall, scope: StaticScope) -> list
 
 
 def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
-    """The arguments of a module call, as far as they are known without planning."""
+    """The arguments of a module call, as far as they are known before planning."""
     call = child.call
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
@@ -139,7 +139,7 @@ def _inputs(child: ModuleConfig, outer: StaticScope) -> Given:
 
 
 def constant(scope: StaticScope, expr: Expr, problems: Problems) -> Value | None:
-    """The plain value of an expression; None if it is unknown without planning."""
+    """The plain value of an expression; None if it is not known before planning."""
     mine = Problems()
     value = scope.evaluate(expr, "this", expr.span, mine)
     problems.extend(mine)

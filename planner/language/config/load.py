@@ -36,12 +36,11 @@ from planner.language.config.variables import RawVariables, given_values
 from planner.language.syntax.files import load_text
 
 DEEPEST_RECURSION = 16
-"""the number of times that a module may call itself if its source depends on a variable, so that the recursion may
-end"""
+"""the number of times that a module may call itself if its source depends on a variable, which may end the recursion"""
 
 Locate = Callable[[ModulePath, ModuleCall, str, Problems], "str | None"]
-"""The directory of a called module, relative to the root module: given the path and call, the caller's directory, and
-the list for problems. None if there is none."""
+"""Locates called modules: receives the path, the call, the caller's directory and the list for problems, and returns
+the module's directory relative to the root module. Returns None if there is no directory."""
 
 
 def load_config(
@@ -56,12 +55,10 @@ def load_config(
 ) -> tuple[Config | None, list[Diagnostic]]:
     """The configuration in a directory, and every problem with it that can be found without evaluating.
 
-    `variables` are the values given for root variables (static expressions may use them); `manifest` the installed
-    modules (read from the data directory when not given); `absolute` a directory that holds the directories with
-    absolute names, when they are not at their absolute paths; `queries` whether the files with searches belong to the
-    root module. File names in diagnostics are relative to the directory.
-    The Config is None if there are errors.
-    """
+    `variables`: the values that are set for root variables (static expressions may use them). `manifest`: the installed
+    modules (read from the data directory if not given). `absolute`: a directory that contains the directories with
+    absolute paths, if they are not at these paths. `queries`: whether the files with searches belong to the root
+    module. File names in diagnostics are relative to the directory. The Config is None if there are errors."""
     problems = Problems()
     if manifest is None:
         manifest, diagnostics = read_manifest(root_dir, data_dir)
@@ -85,8 +82,8 @@ def load_config(
 def load_root(
     root_dir: str = ".", *, variables: RawVariables | None = None, workspace: str = "default"
 ) -> tuple[Config | None, list[Diagnostic]]:
-    """The root module alone, without the modules that it calls: enough to determine the backend. None if there are
-    errors."""
+    """The root module alone, without the modules that it calls; this suffices to determine the backend. None if there
+    are errors."""
     config, problems = _ConfigLoader(root_dir, variables or {}, workspace, lambda *call: None).load_root()
     return (None if any(d.is_error for d in problems) else config), problems
 
@@ -101,10 +98,10 @@ def load_tree(
     directory: str = ".",
     queries: bool = False,
 ) -> tuple[Config, list[Diagnostic]]:
-    """The module tree as far as it can be loaded; `locate` finds called modules. `directory`: the root of the tree if
-    it is another module than the one in `root_dir`, relative to it."""
+    """The module tree, as far as it can be loaded; `locate` locates called modules. `directory`: the root of the tree
+    relative to `root_dir`, if it is another module than the one in `root_dir`."""
     collecting = gc.isenabled()
-    gc.disable()  # all objects made here stay: garbage collection would double the time for large configurations
+    gc.disable()  # all objects created here are kept: garbage collection would double the time for large configurations
     try:
         return _ConfigLoader(root_dir, variables or {}, workspace, locate, absolute, queries).load(directory)
     finally:
@@ -113,8 +110,8 @@ def load_tree(
 
 
 class InstalledModules:
-    """Finds called modules in the manifest that init wrote. `below`: the prefix of the keys of another root module;
-    `init`: the command that installs them."""
+    """Locates called modules with the manifest that init wrote. `below`: the prefix of keys if the modules belong to
+    another root module; `init`: the command that installs them."""
 
     def __init__(
         self, manifest: Manifest, root_dir: str, absolute: str = "", below: ModulePath = (), init: str = "planner init"
@@ -162,13 +159,13 @@ def _fits(wanted: str, version: str | None) -> bool:
 
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
-"""the last parsed files with the checksums of their contents, by path, name in diagnostics and kind, because init,
-surveys and plans read the same module in succession; the most recently used file is the last one"""
+"""the most recently parsed files with the checksums of their contents, by path, name in diagnostics and kind; the last
+item was used last. init, surveys and plans read the same module one after the other"""
 _most_files = 64
 
 
 def keep_files(most: int) -> None:
-    """Keep this number of parsed files, for a process that loads the same modules repeatedly."""
+    """Keep this number of parsed files in memory, for a process that loads the same modules repeatedly."""
     global _most_files
     _most_files = most
 
@@ -191,7 +188,7 @@ class _ConfigLoader:
         self.contents: dict[str, _Read] = {}
         self._root_files: dict[tuple[str, str], bytes] = {}
         self._keeps: bool | None = None
-        """whether parsed files may be stored in the cache; determined by the root module, which is read first"""
+        """whether parsed files may be cached; the root module, which is read first, determines this"""
 
     def load(self, directory: str = ".") -> tuple[Config, list[Diagnostic]]:
         problems = Problems()
@@ -210,7 +207,7 @@ class _ConfigLoader:
         return Config(root, self.files, warned), shown
 
     def load_root(self) -> tuple[Config, list[Diagnostic]]:
-        """Only the root module, without modules below it."""
+        """Locates no modules, for loading the root module alone."""
         problems = Problems()
         root, _ = self._module((), ".", None, given_values(self.variables), problems)
         return Config(root, self.files), problems
@@ -241,7 +238,7 @@ class _ConfigLoader:
     def _read(
         self, directory: str, queries: str, problems: Problems
     ) -> tuple[list[FileContent], list[FileContent], list[LanguageStatement]]:
-        """The normal files and the override files, and their statements about their language."""
+        """The normal files and the override files, with the languages that they declare to be written in."""
         full = located(self.root_dir, directory, self.absolute)
         try:
             files = module_files(full, queries)
@@ -277,8 +274,8 @@ class _ConfigLoader:
         return read_whole(os.path.join(located(self.root_dir, directory, self.absolute), name))
 
     def _file(self, directory: str, name: str, override: bool, problems: Problems) -> FileContent | None:
-        """The declarations of a file. A file of a module that is called several times is read once: problems with its
-        syntax are reported once, problems with its declarations for every call."""
+        """The declarations of a file. If a module is called several times, its files are read once: problems of their
+        syntax are reported once, and problems of their declarations for every call."""
         shown = posixpath.normpath(posixpath.join(directory, name))
         if shown not in self.contents:
             try:
@@ -296,7 +293,7 @@ class _ConfigLoader:
                 known = (read_file(body, name, override, found) if body is not None else None, found)
                 digest = digest if not diagnostics else ""
             if digest:
-                for oldest in list(_lately_read)[: 1 - _most_files]:  # other threads may do the same
+                for oldest in list(_lately_read)[: 1 - _most_files]:  # other threads may load files at the same time
                     _lately_read.pop(oldest, None)
                 _lately_read[key] = digest, known
             self.contents[shown] = known

@@ -1,4 +1,4 @@
-"""Mocks: values that replace real objects while modules are tested, for mocked providers and overridden resources."""
+"""Mocks: values that replace real objects in tests of modules, for mocked providers and for overridden resources."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from planner.foundation.vocabulary.records import field, frozen
 from planner.foundation.vocabulary.span import Span
 
 Values: TypeAlias = Mapping[str, Value]
-"""the values of attributes that are not generated, by name"""
+"""the values of the attributes that are not generated, by name"""
 
 OVERRIDES = {"override_resource": "managed", "override_data": "data", "override_ephemeral": "ephemeral"}
-"""the blocks that override resources, and the mode of these; the last one is from Terraform 1.17"""
+"""the blocks that override resources, each with the mode of these resources; the last one comes from Terraform 1.17"""
 
 
 @frozen(eq=False)
 class Override:
-    """`override_resource`, `override_data` or `override_ephemeral`: the objects of the resource `target` (without keys)
-    are made up. `mode` is the mode of that resource."""
+    """`override_resource`, `override_data` or `override_ephemeral`: the objects of the resource `target` (an address
+    without keys) are not real. `mode` is the mode of that resource."""
 
     mode: str
     target: ResourceAddress
@@ -28,7 +28,8 @@ class Override:
     span: Span
     """the place of the target in the source"""
     known_late: bool = False
-    """whether generated values of a new object become known when it is applied, rather than when it is planned"""
+    """whether generated values of a new object become known only when the object is applied, instead of when it is
+    planned"""
 
     @property
     def block(self) -> str:
@@ -37,17 +38,18 @@ class Override:
 
 @frozen(eq=False)
 class Mocking:
-    """`mock_provider`: no object of the provider is real. `defaults` are by mode and type."""
+    """`mock_provider`: none of the provider's objects is real. `defaults`: the default values, by mode and type."""
 
     defaults: Mapping[tuple[str, str], Values] = field(factory=dict)
     overrides: tuple[Override, ...] = ()
     known_late: bool = False
-    """whether generated values of new objects become known when they are applied, rather than when they are planned"""
+    """whether generated values of new objects become known only when the objects are applied, instead of when they are
+    planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
-    """types of managed objects for which it is set explicitly"""
+    """the types of managed objects for which that is set explicitly"""
 
     def with_shared(self, other: Mocking) -> Mocking:
-        """These mocks, with the mocks of another set for other types and resources."""
+        """These mocks, combined with another set of mocks for other types and resources."""
         mine = {str(override.target) for override in self.overrides}
         more = tuple(override for override in other.overrides if str(override.target) not in mine)
         late = {**other.late_types, **self.late_types}
@@ -59,7 +61,7 @@ class Mocking:
         return self.late_types.get(type, self.known_late) if override is None else override.known_late
 
     def override(self, mode: str, config_address: str) -> Override | None:
-        """The override of a resource."""
+        """The override that applies to a resource."""
         mine = (o for o in self.overrides if o.mode == mode and str(o.target) == config_address)
         return next(mine, None)
 

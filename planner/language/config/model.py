@@ -1,4 +1,4 @@
-"""The configuration for later stages: a tree of modules, each a set of declared objects with their syntax.
+"""The configuration as later stages receive it: a tree of modules, each a set of declared objects with their syntax.
 
 Nothing here is evaluated, except values that must be known early (module sources, backend settings, type constraints,
 defaults). Every object keeps the span of its declaration.
@@ -32,7 +32,7 @@ Mode: TypeAlias = Literal["managed", "data", "ephemeral", "action", "list"]
 
 @frozen(eq=False)
 class Expr:
-    """An expression with its source."""
+    """An expression with the source that contains it."""
 
     node: Expression
     source: Source
@@ -44,7 +44,7 @@ class Expr:
 
 @frozen(eq=False)
 class Reference:
-    """A bare traversal where only an address is allowed (depends_on, ignore_changes, providers)."""
+    """A bare traversal in a place where only an address is allowed (depends_on, ignore_changes, providers)."""
 
     node: Traversal | Variable
     source: Source
@@ -79,9 +79,9 @@ class VariableDecl:
     span: Span
     default_span: Span | None = None
     const: bool | None = None
-    """whether static evaluation may use it; None if not set"""
+    """whether static evaluation may use the variable; None if not set"""
     verbatim: bool = True
-    """whether text given on the command line or in the environment is a literal string rather than an expression"""
+    """whether a value from the command line or the environment is a literal string rather than an expression"""
 
 
 @frozen(eq=False)
@@ -103,9 +103,9 @@ class OutputDecl:
     preconditions: tuple[CheckRule, ...]
     span: Span
     type: TypeConstraint | None = None
-    """the type that its value is converted to"""
+    """the type to which the variable's value is converted"""
     made_up: tuple[bool, Span] | None = None
-    """in a module that a test mocks: whether this value is overridden or null, and the place"""
+    """in a module that a test mocks: whether the output's value is overridden or null, and the place where"""
 
 
 @frozen(eq=False)
@@ -124,7 +124,7 @@ class Provisioner:
 
 @frozen(eq=False)
 class ActionReference:
-    """`action.TYPE.NAME`, with the key of one of its instances."""
+    """A reference to `action.TYPE.NAME`, possibly with the key of an instance."""
 
     type: str
     name: str
@@ -139,7 +139,8 @@ class ActionReference:
 
 @frozen(eq=False)
 class ActionTrigger:
-    """An `action_trigger` block: `events` in the order of writing, `on_failure` is halt, continue or taint."""
+    """An `action_trigger` block: `events` are in the order in which they are written; `on_failure` is halt, continue or
+    taint."""
 
     events: tuple[str, ...]
     condition: Expr | None
@@ -166,7 +167,7 @@ class Lifecycle:
 
 @frozen(eq=False)
 class ProviderRef:
-    """`provider = aws.west` or the implied local name; `key` is the index expression of `aws.by_region[each.key]`.
+    """`provider = aws.west` or the implied local name; `key` is the index expression in `aws.by_region[each.key]`.
     `span` covers the local name."""
 
     name: str
@@ -180,8 +181,8 @@ class ProviderRef:
 
 @frozen(eq=False)
 class ResourceDecl:
-    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`: `body` is the part decoded by the
-    provider's schema, without meta arguments."""
+    """`resource`, `data`, `ephemeral`, `action` or, in query files, `list`: `body` is the part that the provider's
+    schema decodes, without meta-arguments."""
 
     mode: Mode
     type: str
@@ -199,22 +200,24 @@ class ResourceDecl:
     """the header: `resource "type" "name"`"""
     block: Block
     check: str | None = None
-    """the check block that a nested data source belongs to"""
+    """the check block that contains a nested data source"""
     connection_span: Span | None = None
     type_span: Span | None = None
-    """the label with the type"""
+    """the place of the label with the type"""
     made_up: Override | None = None
-    """the replacement of the objects in a test"""
+    """the mock that replaces the objects in a test"""
 
     @cached_property
     def key(self) -> str:
-        """`type.name`, or `MODE.type.name` of modes other than managed: unique in its module."""
+        """The key of a resource: `type.name`, or `MODE.type.name` for modes other than managed; it is unique in its
+        module."""
         prefix = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{self.type}.{self.name}"
 
     @cached_property
     def provider_name(self) -> str:
-        """The local name of the provider: named, or implied by the type (`aws_vpc` -> `aws`)."""
+        """The local name of the provider: the name in the argument `provider`, otherwise the name that the type implies
+        (`aws_vpc` -> `aws`)."""
         return self.provider.name if self.provider else self.type.split("_", 1)[0]
 
     @property
@@ -240,23 +243,23 @@ class ModuleCall:
     block: Block
     source_span: Span | None = None
     body: Body | None = None
-    """the body of the block without meta-arguments; `inputs` are its attributes"""
+    """the body of the block without its meta-arguments; `inputs` are its attributes"""
     source_kind: str = "local"
     """local, registry or remote"""
     source_is_constant: bool = True
-    """whether the source is written out rather than computed"""
+    """whether the source is a literal rather than a computed value"""
     written_source: str = ""
     """the source as written, before normalization"""
 
     @property
     def shown_span(self) -> Span:
-        """The span for diagnostics about the source: the source itself, unless it contains a password or key."""
+        """The span for diagnostics about the source: the source argument, unless it contains a password or key."""
         return self.source_span if self.source_span and without_secrets(self.source) == self.source else self.span
 
 
 @frozen(eq=False)
 class UnresolvedCall:
-    """A module block before its source and version are evaluated."""
+    """A module block whose source and version are not evaluated yet."""
 
     call: ModuleCall
     body: Body
@@ -274,7 +277,7 @@ class UnresolvedCall:
 
 @frozen(eq=False)
 class ProviderDecl:
-    """`provider "name"` configuration; `for_each` makes keyed instances (with an alias)."""
+    """`provider "name"` configuration; `for_each` creates instances with keys (if the block has an alias)."""
 
     name: str
     alias: str | None
@@ -283,11 +286,11 @@ class ProviderDecl:
     span: Span
     name_span: Span | None = None
     version: str | None = None
-    """the version constraint in its deprecated place"""
+    """the version constraint, which is deprecated at this place"""
     instances: dict[str, Value] | None = None
-    """the values of each.value by key, if it has for_each"""
+    """the values of each.value by key, if the configuration has for_each"""
     mocking: Mocking | None = None
-    """the values with which a test replaces the provider"""
+    """the mocks with which a test replaces the provider"""
 
     @property
     def key(self) -> str:
@@ -295,8 +298,8 @@ class ProviderDecl:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the block is empty: in a called module, this is the deprecated way to declare that a configuration is
-        expected."""
+        """Whether the block is empty: in a called module, an empty block is the deprecated way to declare that the
+        module expects this configuration."""
         return self.version is None and not has_errors(self.body.content(BodySchema()).diagnostics)
 
 
@@ -310,12 +313,13 @@ class RequiredProvider:
     configuration_aliases: tuple[ProviderRef, ...]
     span: Span | None
     computed: dict[str, Expr] = field(factory=dict)
-    """`source` and `version`, if these refer to variables or local values and are not evaluated yet"""
+    """the expressions of `source` and `version`, if these refer to variables or local values and are not evaluated
+    yet"""
 
 
 @frozen(eq=False)
 class MovedDecl:
-    """`from_` and `to` are addresses relative to the module, as written (text of the traversal)."""
+    """`from_` and `to` are addresses relative to the module, as written in the block."""
 
     from_: str
     to: str
@@ -326,8 +330,8 @@ class MovedDecl:
 
 @frozen(eq=False)
 class RemovedDecl:
-    """A removed block. `destroy` is set by lifecycle (without it False: objects are forgotten); provisioners run when
-    the object is destroyed."""
+    """A removed block. `destroy` comes from the lifecycle block (without one it is False: the objects are forgotten);
+    the provisioners run when an object is destroyed."""
 
     from_: str
     destroy: bool
@@ -349,9 +353,9 @@ class ImportDecl:
     provider: ProviderRef | None
     span: Span
     target: ResourceAddress | None = None
-    """the resource block that `to` names (no keys)"""
+    """the resource block that `to` names (without keys)"""
     instance: ResourceAddress | None = None
-    """the instance that `to` names, when all its keys are constants"""
+    """the instance that `to` names, if all keys are constants"""
 
 
 @frozen(eq=False)
@@ -373,13 +377,13 @@ class BackendDecl:
 
 @frozen(eq=False)
 class LanguageStatement:
-    """A statement about the program that a module is written for: `language` is opentofu or terraform, `constraint` the
-    versions of that program, if any."""
+    """A statement about the program for which a module is written: `language` is opentofu or terraform; `constraint` is
+    the version constraint on that program, if any."""
 
     language: str
     constraint: str
     where: Span | str
-    """the constraint, or the name of a file"""
+    """the constraint, or the name of the file that makes the statement"""
 
     @property
     def requested(self) -> str:
@@ -392,7 +396,7 @@ class LanguageStatement:
 
 @frozen(eq=False)
 class ModuleConfig:
-    """One module: everything its files declare (after overrides), and its child modules."""
+    """One module: everything that its files declare (after overrides), and its child modules."""
 
     path: ModulePath
     directory: str
@@ -418,11 +422,11 @@ class ModuleConfig:
     children: dict[str, ModuleConfig] = field(factory=dict)
     languages: tuple[LanguageStatement, ...] = ()
     is_remote: bool = False
-    """whether it, or a module around it, does not come from a local directory"""
+    """whether the module, or a module that contains it, does not come from a local directory"""
 
     def provider_source(self, local_name: str) -> str:
-        """The full provider address of a local name: from required_providers, otherwise the default (`terraform` is the
-        builtin one)."""
+        """The full provider address for a local name: from required_providers, otherwise the default (`terraform` is
+        the builtin provider)."""
         required = self.required_providers.get(local_name)
         if required is not None:
             return required.source
@@ -431,8 +435,8 @@ class ModuleConfig:
         return f"registry.opentofu.org/hashicorp/{local_name}"
 
     def provider_block(self, source: str, alias: str) -> ProviderDecl | None:
-        """The block in this module that configures a provider (by its full address) under an alias ("": the default
-        one)."""
+        """The block in this module that configures a provider (given by its full address) under an alias ("": the
+        default configuration)."""
         for block in self.providers.values():
             if (block.alias or "") == alias and self.provider_source(block.name) == source:
                 return block
@@ -458,4 +462,5 @@ class Config:
     root: ModuleConfig
     files: dict[str, str] = field(factory=dict)
     root_warnings: tuple[Diagnostic, ...] = ()
-    """warnings about the root module's own files: finding the backend reads them too, and repeats them"""
+    """warnings about the root module's own files, which are reported again when these files are read to determine the
+    backend"""

@@ -1,4 +1,4 @@
-"""One module: its files merged, overrides applied, and static expressions evaluated."""
+"""One module: its files are merged, overrides are applied, and static expressions are evaluated."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _RESOURCE_WORDS = {
 
 
 class ModuleBuilder:
-    """Collects the declarations of a module's files. Names are unique; after the error about a duplicate, either the
-    first or the last declaration is used, depending on its kind."""
+    """Collects the declarations of a module's files. Names are unique. After an error about a duplicate, the first or
+    the last declaration is used, depending on the kind."""
 
     def __init__(self, path: ModulePath, directory: str, call: ModuleCall | None) -> None:
         self.module = ModuleConfig(path, directory, call)
@@ -65,7 +65,8 @@ class ModuleBuilder:
     def add_requirements(
         self, normal: Iterable[FileContent], overrides: Iterable[FileContent], problems: Problems
     ) -> None:
-        """required_providers: one block for the module; entries of override files replace single entries."""
+        """required_providers: each module has one block, and entries of override files replace its entries one by
+        one."""
         first: Span | None = None
         for file in normal:
             for entries, span in file.settings.required_providers:
@@ -215,7 +216,7 @@ class ModuleBuilder:
                 self._override_resource(resource, problems)
         for kind, items in (("moved", file.moved), ("import", file.imports), ("removed", file.removed)):
             for _, span in items:
-                detail = f"Blocks of type {kind} belong to the normal files, not to override files."
+                detail = f"Blocks of type {kind} are not allowed in override files, only in normal files."
                 problems.error("statement_in_override", f"Cannot override '{kind}' blocks", detail, span)
 
     def _override_backends(self, file: FileContent, problems: Problems) -> None:
@@ -276,7 +277,7 @@ class ModuleBuilder:
     # ------------------------------------------------------------ static evaluation
 
     def finish(self, scope: StaticScope, problems: Problems) -> ModuleConfig:
-        """The module, with those parts of its calls and providers evaluated that must be known now."""
+        """The module, with those parts of its calls and providers evaluated that must be known before planning."""
         module = self.module
         for name, required in module.required_providers.items():
             if required.computed:
@@ -301,7 +302,7 @@ class ModuleBuilder:
 
 
 def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems) -> ModuleCall:
-    """The call with source and version as text. The source is empty if it is invalid (reported)."""
+    """The call with its source and version as strings. The source is empty if it is invalid (reported)."""
     call = unresolved.call
     inputs, _ = unresolved.body.just_attributes()
     call = evolve(call, inputs=inputs, body=unresolved.body)
@@ -338,7 +339,7 @@ def _resolve(unresolved: UnresolvedCall, scope: StaticScope, problems: Problems)
 
 
 def _instances(provider: ProviderDecl, scope: StaticScope, problems: Problems) -> dict[str, Value] | None:
-    """The keyed instances of a provider configuration; None if they are unknown (reported)."""
+    """The instances of a provider configuration by key; None if they are unknown (reported)."""
     from planner.language.config.for_each import for_each_items
 
     expr = provider.for_each

@@ -32,7 +32,7 @@ _LIFECYCLE = BodySchema({"enabled": False})
 
 
 def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[UnresolvedCall]:
-    """A module call; in override files the source may be left out."""
+    """A module call; its source may be missing in override files."""
     content, body = read_some(block.body, _OVERRIDE if override else _MODULE, problems)
     attributes = content.attributes
     name = block.labels[0].value
@@ -87,20 +87,20 @@ def module_block(block: Block, override: bool, problems: Problems) -> ExplicitDe
 
 
 def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderRef], ...]:
-    """The entries of a `providers` argument: names in the module, each with the caller's configuration to which it
-    refers."""
-    detail = "providers is an object: names of the called module, each with a configuration of this one."
+    """The entries of a `providers` argument: names in the called module, each with the caller's configuration for
+    it."""
+    detail = "providers is an object: names of the called module, each with a configuration of the calling module."
     return provider_entries(expr, detail, lambda value, mine: provider_reference(value, "providers", mine), problems)
 
 
-# Checks over the whole module tree that need no evaluation: whether calls give the arguments that modules declare.
+# Checks of the whole module tree that need no evaluation: whether calls pass the arguments that modules declare.
 #
-# References in expressions are checked during evaluation (planner.engine.plan), against the same declarations.
+# References in expressions are checked during evaluation (planner.engine.plan), against these declarations.
 
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:
-    """Arguments of module blocks that the module does not declare, and required ones that are missing: errors of every
-    command that walks the configuration, found before the walk."""
+    """Checks for arguments of module blocks that the module does not declare, and for required arguments that are
+    missing. These are errors in every command that walks the configuration, and are reported before the walk."""
     problems = Problems()
     for module in config.root.walk():
         for name in sorted(module.children):

@@ -1,4 +1,5 @@
-"""Installation of modules by init: every called module is located or fetched while the tree is loaded, and recorded."""
+"""Installation of modules by init: while the tree is loaded, every called module is located or fetched, and
+recorded."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from planner.language.config.sources import split_subdirectory, without_secrets
 from planner.language.config.variables import RawVariables
 
 Fetch = Callable[[ModulePath, ModuleCall, Problems], "ModuleRecord | None"]
-"""Installs a module that is not local: given the path, the call, and the list for problems. None if that fails."""
+"""Installs a module that is not local: receives the path, the call, and the list for problems. None if that fails."""
 
 
 def install_modules(
@@ -39,9 +40,10 @@ def install_modules(
     fetch: Fetch | None = None,
     others: Iterable[tuple[ModulePath, ModuleCall]] = (),
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Find every called module and record it, for init. Returns the new and changed records. `others` are modules that
-    are not called in the configuration, with the paths under which to record them. `fetch` installs a module that is
-    not local; without it, such a module is refused unless it is already installed as called."""
+    """Locate or fetch every called module and record it, for init. Returns the records that are new or have changed.
+    `others`: modules that the configuration does not call, with the paths under which they are recorded. `fetch`
+    installs a module that is not local; without `fetch`, such a module must already be installed as the call
+    requires."""
 
     def load(recorder: ModuleRecorder, problems: Problems) -> None:
         _, more = load_tree(root_dir, variables=variables, workspace=workspace, locate=recorder.locate)
@@ -65,7 +67,8 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install modules for any caller of modules: `load` reads the caller and finds modules through the recorder."""
+    """Install the modules that any kind of caller calls: `load` reads the caller and locates modules through the
+    recorder."""
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
@@ -83,7 +86,7 @@ def install(
 
 
 class ModuleRecorder:
-    """Locates called modules while the tree is loaded, and remembers them."""
+    """Locates called modules while the tree is loaded, and records them."""
 
     def __init__(self, known: Manifest, root_dir: str, fetch: Fetch | None) -> None:
         self.known = known
@@ -94,14 +97,14 @@ class ModuleRecorder:
         self.installed: list[ModuleRecord] = []
 
     def locate(self, path: ModulePath, call: ModuleCall, parent: str, problems: Problems) -> str | None:
-        """The directory of a called module, None if there is none (reported)."""
+        """The directory of a called module; None if there is none (reported)."""
         key = module_key(path)
         record = self.known.get(key)
         if record is not None and fits(record, call, self.root_dir):
             self.manifest[key] = record
             return record.directory
         for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
-            del self.known[inner]  # the calls of the former module may have changed
+            del self.known[inner]  # the calls in the former module may have changed
         if call.source_kind != "local" and self.fetch is not None:
             record = self.fetch(path, call, problems)
             if record is None:
@@ -136,11 +139,11 @@ class ModuleRecorder:
         return directory
 
     def below(self, base: ModulePath) -> Locate:
-        """The locations of modules called by a module that is recorded under this path."""
+        """Locates the modules that are called by a module that is recorded under this path."""
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
-        """The source of the package that a local module would leave; "" if it would not."""
+        """The source of the package that a local module's path would lead out of; "" if it stays inside."""
         steps = [call.source]
         for length in range(len(path) - 1, 0, -1):
             record = self.manifest.get(module_key(path[:length]))
@@ -166,8 +169,8 @@ class ModuleRecorder:
         return f' Did you mean "{posixpath.join(above, similar)}"?' if similar else ""
 
     def _real(self, directory: str) -> str:
-        """The directory with the links in its path resolved one by one, in the form that other programs record: it
-        becomes absolute only at a link, such as one to a local package directory."""
+        """The directory, with the links in its path resolved one by one, in the form that other programs record: it
+        becomes absolute only after a link, such as a link to a local package directory."""
         done = "/" if directory.startswith("/") else ""
         left = directory.split("/")[::-1]
         while left:

@@ -53,7 +53,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
     alias = None
     if "alias" in attributes:
         given = constant_string(attributes["alias"], problems)
-        alias = given if isinstance(given, str) else None  # an unreadable alias has been reported
+        alias = given if isinstance(given, str) else None  # an invalid alias has already been reported
         if given is None or (alias is not None and not valid_identifier(alias)):
             problems.error("invalid_name", "Invalid provider configuration alias", f"An alias is a name. {BAD_NAME}")
     version = None
@@ -87,7 +87,7 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
 
 
 def check_provider_name(name: str, span: Span, problems: Problems) -> bool:
-    """Whether a local name is a provider name in normal form (else reported)."""
+    """Whether a local name is a provider name in normal form (reported if not)."""
     try:
         normal = provider_part(name)
     except SourceError as bad:
@@ -101,13 +101,13 @@ def check_provider_name(name: str, span: Span, problems: Problems) -> bool:
 
 
 def version_constraint(attribute: Attribute, problems: Problems) -> str | None:
-    """A constant version constraint as text; None if it is invalid (reported) or null."""
+    """A constant version constraint as a string; None if it is invalid (reported) or null."""
     value = constant(piece(attribute), problems)
     return None if value is None else constraint_text(value, attribute, problems)
 
 
 def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> str | None:
-    """A value as the text of version constraints; None if it is invalid (reported), null or unknown."""
+    """A value as the string of a version constraint; None if it is invalid (reported), null or unknown."""
     where = piece(attribute).span
     try:
         value = convert(value, STRING)
@@ -121,7 +121,7 @@ def constraint_text(value: Value, attribute: Attribute, problems: Problems) -> s
 
 
 def _is_constraint(text: str, where: Span, problems: Problems) -> bool:
-    """Whether a text is a version constraint (else reported)."""
+    """Whether a string is a version constraint (reported if not)."""
     try:
         parse_constraints(text)
     except ValueError as bad:
@@ -144,9 +144,8 @@ def provider_entries(
     problems: Problems,
     has_quoted_names: bool = False,
 ) -> tuple[tuple[ProviderRef, Outside], ...]:
-    """The entries of a `providers` argument: names in the module, each with the caller's configuration to which it
-    refers. `detail`: the message if the expression is not an object; `has_quoted_names`: names are written in
-    quotes."""
+    """The entries of a `providers` argument: names in the called module, each with the caller's configuration for it.
+    `detail`: the message if the expression is not an object; `has_quoted_names`: the names are written in quotes."""
     entries = pairs(expr)
     if entries is None:
         problems.error("map_required", "Invalid expression", detail, expr.start_span)
@@ -284,7 +283,7 @@ def _required_provider(name: str, attribute: Attribute, problems: Problems) -> R
 
 
 def _with_templates(attribute: Attribute, problems: Problems) -> ExpressionPiece:
-    """The expression that is evaluated: in JSON syntax, strings are templates."""
+    """The expression to evaluate; in JSON syntax, strings are templates."""
     written = expr_of(attribute, problems)
     return ExpressionPiece(written.node, written.source)
 
@@ -295,7 +294,7 @@ def _computed(expr: ExpressionPiece) -> Expr | None:
 
 
 def resolve_requirement(required: RequiredProvider, scope: StaticScope, problems: Problems) -> RequiredProvider:
-    """The requirement with its source and version evaluated; invalid ones are reported and left out."""
+    """The requirement with its source and version evaluated; these are left out if they are invalid (reported)."""
     source, version = required.source, required.version
     for word, expr in required.computed.items():
         text = scope.text(expr, f"required_providers.{required.name}.{word}", problems)

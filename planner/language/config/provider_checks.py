@@ -1,8 +1,6 @@
-"""Checks that the provider configurations passed by calls match the configurations expected by modules, over the whole
-module tree.
+"""Checks over the whole module tree: whether calls pass the provider configurations that the modules expect.
 
-They run only on a tree that has no other errors.
-"""
+They run only if the tree has no other errors."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ def check_provider_configurations(root: ModuleConfig, problems: Problems) -> Non
 
 
 class _Module:
-    """The provider declarations of one module, by `name` or `name.alias`."""
+    """The provider declarations of one module: by `name` or `name.alias`."""
 
     def __init__(self, module: ModuleConfig, problems: Problems) -> None:
         self.module = module
@@ -56,7 +54,7 @@ class _Module:
             self.types.setdefault(provider.name, _default(provider.name))
 
     def _requirements(self, problems: Problems) -> None:
-        """Note the required names, and warn of one provider under two names."""
+        """Record the required names, and warn if one provider has two names."""
         seen: set[str] = set()
         configured = {provider.name for provider in self.module.providers.values()}
         for name in sorted(self.module.required_providers):
@@ -78,7 +76,8 @@ class _Module:
         problems.warning("duplicate_requirement", "Duplicate required provider", f"{detail} Use one name.", span)
 
     def check_implied(self, problems: Problems) -> None:
-        """Report resources without a provider argument whose implied provider is required under another name."""
+        """Report resources without a provider argument if the provider that their type implies is required under
+        another name."""
         for resource in self.module.resources.values():
             if resource.provider is not None:
                 continue
@@ -98,7 +97,8 @@ class _Module:
 
 
 def _default(name: str) -> str:
-    """The provider of a name that required_providers does not list (here `terraform` is not builtin either)."""
+    """The provider that a name means if required_providers does not list it (`terraform` is not the builtin one
+    here)."""
     return f"registry.opentofu.org/hashicorp/{name}"
 
 
@@ -142,7 +142,7 @@ def _check_module(
 
 
 def _forbids(call: ModuleCall) -> Span | None:
-    """The argument of a call that forbids provider configurations in the module."""
+    """The argument of a module call because of which the module may not configure providers."""
     for expr in (call.count, call.for_each, call.enabled):
         if expr is not None:
             return expr.span
@@ -150,11 +150,11 @@ def _forbids(call: ModuleCall) -> Span | None:
 
 
 def _check_keys(mine: _Module, problems: Problems) -> None:
-    """Check that instance keys are given exactly if the configuration has for_each."""
+    """Check that an instance key is given if and only if the configuration has for_each."""
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
-                detail = "Keys belong to the right-hand side, which is passed."
+                detail = "A key belongs to the right-hand side, which is the passed configuration."
                 title = "Invalid module provider configuration"
                 problems.error("provider_key", title, detail, inner.key.span)
             _check_key(outer, "module", mine, problems)
@@ -185,8 +185,8 @@ def _check_key(ref: ProviderRef, what: str, mine: _Module, problems: Problems) -
 
 
 def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, problems: Problems) -> None:
-    """Warn if a resource or module and its provider have the same for_each: removing an element also removes the
-    provider that must destroy its objects."""
+    """Warn if a resource or module has the same for_each as its provider: removing an element also removes the provider
+    that must destroy its objects."""
     if mine is None or providers is None:
         return
     if not variables(mine.node) or not variables(providers.node):
@@ -203,7 +203,7 @@ def _warn_same_for_each(mine: Expr | None, providers: Expr | None, what: str, pr
 def _check_passed_names(
     mine: _Module, passed: dict[str, tuple[ProviderRef, ProviderRef]], call: ModuleCall | None, problems: Problems
 ) -> None:
-    """Check that providers passed on by this module exist in it."""
+    """Check that the configurations which this module passes on exist in it."""
     for inner_call in mine.module.calls.values():
         for _, outer in inner_call.providers:
             if outer.alias is not None:
@@ -221,7 +221,7 @@ def _check_passed_names(
 def _check_passed(
     name: str, inner: ProviderRef, outer: ProviderRef, mine: _Module, parent: _Module, problems: Problems
 ) -> None:
-    """Check that a passed configuration is expected by the module and is of the same provider."""
+    """Check that the module expects each passed configuration, and that both are for the same provider."""
     wanted = mine.aliases.get(name) or mine.names.get(name) or mine.types.get(inner.name) or _default(inner.name)
     if name not in mine.names and name not in mine.aliases and name not in mine.empty:
         title = "Reference to undefined provider"
@@ -247,7 +247,7 @@ def _check_passed(
 
 
 def _warn_of_empty(mine: _Module, problems: Problems) -> None:
-    """Warn of empty provider blocks in called modules, the deprecated way to declare that a configuration is
+    """Warn about empty provider blocks in called modules, the deprecated way to declare that a configuration is
     expected."""
     groups: dict[str, list[Span]] = {}
     for key, span in mine.empty.items():
@@ -266,7 +266,7 @@ _POSITIONS |= {"bracket", "marker_start", "marker_end", "bare"}
 
 
 def same_expression(left: Any, right: Any) -> bool:
-    """Whether both are the same expression."""
+    """Whether two for_each expressions are the same."""
     while isinstance(left, nodes.Parens):
         left = left.expr
     while isinstance(right, nodes.Parens):

@@ -89,8 +89,8 @@ def reserved_block(block: Block, where: str, problems: Problems) -> None:
 
 
 def only_self(body: Body, problems: Problems) -> None:
-    """At destroy time, other objects may no longer exist: only self, count.index, each.key and constants may be
-    used."""
+    """When an object is destroyed, other objects may no longer exist: only self, count.index, each.key and constants
+    may be used."""
     attributes, _ = body.just_attributes()
     for attribute in attributes.values():
         expr = expr_of(attribute, problems)
@@ -131,7 +131,7 @@ _TEXTS = (
 
 @cache
 def connection_schema() -> BlockSchema:
-    """The arguments of all kinds of connections."""
+    """The arguments that connections of all kinds have."""
     attributes = {"host": AttributeSchema(STRING, required=True)}
     attributes |= {name: AttributeSchema(STRING, optional=True) for name in _TEXTS.split()}
     attributes |= {name: AttributeSchema(NUMBER, optional=True) for name in ("port", "proxy_port", "bastion_port")}

@@ -1,4 +1,5 @@
-"""Reading meta-arguments: constants, references, keywords and lists taken from syntax without evaluating anything else.
+"""Reads meta-arguments: constants, references, keywords and lists are taken from the syntax without evaluating other
+expressions.
 
 In JSON syntax a reference, or an expression that is read without evaluation, is written in a string."""
 
@@ -29,7 +30,7 @@ BAD_NAME = (
 
 
 class Problems(list[Diagnostic]):
-    """The diagnostics of a piece of work, in the order in which they were found."""
+    """The diagnostics of one piece of work, in the order in which they were found."""
 
     def error(self, code: str, summary: str, detail: str, subject: Span | None = None, **more: Any) -> None:
         self.append(error(f"config.{code}", summary, detail, subject, **more))
@@ -44,7 +45,7 @@ class Problems(list[Diagnostic]):
 
 @frozen(eq=False)
 class ExpressionPiece:
-    """An expression that is read without evaluation; with `json`, strings in it are verbatim (and may contain
+    """An expression that is read without evaluation; with `json`, strings in it are literal (and may contain
     expressions)."""
 
     node: Expression
@@ -57,14 +58,14 @@ class ExpressionPiece:
 
     @property
     def start_span(self) -> Span:
-        """The beginning of an expression: the span of diagnostics about its type."""
+        """The beginning of an expression, which is the span of diagnostics about its type."""
         if self.json and isinstance(self.node, nodes.Literal):
             return self.span
         return Span(self.source, *start_range(self.node, self.source))
 
     @property
     def is_quoted(self) -> bool:
-        """Whether it is a quoted string (or template) of native syntax."""
+        """Whether an expression is a quoted string (or template) of native syntax."""
         node = self.node
         return not self.json and (
             isinstance(node, nodes.Template) or (isinstance(node, nodes.Literal) and node.value.__class__ is str)
@@ -72,14 +73,14 @@ class ExpressionPiece:
 
 
 def read(body: Body, schema: BodySchema, problems: Problems) -> Content:
-    """The body's content; parts that the schema does not know are reported."""
+    """The content of a body; parts that the schema does not name are reported."""
     content = body.content(schema)
     problems.extend(content.diagnostics)
     return content
 
 
 def read_some(body: Body, schema: BodySchema, problems: Problems) -> tuple[Content, Body]:
-    """Split a body into the content that the schema names and the rest."""
+    """Split a body into the parts that the schema names and the rest."""
     content, rest = body.partial_content(schema)
     problems.extend(content.diagnostics)
     return content, rest
@@ -89,8 +90,8 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression. A malformed template (in JSON syntax, where templates are read late) becomes unknown;
-    its problems are reported only if there are no others, because evaluation would find them."""
+    """The attribute's expression. A malformed template becomes unknown (in JSON syntax, templates are parsed late). Its
+    problems are reported only if there are no others, because evaluation would report them, too."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
@@ -107,7 +108,7 @@ def piece(attribute: Attribute) -> ExpressionPiece:
 
 
 def constant(expr: ExpressionPiece, problems: Problems) -> Value | None:
-    """The value of an expression without references and function calls; None if it is not constant (reported)."""
+    """The value of an expression without references and function calls; None for other expressions (reported)."""
     if isinstance(expr.node, nodes.Literal):
         return expr.node.value
     return _computed(expr, problems)
@@ -119,7 +120,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
     before = len(problems)
     calls: list[nodes.Call] = []
     for call in function_calls(expr.node):
-        if not calls or call.start >= calls[-1].end:  # arguments of a call are not checked
+        if not calls or call.start >= calls[-1].end:  # the arguments of a call are not checked
             calls.append(call)
             span = Span(expr.source, call.start, call.end)
             problems.error(
@@ -141,7 +142,7 @@ def _computed(expr: ExpressionPiece, problems: Problems) -> Value | None:
 
 
 def constant_of_type(attribute: Attribute, want: str, problems: Problems) -> Any:
-    """A constant string or bool (converted from another primitive); None for other values (reported)."""
+    """A constant string or bool, possibly converted from another primitive type; None for other values (reported)."""
     expr = piece(attribute)
     value = constant(expr, problems)
     if value is None or value.__class__ is Unknown:
@@ -183,7 +184,7 @@ def elements(expr: ExpressionPiece, problems: Problems) -> list[ExpressionPiece]
 
 
 def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece, bool]] | None:
-    """The keys and values of a literal object, and whether each key is a bare name; None for other expressions."""
+    """The keys and values of a literal object, each with whether the key is a bare name; None for other expressions."""
     if not isinstance(expr.node, nodes.Object):
         return None
     items = []
@@ -194,7 +195,7 @@ def pairs(expr: ExpressionPiece) -> list[tuple[ExpressionPiece, ExpressionPiece,
 
 
 def keyword(expr: ExpressionPiece) -> str:
-    """The name if the expression is a single name, otherwise an empty text."""
+    """The name, if the expression is a single name; otherwise an empty string."""
     node = traversal_node(expr)
     return node.name if isinstance(node, nodes.Variable) else ""
 
@@ -220,7 +221,8 @@ def traversal_node(expr: ExpressionPiece, bare: bool = False) -> nodes.Traversal
 
 
 def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable | None:
-    """The traversal in a string; None if it contains none; `offset` is where the text begins."""
+    """The traversal in a string; None if the string is not a traversal; `offset` is where the text of the string
+    begins."""
     try:
         return _placed(scan_traversal(text), offset, inside)
     except AddressError:
@@ -228,7 +230,7 @@ def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nod
 
 
 def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
-    """The steps of a text inside a string, as a traversal in the file; positions do not exceed the string's end."""
+    """The steps of a text inside a string, as a traversal in the file; positions are at most the end of the string."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)
@@ -251,7 +253,7 @@ def _traversal(
 
 
 def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
-    """A traversal as the steps that addresses are made of."""
+    """A traversal as the steps of an address."""
     if isinstance(node, nodes.Variable):
         return [TraversalStep(node.name, False, node.start, node.end)]
     steps = [TraversalStep(node.root, False, node.start, node.root_end)]
@@ -264,13 +266,13 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
 
 
 def _key(value: Value) -> str | int | float:
-    """A constant as a key. Values that cannot be keys (fractions, truth values, null) become floats."""
+    """A constant as the key in an address. Values that cannot be keys (fractions, bools, null) become floats."""
     return value if value.__class__ in (str, int) else math.nan
 
 
 def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) -> Reference | None:
-    """A constant traversal; None for any other expression, which is reported. `unquote`: a quoted traversal is
-    accepted, with a warning."""
+    """A constant traversal; None for other expressions, which are reported. `unquote`: a traversal in quotes is
+    accepted with a warning."""
     if unquote:
         expr = unquoted(expr, problems)
     node = traversal_node(expr)
@@ -285,18 +287,18 @@ def reference(expr: ExpressionPiece, problems: Problems, unquote: bool = False) 
 
 
 def references(attribute: Attribute, problems: Problems) -> tuple[Reference, ...]:
-    """The references of a list such as depends_on."""
+    """The references in a list such as depends_on."""
     return named_by(elements(piece(attribute), problems) or [], problems)
 
 
 def named_by(items: Iterable[ExpressionPiece], problems: Problems) -> tuple[Reference, ...]:
-    """These items as references; other expressions are reported."""
+    """These items as references; items that are not references are reported."""
     known = [reference(item, problems, unquote=True) for item in items]
     return tuple(r for r in known if r is not None)
 
 
 def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references") -> ExpressionPiece:
-    """The traversal in a quoted string of native syntax, with a warning that the quotes are old style."""
+    """The traversal in a quoted string of native syntax, with a warning that quotes are an old form here."""
     if not expr.is_quoted or not isinstance(expr.node, nodes.Literal):
         return expr
     text, start = expr.node.value, expr.node.start + 1
@@ -305,13 +307,13 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
     except AddressError as bad:
         where = Span(expr.source, start + bad.start, start + bad.end)
         problems.error("malformed_reference", bad.summary, bad.detail, where)
-        steps = bad.steps  # use the readable steps, to avoid further errors
+        steps = bad.steps  # continue with the steps that can be read, to avoid further errors
     node = _placed(steps, start, expr.node) if steps else None
     detail = f"Quotes around {what} are an old form that may stop working; leave them out."
     problems.warning("quoted_reference", f"Quoted {what} are deprecated", detail, expr.span)
     if node is None:
         return expr
-    # The warning's range, quotes included, is also the range of the reference.
+    # The warning covers the same range as the reference, quotes included.
     if isinstance(node, nodes.Variable):
         return ExpressionPiece(nodes.Variable(node.name, expr.node.start, expr.node.end), expr.source)
     return ExpressionPiece(
@@ -320,7 +322,7 @@ def unquoted(expr: ExpressionPiece, problems: Problems, what: str = "references"
 
 
 def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
-    """The expression itself, or the one that a JSON string holds; None if it holds none (reported)."""
+    """The expression itself, or the expression in a JSON string; None if the string does not contain one (reported)."""
     if not expr.json:
         return expr
     if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
@@ -331,7 +333,8 @@ def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
 
 
 def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
-    """The expression inside `${...}` in a string of JSON syntax, at its own position; other expressions unchanged."""
+    """The expression inside `${...}` in a string of JSON syntax, with its own position; other expressions are returned
+    unchanged."""
     text = expr.node.value if expr.json and isinstance(expr.node, nodes.Literal) else None
     if text.__class__ is not str or not (text.startswith("${") and text.endswith("}")):
         return expr
@@ -341,21 +344,21 @@ def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
 def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
-    # The string's text at its place in the file, so that positions refer to the file.
+    # The text of the string at its place in the file, so that positions refer to the file.
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
     return None if node is None else ExpressionPiece(node, source)
 
 
-# Warnings about valid text without effect.
+# Warnings about valid text that has no effect.
 
 
 _Found = tuple[Expression, str, tuple[str, ...], ObjectType]
 
 
 def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Problems) -> None:
-    """Warn of attributes of a literal object that conversion to the type would silently drop."""
+    """Warn about attributes of a literal object that conversion to the type would silently drop."""
     if expr.json:
         return
     for key, name, path, target in _discarded(expr.node, type_, ()):
@@ -367,7 +370,7 @@ def lint_discarded(expr: ExpressionPiece, type_: Type, what: str, problems: Prob
 
 
 def may_discard(node: Expression) -> bool:
-    """Whether objects are written out in the expression, where `lint_discarded` would look for them."""
+    """Whether the expression contains literal objects, in which `lint_discarded` would search."""
     return isinstance(node, (nodes.Object, nodes.Tuple, nodes.For))
 
 

@@ -16,7 +16,7 @@ _RESERVED = {"template", "lazy", "arg"}
 
 @frozen
 class BadReference:
-    """The reason why a traversal is not a valid reference, with the offsets of the wrong part."""
+    """The reason why a traversal is not a valid reference, with the offsets of the part that is wrong."""
 
     summary: str
     detail: str
@@ -32,7 +32,7 @@ class Ref:
 
     `kind`: resource, module (a call or call instance), output (of a module call), var, local, path, terraform, self,
     count, each. `name` is the resource's key (`data.t.n`), the module call, or the attribute name. `key` is a constant
-    instance key. `rest` are the remaining steps, and [start, end) the offsets of the reference (without the rest)."""
+    instance key. `rest` are the remaining steps; [start, end) are the offsets of the reference without the rest."""
 
     kind: str
     name: str
@@ -51,7 +51,7 @@ Parsed = Ref | BadReference
 
 
 def parse_reference(node: nodes.Traversal | nodes.Variable) -> Parsed:
-    """The target of a traversal."""
+    """The target to which a traversal refers."""
     steps: tuple[nodes.Step, ...] = ()
     if isinstance(node, nodes.Variable):
         root, root_end = node.name, node.end

@@ -64,7 +64,7 @@ _TITLES = {
 
 
 class _Builder:
-    """Collects the parts of one block while they are read."""
+    """Collects the parts of a block while the block is read."""
 
     def __init__(self, block: Block, mode: Mode, override: bool, problems: Problems) -> None:
         self.block = block
@@ -124,7 +124,8 @@ class _Builder:
 
 
 def exclusive(spans: dict[str, Span], what: str, problems: Problems) -> None:
-    """Of count, enabled and for_each, at most one; the diagnostic covers them from the first to the last."""
+    """Check that at most one of count, enabled and for_each is set; the diagnostic covers the text from the first to
+    the last."""
     if len(spans) < 2:
         return
     ordered = sorted(spans.values(), key=lambda s: s.start)
@@ -173,7 +174,7 @@ def data_block(block: Block, override: bool, problems: Problems, check: str | No
 def declared_data(
     block: Block, override: bool, problems: Problems, check: str | None = None
 ) -> ExplicitDeclaration[ResourceDecl]:
-    """A data source, and the arguments that it sets."""
+    """A data source, and the names of the arguments that are set."""
     build = _Builder(block, "data", override, problems)
     content, body = read_some(block.body, _DATA, problems)
     if check is not None:
@@ -263,7 +264,7 @@ def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[Resource
 
 _NOTHING_SAID = Lifecycle()
 _GIVEN: dict[frozenset[str], frozenset[str]] = {}
-"""sets of meta-arguments, which many resources share"""
+"""shared sets of meta-arguments: many resources have the same ones"""
 
 
 def _declarations(
@@ -288,7 +289,7 @@ def _declarations(
 
 
 def _common(build: _Builder, content: Content) -> dict[str, Any]:
-    """The meta-arguments of all three kinds."""
+    """The meta-arguments that all three kinds of blocks have."""
     attributes, problems = content.attributes, build.problems
     count = build.repeated("count", attributes.get("count"))
     for_each = build.repeated("for_each", attributes.get("for_each"))
@@ -306,7 +307,7 @@ def _common(build: _Builder, content: Content) -> dict[str, Any]:
 def _first_blocks(
     build: _Builder, content: Content, report_connections: bool = True
 ) -> tuple[list[Block], list[Block], list[Block]]:
-    """The lifecycle, connection and escape block; further ones of a kind, and reserved ones, are reported."""
+    """The lifecycle, connection and escape blocks; a second block of a kind, and reserved blocks, are reported."""
     kept: dict[str, list[Block]] = {"lifecycle": [], "connection": [], "_": []}
     for inner in content.blocks:
         if inner.type == "provisioner" or (inner.type == "connection" and not report_connections):
@@ -398,9 +399,10 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
 
 
 def _replace_triggers(expr: ExpressionPiece, problems: Problems) -> tuple[Expr, ...]:
-    """The triggers: each refers to exactly one resource, and otherwise only to count.index and each.key."""
+    """The triggers: each expression refers to exactly one resource and, apart from that, only to count.index and
+    each.key."""
     triggers = []
-    failed = False  # in JSON syntax, after an invalid element the rest is not checked
+    failed = False  # in JSON syntax, nothing after an invalid element is checked
     for item in elements(expr, problems) or ():
         if item.json:
             if failed:

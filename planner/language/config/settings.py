@@ -1,4 +1,4 @@
-"""`terraform` and `language` blocks: backend, provider requirements, and required versions of the program."""
+"""`terraform` and `language` blocks: backend, provider requirements, and required versions of planner."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ _REQUIRED_VERSION = BodySchema({"required_version": False})
 _COMPATIBLE_BLOCKS = BodySchema({}, (ExpectedBlock("compatible_with"),))
 _COMPATIBLE = BodySchema({"opentofu": False, "terraform": False})
 _TERRAFORM_VERSIONS = tuple(f"1.{minor}.{patch}" for minor in range(14, 40) for patch in (0, 99))
-"""versions that only Terraform has, not OpenTofu: a constraint that allows only such versions means Terraform"""
+"""versions that exist for Terraform but not for OpenTofu: a constraint that allows only such versions shows that the
+module is for Terraform"""
 
 INCOMPATIBLE = "config.incompatible_module"
-"""the code of the diagnostic that replaces all other diagnostics of the module"""
+"""the code of the diagnostic that is reported instead of all other diagnostics of the module"""
 
 
 class TerraformSettings:
@@ -73,7 +74,7 @@ def terraform_block(block: Block, settings: TerraformSettings, problems: Problem
 
 
 def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems) -> None:
-    """Constant settings of a module for a provider."""
+    """The constant settings that a module has for a provider."""
     attributes, diagnostics = block.body.just_attributes()
     mine = Problems(diagnostics)
     if not mine.has_errors:
@@ -86,7 +87,7 @@ def _provider_meta(block: Block, settings: TerraformSettings, problems: Problems
 
 
 def check_versions(body: Body, filename: str, problems: Problems) -> list[LanguageStatement]:
-    """Report modules that require other versions; returns the statements of a file about its language.
+    """Report modules that require other versions; returns what a file states about its language.
     `required_version` of a terraform block is ignored, except in files for OpenTofu (`.tofu`)."""
     statements: list[LanguageStatement] = []
     is_tofu = filename.endswith((".tofu", ".tofu.json"))
@@ -112,8 +113,8 @@ def check_versions(body: Body, filename: str, problems: Problems) -> list[Langua
 
 
 def _written_for_terraform(attribute: Attribute | None, statements: list[LanguageStatement]) -> None:
-    """Record a constraint that versions of Terraform fulfil, but no known version of OpenTofu. OpenTofu does not read
-    it, so problems of it are not errors."""
+    """Record a constraint that some version of Terraform satisfies, but no known version of OpenTofu. OpenTofu does not
+    read this constraint, so its problems are not errors."""
     text = version_constraint(attribute, Problems()) if attribute is not None else None
     if text is None or attribute is None:
         return

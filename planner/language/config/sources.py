@@ -1,8 +1,8 @@
 """Sources of providers and modules: the addresses of `source` arguments, validated and normalized.
 
-Provider addresses are `host/namespace/type` with DNS label rules for each part; module sources are local paths,
-registry addresses (`[host/]namespace/name/system[//subdir]`), or other addresses for the downloader (in its normal
-form, which modules.json records)."""
+Provider addresses are `host/namespace/type`, with DNS label rules for each part. Module sources are local paths,
+registry addresses (`[host/]namespace/name/system[//subdir]`), or other addresses, which are passed to the downloader in
+the normal form that modules.json records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = r"[0-9A-Za-z](?:[0-9A-Za-z_-]{0,62}[0-9A-Za-z])?"
 
 
 class SourceError(ValueError):
-    """A string is not a valid source; the message is a plain sentence with the reason."""
+    """A string is not a valid source; the message is a sentence with the reason."""
 
 
 # ---------------------------------------------------------------- providers
@@ -27,7 +27,7 @@ class SourceError(ValueError):
 
 @lru_cache(maxsize=1024)
 def provider_part(text: str) -> str:
-    """A namespace or type in normal form: lower case, letters, digits and single dashes inside.
+    """A namespace or type in normal form: lower-case letters, digits, and single dashes between them.
 
     Raises SourceError."""
     if not text:
@@ -43,7 +43,7 @@ def provider_part(text: str) -> str:
 
 
 def default_provider(name: str) -> str:
-    """The provider of a local name by default."""
+    """The address of the provider that a local name means by default."""
     return BUILTIN if name == "terraform" else f"{DEFAULT_HOST}/hashicorp/{name}"
 
 
@@ -52,7 +52,7 @@ def is_default_provider(address: str) -> bool:
 
 
 def provider_display(address: str) -> str:
-    """The address in the usual notation: without the default host."""
+    """The address as it is usually written: without the default host."""
     return address.removeprefix(f"{DEFAULT_HOST}/")
 
 
@@ -101,7 +101,8 @@ class ModuleSource:
 
 
 def parse_module_source(text: str, registry_only: bool = False) -> ModuleSource:
-    """A module source in normal form; `registry_only` when a version is given, which only registries know.
+    """A module source in normal form; `registry_only` is set if the call has a version, which only registry modules
+    have.
 
     Raises SourceError."""
     local = text.startswith(("./", "../", ".\\", "..\\"))
@@ -133,9 +134,9 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 
 
 def _detect_service(package: str, question: str, query: str) -> str:
-    """An address at Bitbucket, S3 or Google Cloud Storage with the protocol in front; "" for any other."""
+    """An address at Bitbucket, S3 or Google Cloud Storage with its protocol in front; "" for other addresses."""
     host, _, path = package.partition("/")
-    if host == "bitbucket.org":  # all its repositories use git
+    if host == "bitbucket.org":  # all repositories there use git
         if path.count("/") < 1:
             raise SourceError("A Bitbucket source has the form bitbucket.org/owner/repository.")
         return f"git::https://{host}/{path.removesuffix('.git')}.git{question}{query}"
@@ -162,7 +163,7 @@ _SSH_KEY = re.compile(r"([?&](?:sshkey|aws_access_key_secret|aws_access_token)=)
 
 
 def without_secrets(text: str) -> str:
-    """A text for output, without passwords, tokens and keys in sources."""
+    """A text for output, in which passwords, tokens and keys are removed from sources."""
     return _SSH_KEY.sub(r"\1...", _PASSWORD.sub(r"\1@", _USER.sub(r"\1", text)))
 
 
@@ -203,7 +204,7 @@ def _remote(text: str) -> str:
 
 
 def _detect(text: str) -> str:
-    """Expand shorthand to a URL with the protocol in front (called the detect phase by downloaders)."""
+    """Expand a shorthand to a URL with its protocol in front (the detect phase of downloaders)."""
     forced = re.match(r"([A-Za-z0-9]+)::(.+)", text, re.DOTALL)
     protocol, rest = (forced[1], forced[2]) if forced else ("", text)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", rest) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:[^@]*$", rest):

@@ -65,7 +65,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
 
 
 def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
-    """A `removed` block: the handling of objects whose block was removed; None if it is invalid (reported)."""
+    """A `removed` block: what happens to the objects whose block was removed; None if it is invalid (reported)."""
     mine = Problems()
     content = read(block.body, _REMOVED, mine)
     span = block.header_span
@@ -156,7 +156,8 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
 
 
 def check_removed(root: ModuleConfig) -> Problems:
-    """Removed blocks whose object is still declared: an error when planning (not when validating)."""
+    """Errors for removed blocks whose object is still declared; they are reported when planning, but not when
+    validating."""
     problems = Problems()
     for module in root.walk():
         for removed in module.removed:
@@ -186,7 +187,7 @@ def removed_blocks(config: Config) -> list[tuple[str, RemovedDecl]]:
 
 
 def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, ImportDecl]]:
-    """The import blocks of all modules, parents first, each with its module and the full address, without keys, of the
+    """The import blocks of all modules, parents first, each with its module and the full address (without keys) of the
     resource that it names."""
     return [
         (module, block.target.inside(ModuleAddress(tuple((name, None) for name in module.path))), block)
@@ -200,7 +201,7 @@ def import_blocks(config: Config) -> list[tuple[ModuleConfig, ResourceAddress, I
 
 
 def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
-    """A complete module or managed resource, without any key; None if it is another address (reported)."""
+    """The address of a whole module or managed resource, without any key; None for other addresses (reported)."""
     steps = steps_of(ref.node)
     at = 0
     while at + 1 < len(steps) and steps[at].value == "module" and not steps[at].is_index:
@@ -227,7 +228,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
 
 
 def import_target(expr: ExpressionPiece, problems: Problems) -> tuple[ResourceAddress | None, ResourceAddress | None]:
-    """The resource block that an import names, and the instance when all keys are constants (errors are reported)."""
+    """The resource block that an import names, and the instance if all keys are constants (errors are reported)."""
     steps = _without_dynamic_keys(expr.node)
     if steps is None:
         detail = (

@@ -1,9 +1,9 @@
-"""Static evaluation of values that must be known before anything is planned (module sources, backends, provider
+"""Static evaluation: values that must be known before anything is planned (module sources, backends, provider
 for_each).
 
-Only input variables, local values, `path` and `terraform.workspace` can be used, and only if their own values need
-nothing else. A failure is reported at its cause and again at every declaration that depends on it, so that the way from
-the use to the cause can be followed."""
+Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, and only if the values of
+these need nothing else. A failure is reported at its cause, and again at every declaration that depends on it, so that
+the path from the use to the cause is visible."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from planner.language.functions import CallContext
 
 Repetition = Mapping[str, Mapping[str, Value]]
-"""each and count in one instance: their attributes by name"""
+"""the attributes of each and count in one instance, by name"""
 Given = Callable[[VariableDecl, Problems], "Value | None"]
-"""The raw value of a module's variable: the value that the caller passes, or the default; None if there is none
+"""The raw value of a module's variable: the value that the caller passes, or the default; None if it has neither
 (reported)."""
 
 
@@ -41,7 +41,7 @@ _NOTHING: Mapping[str, Value] = {}
 
 @frozen
 class StaticSubject:
-    """The object being evaluated, for messages and to detect cycles."""
+    """The object that is being evaluated, for messages and for detecting cycles."""
 
     name: str
     span: Span
@@ -70,7 +70,7 @@ class StaticScope:
         self.repetition: Repetition = {}
 
     def repeated(self, repetition: Repetition) -> StaticScope:
-        """This scope with these values of `each` or `count`."""
+        """This scope, with values of `each` or `count` added."""
         scope = copy(self)
         scope.repetition = repetition
         return scope
@@ -79,7 +79,7 @@ class StaticScope:
         self, expr: Expr, name: str, span: Span, problems: Problems, known: Mapping[str, Value] = _NOTHING
     ) -> Value | None:
         """The value of an expression of this module; None if it cannot be evaluated (reported). `name` and `span`: the
-        object for which it is evaluated; `known`: values of other root names."""
+        object for which the expression is evaluated; `known`: the values of other root names."""
         return self._evaluate(expr, (StaticSubject(name, span),), problems, known)
 
     def text(self, expr: Expr, name: str, problems: Problems) -> str | None:
@@ -88,7 +88,7 @@ class StaticScope:
         if value is None:
             return None
         value, marks = unmark_deep(value)
-        if value.__class__ is Unknown:  # it replaces a malformed part, which is reported
+        if value.__class__ is Unknown:  # this name replaces a malformed part, which has been reported
             return None
         for secret, word in ((SENSITIVE, "Sensitive"), (EPHEMERAL, "Ephemeral")):
             if secret in marks:
@@ -236,7 +236,7 @@ def _root(node: Traversal | Variable) -> str:
 
 
 def _declared_value(raw: Value, variable: VariableDecl, problems: Problems) -> Value:
-    """A raw value prepared for the module: converted, with defaults, and marked."""
+    """A raw value as the module receives it: converted, with defaults, and marked."""
     try:
         value = variable.constraint.convert(raw)
     except ConversionError as bad:

@@ -32,20 +32,22 @@ _DECLARATIONS = BodySchema({}, (ExpectedBlock("variable", ("name",)),))
 
 @frozen(eq=False)
 class RawValue:
-    """A value as given: an expression from a file, or text whose meaning depends on the variable's type."""
+    """A value as it was supplied: an expression from a file, or a string whose meaning depends on the variable's
+    type."""
 
     name: str
     origin: Origin
     text: str | None = None
     expr: ExpressionPiece | None = None
     given: Value | None = None
-    """the value itself, if it comes from another program rather than from a text; it may be unknown"""
+    """the value itself, if another program supplies a value instead of a string; it may be unknown"""
     overridden: RawValue | None = None
-    """the value that this one takes precedence over"""
+    """the supplied value that this one overrides"""
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value instead of the environment; it may be different each time."""
+        """Whether another program supplied the value, in place of the environment; the value may be different each
+        time."""
         return self.origin == "environment" and self.given is not None
 
     @property
@@ -67,8 +69,8 @@ class RawValue:
         return words.get(self.origin, self.origin)
 
     def value(self, verbatim: bool, problems: Problems) -> Value | None:
-        """The value before any conversion; None if the expression cannot be evaluated (reported). `verbatim`: text is
-        the string itself."""
+        """The value before any conversion; None if its expression cannot be evaluated (reported). `verbatim`: a string
+        is the value itself rather than an expression."""
         if self.given is not None:
             return _surrounding(self.given, verbatim) if self.origin == "environment" else self.given
         if self.expr is not None:
@@ -84,8 +86,8 @@ RawVariables = dict[str, RawValue]
 
 @frozen(eq=False)
 class RootVariable:
-    """A root variable's final value: converted, defaulted, marked. `raw` is the value as supplied (None: not set),
-    which a saved plan records and compares; `giver` names its source in words."""
+    """A root variable's final value: converted, with defaults, and marked. `raw`: the value as supplied (None: not
+    set), which a saved plan records and compares; `giver`: its source in words."""
 
     value: Value
     raw: Value | None
@@ -102,8 +104,8 @@ def collect_variables(
     arguments: Sequence[tuple[str, str]] = (),
     environment: Mapping[str, str] | None = None,
 ) -> tuple[RawVariables, list[Diagnostic]]:
-    """All values given for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in the order of
-    the command line; files are found in `directory`; `environment` defaults to the process's."""
+    """All values that are supplied for root variables. `arguments` are ("var", "name=value") and ("var-file", path) in
+    the order of the command line. `directory`: where files are found. `environment`: by default that of the process."""
     problems = Problems()
     variables: RawVariables = {}
     keeps: list[bool] = []
@@ -128,7 +130,7 @@ def collect_variables(
 
 
 def add_automatic_files(directory: str, folder: str, given: RawVariables) -> tuple[RawVariables, list[Diagnostic]]:
-    """The values, overridden by those of a directory's automatically loaded files."""
+    """The values, overridden by the values in a directory's automatically loaded files."""
     problems = Problems()
     given = dict(given)
     for filename in _automatic_files(os.path.join(directory, folder)):
@@ -191,9 +193,9 @@ def _add_file(
 
 
 def _surrounding(value: Value, verbatim: bool) -> Value:
-    """A value as an environment variable would supply it. For a string variable, any value other than a string becomes
-    JSON. For other variables, a string is evaluated as an expression without interpolation; if it is not a valid one,
-    it remains a string."""
+    """A value as an environment variable would supply it. For a string variable, a value that is not a string becomes
+    JSON. For other variables, a string is evaluated as an expression without interpolation; if it is not a valid
+    expression, it stays a string."""
     from planner.foundation.support.exact_json import dumps
 
     if value.__class__ is str and not verbatim:
@@ -232,7 +234,7 @@ def _values_body(data: bytes, filename: str, keep: bool) -> tuple[Body | None, P
 
 
 def given_values(given: RawVariables) -> Given:
-    """Root variables for static evaluation: the supplied values, otherwise the defaults."""
+    """Root variables for static evaluation: the supplied values, or else the defaults."""
 
     def value(variable: VariableDecl, problems: Problems) -> Value | None:
         raw = given.get(variable.name)
@@ -279,8 +281,8 @@ def root_variables(
 
 
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
-    """A supplied value converted to the variable's type, with defaults for null where null is not allowed. `giver`: its
-    source in words, for values that are not from a line of the configuration."""
+    """A supplied value converted to the variable's type, in which nulls are replaced by defaults where null is not
+    allowed. `giver`: the source of the value in words, if it does not come from a line of the configuration."""
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
@@ -305,8 +307,8 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
 
 
 def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables) -> list[Diagnostic]:
-    """Report values for undeclared names: errors if a user or program named them, warnings for files, nothing for the
-    environment."""
+    """Report values for undeclared names: errors if a user or program supplied them, warnings if they are in files,
+    nothing if they are in the environment."""
     problems = Problems()
     in_files = 0
     for name in sorted(given):
@@ -336,8 +338,8 @@ def check_plan_variables(
     declared: Mapping[str, VariableDecl],
     given: RawVariables,
 ) -> tuple[dict[str, RootVariable], list[Diagnostic]]:
-    """The variables for applying a saved plan. `planned` are the raw values that the plan recorded (not for ephemeral
-    variables, which have to be given again); values given now must agree with them."""
+    """The variables for applying a saved plan. `planned`: the raw values that the plan recorded (except for ephemeral
+    variables, which must be supplied again); values supplied now must equal them."""
     problems = Problems()
     for name in sorted(set(planned) - set(declared)):
         detail = f"The plan has a value for {name}, which the configuration does not declare."
@@ -366,7 +368,7 @@ def check_plan_variables(
 
 
 def same_value(left: Value, right: Value) -> bool:
-    """Whether two values are equal, including their types but not their marks. Unknown values equal everything."""
+    """Whether two values and their types are equal; marks are ignored. Unknown values equal everything."""
     left, right = unmark_deep(left)[0], unmark_deep(right)[0]
     if left.__class__ is Unknown or right.__class__ is Unknown:
         return True

@@ -1,4 +1,4 @@
-"""Function calls: arity, expansion of the last argument, lazy arguments, and the places of errors.
+"""Function calls: the number of arguments, expansion of the last argument, lazy arguments, and the places of errors.
 
 After HCL (hclsyntax/expression.go, FunctionCallExpr).
 """
@@ -25,7 +25,7 @@ LAZY = ("try", "can", "core::try", "core::can")
 
 
 class EvaluationError(Failure):
-    """An expression cannot be evaluated; `diagnostics` give the reasons, each with the place of the error."""
+    """An expression cannot be evaluated; `diagnostics` contain the reasons, each with the place of the error."""
 
 
 def compile_call(compiler: Compiler, node: nodes.Call) -> Run:
@@ -121,7 +121,7 @@ def _thunk(env: Environment, run: Run) -> Callable[[], Value]:
 
 
 def _expand(env: Environment, node: nodes.Call, arguments: list[Run]) -> tuple[list[Run], list[Any]] | None:
-    """The arguments with the last one replaced by its elements; None if the call has no result, or no known one."""
+    """The arguments, with the last one replaced by its elements; None if the call has no result or no known result."""
     last = node.arguments[-1]
     before = len(env.errors)
     value = arguments[-1](env)
@@ -158,7 +158,7 @@ def _arity(function: Function, count: int) -> Any:
 def _check_arguments(
     env: Environment, node: nodes.Call, function: Function, values: list[Value], places: Sequence[Any]
 ) -> None:
-    """Reports the arguments that do not convert, in addition to errors found already."""
+    """Reports the arguments that do not convert, in addition to errors that were already found."""
     for i, value in enumerate(values):
         param = function.param(i)
         try:
@@ -179,7 +179,7 @@ def _clause(message: str) -> str:
 
 
 def _report(env: Environment, node: nodes.Call, places: Sequence[Any], problem: Any) -> None:
-    """Reports a failed call at the place to which HCL would point."""
+    """Reports a failed call at the same place as HCL."""
     kind, i = problem.kind, problem.argument
     if kind == "missing":
         where = (node.close, node.close + 1)
@@ -211,7 +211,7 @@ def _report_no_function(env: Environment, node: nodes.Call) -> None:
     close = next(iter(get_close_matches(node.name, names(), 1, 0.75)), "")
     hint = f' Did you mean "{close}"?' if close else ""
     if close == node.name:
-        hint = " It exists only when a plan is made."
+        hint = " It can only be called when a plan is made."
     if node.name.removeprefix(CORE) in NEXT:
         hint = " OpenTofu 1.13 has it: set PLANNER_COMPATIBILITY=1.13, or require this version in the configuration."
     env.errors.append(

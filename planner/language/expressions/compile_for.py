@@ -45,7 +45,7 @@ INVALID_KEY = "Invalid object key"
 
 
 class _Loop:
-    """A compiled `for`: its collection, the slots of its variables, its parts."""
+    """A compiled `for`: its collection, the slots of its variables, and its compiled parts."""
 
     __slots__ = ("collection", "condition", "key", "key_slot", "node", "value", "value_slot")
 
@@ -61,7 +61,7 @@ class _Loop:
             self.condition: Run | None = compiler.compile(condition) if condition is not None else None
 
     def source(self, env: Environment) -> tuple[Value, frozenset[Any]]:
-        """The collection without its marks, and the marks; UNKNOWN if it cannot be iterated over."""
+        """The collection without its marks, and the marks; UNKNOWN if it is not possible to iterate over it."""
         node = self.node.collection
         value = self.collection(env)
         marks = NO_MARKS
@@ -85,8 +85,8 @@ class _Loop:
         env.slots[self.value_slot] = value
 
     def check_condition(self, env: Environment) -> frozenset[Any] | None:
-        """Evaluates the condition once with unknown variables, to report its errors only once; returns its marks, None
-        if it is invalid."""
+        """Evaluates the condition once with unknown variables, so that its errors are reported only once; returns its
+        marks, or None if it is invalid."""
         if self.condition is None:
             return NO_MARKS
         before = len(env.errors)
@@ -97,8 +97,8 @@ class _Loop:
         return value.marks if value.__class__ is Marked else NO_MARKS
 
     def decision(self, env: Environment, value: Value, report: bool) -> Value:
-        """A condition's value as a bool without marks, perhaps unknown; None if it is not a valid condition (reported
-        with `report`)."""
+        """The value of a condition as a bool without marks, possibly unknown; None if it is not a valid condition
+        (reported with `report`)."""
         if value.__class__ is bool:
             return value
         node = self.node.condition
@@ -119,7 +119,7 @@ class _Loop:
 
 @contextmanager
 def _local_names(compiler: Compiler, names: list[str | None]) -> Iterator[list[int]]:
-    """Gives slots to local names while their scope is compiled (-1 for a name that is absent)."""
+    """Assigns slots to local names while their scope is compiled (-1 for a name that is missing)."""
     outer = compiler.locals
     compiler.locals = dict(outer)
     compiler.laziness += 1
@@ -219,7 +219,7 @@ def _object(env: Environment, loop: _Loop, collection: Value, marks: frozenset[A
 
 
 def _object_key(env: Environment, node: Any, key: Value, report: bool) -> str | None:
-    """The text of a key; None if it is unknown or not a valid key (reported with `report`)."""
+    """The string of a key; None if it is unknown or not a valid key (reported with `report`)."""
     if key.__class__ is Unknown:
         return None
     try:
@@ -266,7 +266,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
     source = compiler.compile(node.source)
     outer, slot = compiler.element, compiler.new_slot()
     compiler.element = slot
-    compiler.laziness += 1  # there may be no element
+    compiler.laziness += 1  # the collection may have no elements
     each = compiler.compile(node.each)
     compiler.laziness -= 1
     compiler.element = outer
@@ -283,7 +283,7 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
         if value.__class__ is Null:
             if single:
                 return mark((), marks)
-            detail = "The list is null; a splat has nothing to go over."
+            detail = "The list is null, so a splat cannot iterate over it."
             env.report("splat_null", "Splat of null value", detail, node.source.start, node.source.end)
             return UNKNOWN
         if value.__class__ is Unknown and value.type is DYNAMIC:
@@ -301,7 +301,8 @@ def compile_splat(compiler: Compiler, node: nodes.Splat) -> Run:
 
 
 def _is_sequence(value: Value) -> bool:
-    """Whether a splat iterates over a value: decided by its type, without computing the type of each element."""
+    """Whether a splat iterates over a value: this depends only on the value's type, so the types of the elements are
+    not computed."""
     cls = value.__class__
     if cls is Null or cls is Unknown:
         return isinstance(value.type, (TupleType, ListType, SetType))
@@ -354,7 +355,7 @@ def _of_unknown(env: Environment, value: Unknown, each: Run, slot: int) -> Value
 
 
 def _result_type(env: Environment, source: Type, each: Run, slot: int) -> Type:
-    """The type of a splat's result, from the types of the elements alone."""
+    """The type of a splat's result, computed from the types of the elements alone."""
 
     def of(element: Type) -> Type:
         env.slots[slot] = Unknown(element)

@@ -1,7 +1,7 @@
 """Operators: arithmetic, order, equality and logic.
 
-After HCL (hclsyntax/expression_ops.go): operands are converted first; `&&` and `||` evaluate both operands, and a
-deciding one determines the result."""
+After HCL (hclsyntax/expression_ops.go): operands are converted first. `&&` and `||` evaluate both operands; if one of
+them decides, it determines the result."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _numeric(
 
 
 def _operand(env: Environment, value: Value, wanted: Primitive, side: str, node: Any) -> Value:
-    """The converted operand; None (reported) if it does not convert."""
+    """The operand after conversion; None if it does not convert (reported)."""
     try:
         return convert(value, wanted)
     except ConversionError as e:
@@ -166,8 +166,8 @@ def _logical(left: Run, right: Run, node: nodes.Binary) -> Run:
 
 
 def _short_circuit(a: Value, b: Value, decisive: bool, of_a: list[Any], of_b: list[Any]) -> tuple[Value, list[Any]]:
-    """The result that one operand decides, with the remaining errors; None if both are needed. The decisive value takes
-    precedence on either side; an unknown operand takes precedence over the other value."""
+    """The result if one operand decides it, with the remaining errors; None if both operands are needed. A deciding
+    value takes precedence, whichever side it is on; an unknown operand takes precedence over the other value."""
     unknown_a, unknown_b = a.__class__ is Unknown, b.__class__ is Unknown
     if unknown_a and unknown_b:
         return (None, of_a + of_b) if of_a else (UNKNOWN_BOOL, [])
@@ -206,11 +206,11 @@ def compile_unary(compiler: Compiler, node: nodes.Unary) -> Run:
 
 # The precision of the whole numbers in an expression, derived from its text.
 #
-# Numbers are 512-bit floats, but Go counts in 64-bit integers and computes `pow` and `log` in float64; a number made of
-# such a result keeps that precision, and a quotient of two of them is rounded to it: `length(a) / length(b)` has 20
-# digits, `length(a) / 3` all 155. A whole number is a plain int here, without its origin, so division and remainder
-# examine the expressions of their operands. Through a local value or a list element the precision is lost (such a
-# quotient is then the more exact one).
+# Numbers are 512-bit floats, but Go counts in 64-bit integers and computes `pow` and `log` in float64. A number that
+# results from these keeps their precision, and a quotient of two such numbers is rounded to it: `length(a) / length(b)`
+# has 20 digits, `length(a) / 3` all 155. Here a whole number is a plain int, which does not show its origin, so
+# division and remainder examine the expressions of their operands. After a local value or a list element the precision
+# is not known (the quotient is then the more exact one).
 
 
 FULL, COUNTED, FLOAT64 = 512, 64, 53
@@ -221,7 +221,7 @@ _OF_FUNCTION = {
 
 
 def precision(compiler: Compiler, node: Any) -> int:
-    """The precision of an expression's whole numbers in bits."""
+    """The precision, in bits, of the whole numbers in an expression."""
     cls = node.__class__
     if cls is nodes.Call:
         if node.name == "abs" and len(node.arguments) == 1:
@@ -241,7 +241,7 @@ def precision(compiler: Compiler, node: Any) -> int:
 
 
 def narrowed(compute: Callable[[Value, Value], Value], left: int, right: int) -> Callable[[Value, Value], Value]:
-    """An operation on operands of these precisions."""
+    """An operation on operands with these precisions."""
     if left == FULL and right == FULL:
         return compute
     return lambda a, b: compute(_narrow(a, left), _narrow(b, right))
@@ -331,7 +331,7 @@ def _otherwise(compiler: Compiler, node: nodes.Conditional | nodes.TemplateIf) -
 
 
 def _result_type(yes: Value, no: Value) -> Type | None:
-    """The type of the result; None if there is no common type."""
+    """The type of the result; None if the types have nothing in common."""
     if yes.__class__ is Null and yes.type is DYNAMIC:
         return type_of(no)
     if no.__class__ is Null and no.type is DYNAMIC:
@@ -343,19 +343,19 @@ def _result_type(yes: Value, no: Value) -> Type | None:
 
 
 def _to_common(value: Value, other: Type, wanted: Type) -> Value:
-    """A result converted to the common type of both results."""
+    """A result of the condition, converted to the common type of both results."""
     way = way_to_common(type_of(value), other) if value.__class__ is dict or value.__class__ is tuple else None
     if way is None:
         return convert(value, wanted)
     first = convert(value, way)
     if way == wanted:
         return first
-    # go-cty only tries the first step, and takes the second with what went into it
+    # go-cty only tries the first step, and takes the second step with the values that went into the first
     return convert(Map(way.element, value) if value.__class__ is dict else List(way.element, value), wanted)
 
 
 def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
-    """The known properties of the result while the condition is unknown."""
+    """The properties of the result that are known while the condition is unknown."""
     if yes.__class__ is Null and no.__class__ is Null:
         return Null(wanted)
     first, second = type_of(yes), type_of(no)
@@ -383,7 +383,7 @@ def _widest(a: Bound, b: Bound, sign: int) -> Bound:
 
 
 def _difference(yes: Type, no: Type) -> str:
-    """A description of the difference between two types without a common one."""
+    """A description of the difference between two types that have no common type."""
     if isinstance(yes, ObjectType) and isinstance(no, ObjectType):
         for name in yes.attributes:
             if name not in no.attributes:

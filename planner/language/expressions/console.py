@@ -1,4 +1,4 @@
-"""The response of `console -json` to one expression, as data."""
+"""The response of `console -json` to one expression, as JSON data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEFORE, AFTER = "locals {\n  name = ", "\n}\n"
 
 
 def answer(text: str, scope: Scope) -> dict[str, Any]:
-    """As `_answer`; also for an expression nested deeper than Python can follow, which is an error."""
+    """Like `_answer`, but an expression that is nested too deeply for Python results in an error, too."""
     try:
         return _answer(text, scope)
     except RecursionError:
@@ -33,11 +33,10 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 def _answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Evaluates the text of an expression, like one after `name = ` in a locals block.
+    """Evaluates the text of an expression like one that follows `name = ` in a locals block.
 
     Returns `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
-    `ranges` relative to the text, and `diagnostics` in words.
-    """
+    `ranges` relative to the text, and `diagnostics` as texts."""
     source = Source("<console-input>", BEFORE + text + AFTER)
     body, problems = parse_config(source)
     errors = [d for d in problems if d.is_error]
@@ -49,7 +48,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
     try:
         value = evaluate(attributes["name"].expr, scope, source)
     except EvaluationError as failure:
-        # A function of a provider that the module does not have is reported before anything is evaluated.
+        # Calls of provider functions that do not exist in the module are reported before the evaluation.
         at_load = any(d.code == UNKNOWN_FUNCTION and _is_providers(d) for d in failure.diagnostics)
         return _failure("parse" if at_load else "eval", failure.diagnostics, len(text))
     plain, _ = unmark_deep(value)
@@ -68,7 +67,7 @@ def _answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 class _Now(Scope):
-    """A scope in which impure functions are called at once instead of being left to the apply."""
+    """A scope in which impure functions are called at once instead of during the apply."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
@@ -84,8 +83,8 @@ class _Now(Scope):
 
 
 def _type_now(node: Expression, scope: Scope, source: Source) -> Type:
-    """The result of `type()` in the console for a value that is unknown while planning: a plan cannot know that a call
-    of an impure function will fail; the console calls it, and then has no type."""
+    """The result of the console's `type()` for a value that is unknown while planning. A plan cannot know that a call
+    of an impure function will fail; the console calls the function, and then there is no type."""
     try:
         return type_of(unmark_deep(evaluate(node, _Now(scope), source))[0])
     except EvaluationError:
@@ -101,7 +100,7 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
     for d in diagnostics:
         if d.subject is not None:
             start, end = d.subject.start_position, d.subject.end_position
-            if start == end:  # shown at the following character
+            if start == end:  # OpenTofu marks the following character
                 end = Position(end.line, end.column + 1, end.byte + 1)
             place = {"start": _relative(start), "end": _relative(end)}
             if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:

@@ -1,6 +1,7 @@
-"""Type constraints: `list(object({ name = string, size = optional(number, 1) }))` as a type and default values.
+"""Type constraints: converts `list(object({ name = string, size = optional(number, 1) }))` to a type and default
+values.
 
-After HCL (ext/typeexpr): a type expression is read as syntax; only defaults are evaluated."""
+After HCL (ext/typeexpr): a type expression is read as syntax, and only defaults are evaluated."""
 
 from __future__ import annotations
 
@@ -41,15 +42,16 @@ PRIMITIVES = {"bool": BOOL, "string": STRING, "number": NUMBER}
 @frozen
 class Defaults:
     """Default values of optional attributes inside a type. `values` are the defaults of an object's own attributes;
-    `children` the defaults deeper inside, by attribute name, tuple index, or "" for the elements of a collection."""
+    `children` are the defaults of nested types, by attribute name, tuple index, or "" for the elements of a
+    collection."""
 
     type: Type
     values: dict[str, Value] = field(factory=dict)
     children: dict[Any, Defaults] = field(factory=dict)
 
     def apply(self, value: Value) -> Value:
-        """The value with defaults for attributes that are missing or null. It may not have the type yet: convert it
-        afterwards."""
+        """The value with defaults for attributes that are missing or null. The result may not have the type yet:
+        convert it afterwards."""
         plain, marks = unmark(value)
         cls = plain.__class__
         if cls is dict or cls is Map:
@@ -84,7 +86,7 @@ class Defaults:
 
 
 def _rebuild(value: Value, items: list[Value]) -> Value:
-    """The items as a collection like the given one, as a tuple when they have no common type."""
+    """The items as a collection of the same kind as the given one, or as a tuple if they have no common type."""
     if value.__class__ is tuple:
         return tuple(items)
     if not items:
@@ -101,7 +103,7 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
     if common is None:
         return None
     if common is DYNAMIC and any(type_of(v) is not DYNAMIC for v in items):
-        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty does not handle partly open types
+        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty does not handle types with open parts
     try:
         return common, [convert(v, common) for v in items]
     except ConversionError:
@@ -110,8 +112,8 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
 
 @frozen
 class TypeConstraint:
-    """The type that a variable's value is converted to, and the defaults applied before. `written`: the type with its
-    optional attributes, which conversion may leave out; no value has such a type."""
+    """The type to which a variable's value is converted, and the defaults that are applied before. `written`: the type
+    with its optional attributes, which conversion may leave out; no value has this type itself."""
 
     written: Type
     defaults: Defaults | None = None
@@ -122,7 +124,7 @@ class TypeConstraint:
         return without_optional(self.written)
 
     def convert(self, value: Value) -> Value:
-        """The value with defaults, as a value of the type. Raises ConversionError."""
+        """The value with defaults, converted to the type. Raises ConversionError."""
         if self.defaults is not None:
             value = self.defaults.apply(value)
         return convert(value, self.written)
@@ -132,7 +134,7 @@ class TypeConstraint:
 
 
 def parse_type_constraint(node: nodes.Expression, source: Source) -> tuple[TypeConstraint | None, list[Diagnostic]]:
-    """The constraint that an expression writes; None if there are errors."""
+    """The constraint that an expression describes; None if there are errors."""
     parser = _Parser(source)
     t, defaults = parser.parse(node)
     return (None if parser.diagnostics else TypeConstraint(t, defaults)), parser.diagnostics
@@ -277,7 +279,7 @@ NEEDS = {
 
 
 def keyword(node: Any) -> str | None:
-    """The word if the expression is a single word, otherwise None."""
+    """The word, if the expression is a single word; otherwise None."""
     if node.__class__ is nodes.Variable:
         return str(node.name)
     if node.__class__ is nodes.Literal:

@@ -1,4 +1,5 @@
-"""Bodies read through provider schemas: every attribute evaluated and converted, blocks gathered by their nesting.
+"""Reads bodies through provider schemas: every attribute is evaluated and converted, and blocks are collected by their
+nesting.
 
     decode_block(body, schema, scope)  ->  (object of the schema's implied type, diagnostics)
 
@@ -50,9 +51,9 @@ from planner.language.syntax.body import ExpectedBlock as BlockHeader
 
 
 def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """The object that a body describes, `dynamic` blocks expanded, and the problems. Arguments that cannot be evaluated
-    are unknown in the result; if a reference itself is invalid, the whole result is unknown and only such problems are
-    returned."""
+    """The object that a body describes, after `dynamic` blocks are expanded, and the problems. Arguments that cannot be
+    evaluated are unknown in the result; if a reference itself is invalid, the whole result is unknown and only such
+    problems are returned."""
     decoder = Decoder()
     value = decoder.body(DecodedBlock("", "", body, scope, body.missing_span), schema)
     if decoder.refused:
@@ -63,10 +64,10 @@ def decode_block(body: Body, schema: BlockSchema, scope: Scope) -> tuple[Value, 
 
 
 class Decoder(BodyProblems):
-    """Decodes one body and all inside it; gathers the problems."""
+    """Decodes one body and everything inside it, and collects the problems."""
 
     def body(self, instance: DecodedBlock, schema: BlockSchema) -> dict[str, Value]:
-        """The object of one body."""
+        """The object that one body describes."""
         as_blocks = _written_as_blocks(instance.body, schema)
         content = instance.body.content(body_schema(schema, as_blocks))
         self.diagnostics += content.diagnostics
@@ -111,7 +112,7 @@ class Decoder(BodyProblems):
             return Unknown(schema.type)
 
     def _attribute_blocks(self, blocks: list[DecodedBlock], schema: AttributeSchema) -> Value:
-        """An attribute of a list or set of objects that is written as blocks, as old providers allow."""
+        """An attribute with a list or set of objects that is written as blocks, as old providers allow."""
         if not blocks:
             return Null(schema.type)
         assert isinstance(schema.type, (ListType, SetType))
@@ -154,7 +155,7 @@ class Decoder(BodyProblems):
         return tuple(items) if has_dynamic(item_type) else List(item_type, tuple(items))
 
     def _collected(self, name: str, nested: NestedBlock, items: list[Value], blocks: list[DecodedBlock]) -> Value:
-        """A set of blocks; blocks with attributes of any type must agree on one."""
+        """A set of blocks; if blocks have attributes of any type, all blocks must use the same types."""
         item_type: Type = implied_type(nested.block)
         if has_dynamic(item_type):
             common = unify([type_of(v) for v in items])
@@ -201,7 +202,7 @@ def _blocks_of(count: int, name: str) -> str:
 
 
 def _unknown_blocks(nested: NestedBlock) -> Type:
-    """The type of blocks whose number is unknown."""
+    """The type of the blocks if their number is unknown."""
     item = implied_type(nested.block)
     if has_dynamic(item) and nested.nesting in ("list", "map"):
         return DYNAMIC
@@ -212,8 +213,8 @@ def _unknown_blocks(nested: NestedBlock) -> Type:
 
 
 def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) -> BodySchema:
-    """The permitted content of a body with this schema, including `dynamic` blocks. `as_blocks`: attributes written as
-    blocks."""
+    """The permitted content of a body with this schema, including `dynamic` blocks. `as_blocks`: the attributes that
+    are written as blocks."""
     key = "body_schema " + " ".join(sorted(as_blocks))
     known: BodySchema | None = schema.cache.get(key)
     if known is None:
@@ -225,7 +226,7 @@ def body_schema(schema: BlockSchema, as_blocks: frozenset[str] = frozenset()) ->
 
 
 def _labels(schema: BlockSchema, as_blocks: frozenset[str]) -> dict[str, tuple[str, ...]]:
-    """The block types and the names of their labels."""
+    """The block types, with the names of their labels."""
     labels: dict[str, tuple[str, ...]] = dict.fromkeys(sorted(as_blocks), ())
     for name, nested in schema.blocks.items():
         if name not in schema.attributes:
@@ -246,8 +247,8 @@ def _written_as_blocks(body: Body, schema: BlockSchema) -> frozenset[str]:
 
 
 def _is_legacy(schema: BlockSchema) -> bool:
-    """Whether the schema may come from a provider that lets attributes be written as blocks: newer ones can be
-    identified by types that the old library does not have."""
+    """Whether the schema may come from a provider that allows attributes to be written as blocks. Newer providers are
+    recognized by types that the old library does not have."""
     for attribute in schema.attributes.values():
         t = attribute.type
         if attribute.nested is not None or isinstance(t, (TupleType, ObjectType)):
@@ -265,7 +266,7 @@ _ELEMENT_SCHEMAS: dict[ObjectType, BlockSchema] = {}
 
 
 def _element_schema(t: ObjectType) -> BlockSchema:
-    """The schema of a block for objects of this type: everything optional."""
+    """The schema of a block for objects of this type; all its attributes are optional."""
     known = _ELEMENT_SCHEMAS.get(t)
     if known is None:
         known = BlockSchema({n: AttributeSchema(a, optional=True) for n, a in t.attributes.items()})

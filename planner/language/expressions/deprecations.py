@@ -1,7 +1,7 @@
-"""Marks of values that come from something deprecated: an expression that uses such a value has a warning.
+"""Deprecation marks: an expression that uses a value from a deprecated source gets a warning.
 
-The mark passes to every value computed from it, until the evaluation of the expression ends: then warnings replace the
-marks."""
+The mark passes to every value that is computed from it. When the evaluation of the expression ends, warnings replace
+the marks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.span import Span
 
 
 def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """The value without such marks, and a warning for each marked place."""
+    """The value without deprecation marks, and a warning for each marked place."""
     marked = marked_paths(value)
     causes = [(cause, path) for path, marks in marked for cause in marks if isinstance(cause, Deprecation)]
     if not causes:
@@ -25,7 +25,7 @@ def take_deprecations(value: Value, span: Span) -> tuple[Value, list[Diagnostic]
 
 
 def take_from_body(value: Value, span: Span) -> tuple[Value, list[Diagnostic]]:
-    """Like `take_deprecations`, for the object that a body describes: the warnings are about the whole body."""
+    """Like `take_deprecations`, but for the object that a body describes: the warnings refer to the whole body."""
     value, warnings = take_deprecations(value, span)
     return value, [evolve(w, detail=_detail(w.deprecation, ()), group="") for w in warnings if w.deprecation]
 

@@ -1,7 +1,8 @@
 """The environment of a compiled expression, and its reports of problems.
 
-Errors do not stop an evaluation: a failing part has an unknown value and adds to the list, so that all problems of an
-expression are reported at once; code that does not need the part (a branch not taken, `try`) drops them again."""
+Errors do not stop an evaluation: a part that fails has an unknown value and adds its error to the list, so that all
+problems of an expression are reported at once. Code that does not need the part (a branch that is not taken, or `try`)
+drops these errors again."""
 
 from __future__ import annotations
 
@@ -19,15 +20,16 @@ NO_SOURCE = Source("<expression>", "")
 
 
 parse_type: Callable[[Any, Any], tuple[Any, list[Diagnostic]]] | None = None
-"""reads type constraints in expressions; set by planner.language.expressions.constraints, which evaluates their
-defaults"""
+"""reads type constraints in expressions; set by planner.language.expressions.constraints, which evaluates the defaults
+in them"""
 
 
 class Environment:
-    """`node` is the expression that `program` was compiled from (a program that referred to it would make a cycle).
-    `errors`: problems found so far. `refused`: errors of invalid references, which must not be dropped. `slots`: the
-    current values of `for` variables and splat elements; each compiled expression knows its own. `evaluate_template`:
-    how functions evaluate templates of their own."""
+    """`node`: the expression from which `program` was compiled (if the program itself referred to it, this would be a
+    reference cycle). `errors`: the problems found so far. `refused`: errors of invalid references, which must never be
+    dropped. `slots`: the current values of `for` variables and splat elements, by numbers that compiled expressions
+    contain.
+    `evaluate_template`: evaluates templates for functions that contain or read one."""
 
     __slots__ = ("errors", "evaluate_template", "node", "program", "refused", "scope", "slots", "source")
 
@@ -44,8 +46,8 @@ class Environment:
         self.evaluate_template = evaluate_template
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int, called: str = "") -> None:
-        """Adds an error about the text from start to end, with the values of the names in it. `called`: the function
-        whose call fails."""
+        """Adds an error about the text from start to end, with the values of the names in this text. `called`: the
+        function whose call failed."""
         from planner.language.expressions.operands import operands_at
 
         values = operands_at(self, start, end)
@@ -62,7 +64,7 @@ class Environment:
         return taken
 
     def visit(self, *runs: Run) -> None:
-        """Runs parts of an expression that has already failed, to check their references."""
+        """Evaluates parts of an expression that has already failed, to check their references."""
         before = len(self.errors)
         for run in runs:
             run(self)
@@ -74,9 +76,9 @@ Reference = nodes.Traversal | nodes.Variable
 
 
 class Program:
-    """A compiled expression. `references`: the references that it reads from its scope; `lazy`: the references that a
-    run may not reach; `local_names`: the slots of local names and the range (start, end) of each, outer before
-    inner."""
+    """A compiled expression. `references`: the references that the expression reads from its scope. `lazy`: the
+    references that an evaluation may not reach. `local_names`: the slots of local names and the range (start, end) of
+    each, outer before inner."""
 
     __slots__ = ("lazy", "local_names", "references", "run", "slots")
 
@@ -96,7 +98,7 @@ class Program:
 
 
 def constant(value: Value) -> Run:
-    """A closure for a value that is always the same."""
+    """A closure that always returns the same value."""
 
     def run(env: Environment) -> Value:
         return value
@@ -106,7 +108,7 @@ def constant(value: Value) -> Run:
 
 
 def constants(runs: Sequence[Run]) -> list[Value] | None:
-    """The values of the closures if all are constant, otherwise None."""
+    """The values of the closures if all of them are constant, otherwise None."""
     try:
         return [run.constant for run in runs]  # type: ignore[attr-defined]
     except AttributeError:
@@ -114,7 +116,7 @@ def constants(runs: Sequence[Run]) -> list[Value] | None:
 
 
 def start_range(node: Any, source: Source) -> tuple[int, int]:
-    """The beginning of an expression: the span of an error about a function's argument (HCL's StartRange)."""
+    """The beginning of an expression, which is the span of an error about a function's argument (StartRange in HCL)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
         return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # within the quotes
@@ -143,18 +145,20 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
     return node.start, node.end
 
 
-# State passed down the tree of an expression during compilation; a table holds the compile function for each kind of
-# node.
+# State that is passed down the tree of an expression during compilation; a table has the compile function for each kind
+# of node.
 
 
 class Compiler:
-    """Compiles one expression: tracks the local names in scope (each has a slot) while it descends the tree."""
+    """Compiles one expression. While it descends the tree, it tracks the local names in scope, each of which has a
+    slot."""
 
     def __init__(self) -> None:
         self.slots = 0
         self.locals: dict[str, int] = {}
-        self.index_slots: set[int] = set()  # slots of the first of two `for` names: an index if the source is a list
-        self.element = -1  # slot of the innermost splat's element
+        # the slots of the first of two `for` names, which is an index if the source is a list
+        self.index_slots: set[int] = set()
+        self.element = -1  # the slot of the current element of the innermost splat
         self.laziness = 0
         self.references: list[Reference] = []
         self.lazy: list[Reference] = []
@@ -175,4 +179,4 @@ class Compiler:
 
 Compile: TypeAlias = Callable[[Compiler, Any], Run]
 COMPILERS: dict[type, Compile] = {}
-"""the compile functions by the class of a node; planner.language.expressions.evaluate adds them"""
+"""the compile functions by the class of a node; planner.language.expressions.evaluate registers them"""

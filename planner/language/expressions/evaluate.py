@@ -2,9 +2,8 @@
 
     evaluate(node, scope, source)  ->  value          raises EvaluationError with all problems
 
-The expression is compiled at its first evaluation (planner.language.expressions.evaluate) and the program stays on the
-node. Spans of errors are made with `source`, the file that contains the node.
-"""
+The expression is compiled when it is first evaluated (planner.language.expressions.evaluate), and the program is stored
+at the node. Spans of errors refer to `source`, the file that contains the node."""
 
 from __future__ import annotations
 
@@ -54,8 +53,9 @@ __all__ = [
 def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Value:
     """The value of an expression. Raises EvaluationError.
 
-    All references are resolved, also those in parts that are not evaluated (the body of a `for` over an empty
-    collection): an invalid reference is an error at any position, and then the only kind of error reported."""
+    All references are resolved, including those in parts that are not evaluated (the body of a `for` over an empty
+    collection). An invalid reference is an error at any position; if there is one, no other kind of error is
+    reported."""
     try:
         try:
             program: Program = node.compiled
@@ -73,8 +73,8 @@ def evaluate(node: Expression, scope: Scope, source: Source | None = None) -> Va
 
 
 def try_evaluate(node: Expression, scope: Scope, source: Source | None = None) -> tuple[Value, list[Diagnostic]]:
-    """Like `evaluate`, but returns the problems with the value that results in spite of them. An expression with an
-    invalid reference is completely unknown."""
+    """Like `evaluate`, but returns the problems together with the value that results in spite of them. An expression
+    with an invalid reference is completely unknown."""
     value, errors, refused = evaluate_parts(node, scope, source)
     return (UNKNOWN, refused) if refused else (value, errors)
 
@@ -83,7 +83,7 @@ def evaluate_parts(
     node: Expression, scope: Scope, source: Source | None = None, marks_deprecated: bool = False
 ) -> tuple[Value, list[Diagnostic], list[Diagnostic]]:
     """Like `try_evaluate`, but errors of invalid references are returned separately. `marks_deprecated`: values from a
-    deprecated source keep the mark without a warning, because the whole expression will have one."""
+    deprecated source keep their mark and cause no warning, because the whole expression will get one."""
     program = compile_expression(node)
     env = Environment(node, program, scope, source, evaluate_template)
     value = program.run(env)
@@ -102,8 +102,8 @@ def _without_deprecations(value: Value, node: Expression, env: Environment) -> t
 
 
 def evaluate_template(text: str, filename: str, variables: dict[str, Value], context: CallContext) -> Value:
-    """The value of a template in a function: a text whose scope contains only the given variables. Raises Failure if it
-    cannot be parsed or evaluated."""
+    """The value of a template for a function: a text whose scope contains only the given variables. Raises Failure if
+    it cannot be parsed or evaluated."""
     from planner.language.syntax.parse import parse_template
 
     source = Source(filename, text)
@@ -119,7 +119,7 @@ def _too_deep(node: Expression, source: Source | None) -> Diagnostic:
 
 
 def _resolve_rest(env: Environment, program: Program) -> None:
-    """Resolves the references that the run may have left out."""
+    """Resolves the references that the evaluation may have left out."""
     for node in program.lazy:
         try:
             env.scope.resolve(node, env.source)
@@ -128,7 +128,7 @@ def _resolve_rest(env: Environment, program: Program) -> None:
 
 
 def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Each problem once, in the order of the text (a reference in a loop is resolved many times)."""
+    """The problems without duplicates, in the order of the text (a reference in a loop is resolved many times)."""
     seen: dict[Any, Diagnostic] = {}
     for d in diagnostics:
         place = (d.subject.filename, d.subject.start, d.subject.end) if d.subject else None
@@ -136,15 +136,16 @@ def _distinct(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return sorted(seen.values(), key=lambda d: (d.subject.filename, d.subject.start) if d.subject else ("", -1))
 
 
-# Expressions compiled to Python closures: the kinds of syntax are distinguished once, not at every evaluation.
+# Expressions are compiled to Python closures: the kinds of syntax are distinguished once instead of at every
+# evaluation.
 #
 # The meaning of each node follows HCL (hclsyntax/expression.go, expression_ops.go, expression_template.go).
 
 
 # Templates: texts with interpolations.
 #
-# After HCL (hclsyntax/expression_template.go): an unknown part makes the whole unknown, with the text before it as its
-# known prefix; marks of parts pass to the whole.
+# After HCL (hclsyntax/expression_template.go): an unknown part makes the whole string unknown, with the text before it
+# as its known prefix; marks of parts pass to the whole string.
 
 
 def compile_template(compiler: Compiler, node: nodes.Template) -> Run:
@@ -193,7 +194,7 @@ def _part_text(env: Environment, value: Value, node: Any) -> str | None:
 
 
 def _unknown_text(prefix: str) -> Value:
-    """An unknown string with the certain part of the prefix."""
+    """An unknown string, with the part of the prefix that is certain."""
     if not prefix:
         return UNKNOWN_STRING
     if len(prefix) > PREFIX_LIMIT or not prefix.isascii():
@@ -202,7 +203,7 @@ def _unknown_text(prefix: str) -> Value:
 
 
 def compile_expression(node: nodes.Expression) -> Program:
-    """The program of an expression, compiled at first use and kept on the node."""
+    """The program of an expression, which is compiled on first use and stored at the node."""
     try:
         return node.compiled  # type: ignore[no-any-return]
     except AttributeError:
@@ -371,7 +372,7 @@ def _compile_key(compiler: Compiler, item: nodes.ObjectItem) -> Run:
 
 
 def _object_key(env: Environment, key: Value, item: nodes.ObjectItem) -> tuple[str | None, frozenset[Any]]:
-    """The name from a key, None if there is none, and the key's marks."""
+    """The name that a key evaluates to, or None; and the marks of the key."""
     marks = NO_MARKS
     if key.__class__ is Marked:
         key, marks = key.value, key.marks

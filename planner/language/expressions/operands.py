@@ -1,8 +1,7 @@
-"""Values of the names in a failed expression: `var.x is 5`, `each.key is "a"`; for the reader of a diagnostic.
+"""The values of the names in a failed expression (`var.x is 5`, `each.key is "a"`), for the reader of a diagnostic.
 
-After OpenTofu (command/jsonentities/diagnostic.go): secret values are never shown, and neither secret nor unknown
-values are mentioned unless they are the cause.
-"""
+After OpenTofu (command/jsonentities/diagnostic.go): secret values are never shown. Secret and unknown values are
+mentioned only if they are the cause of the problem."""
 
 from __future__ import annotations
 
@@ -23,14 +22,14 @@ Operands = tuple[tuple[str, str], ...]
 
 
 class Compiled(Protocol):
-    """A compiled expression that can look up its local names."""
+    """A compiled expression that can look up the values of its local names."""
 
     @property
     def local_names(self) -> list[tuple[int, int, dict[str, int]]]: ...
 
 
 class EvaluationMoment(Protocol):
-    """An evaluation at the moment of a problem: its expression, and the values of names."""
+    """An evaluation at the moment of a problem: its expression, and the values of names at that moment."""
 
     @property
     def node(self) -> Any: ...
@@ -47,8 +46,8 @@ class EvaluationMoment(Protocol):
 def operand_values(
     node: Any, scope: Scope, source: Source | None, *, unknown: bool = False, secret: bool = False
 ) -> Operands:
-    """The names in an expression, each with a description of its value. `unknown`, `secret`: the problem is caused by
-    unknown values, or by sensitive or ephemeral ones, so these are mentioned too."""
+    """The names in an expression, each with a description of its value. `unknown`, `secret`: unknown values, or
+    sensitive or ephemeral ones, cause the problem, so they are mentioned too."""
     operands: dict[str, str] = {}
     for reference in _references(node):
         try:
@@ -71,13 +70,13 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
             except Failure:
                 continue
             _note(operands, reference, used, value, False, False)
-        elif loop[0] <= start and end <= loop[1]:  # otherwise the name is not bound here
+        elif loop[0] <= start and end <= loop[1]:  # otherwise the name is not defined here
             _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
     return tuple(sorted(operands.items()))
 
 
 def _loop(env: EvaluationMoment, reference: Any) -> tuple[int, int, dict[str, int]] | None:
-    """The loop that a local name belongs to, None if the name is not local."""
+    """The loop that defines a local name; None if the name is not local."""
     name, innermost = _root(reference), None
     for loop in env.program.local_names:
         if loop[0] <= reference.start < loop[1] and name in loop[2]:
@@ -90,7 +89,7 @@ def _root(reference: Any) -> str:
 
 
 def _note(found: dict[str, str], reference: Any, used: int, value: Value, unknown: bool, secret: bool) -> None:
-    """Follows the reference as far as possible and records a description of the value."""
+    """Follows a reference as far as possible, and records a description of its value."""
     text = _root(reference)
     steps = () if reference.__class__ is nodes.Variable else reference.steps
     for i, step in enumerate(steps):
@@ -112,7 +111,7 @@ def _step_text(step: nodes.Step) -> str:
 
 
 def describe(value: Value, unknown: bool = False, secret: bool = False) -> str:
-    """A clause about a value that continues its name; empty if it is better not mentioned."""
+    """A clause about a value that continues the name of the value; empty if the value should not be mentioned."""
     plain, marks = unmark(value)
     for mark, words in ((SENSITIVE, "has a sensitive value"), (EPHEMERAL, "has an ephemeral value")):
         if mark in marks:

@@ -1,4 +1,4 @@
-"""Scope: the meanings of names and functions for an expression."""
+"""Scope: the meaning of names and functions in an expression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """Base of all scopes: no names, the functions of the language. Subclasses override `resolve`."""
+    """The base of all scopes: it has no names, and the functions of the language. Subclasses override `resolve`."""
 
     _context: CallContext | None = None
     functions_allowed = True
@@ -23,9 +23,9 @@ class Scope:
     """whether names may refer to values that are marked as deprecated"""
 
     def resolve(self, node: Traversal | Variable, source: Source | None) -> tuple[Value, int]:
-        """The value of a reference, and the number of steps that it includes: for (value of `a.b`, 1) the evaluator
-        does the rest. Raises Failure for an invalid reference; that is an error of the whole expression, even within
-        `try` or in a branch not taken."""
+        """The value of a reference, and the number of steps that the value covers: after (value of `a.b`, 1) the
+        evaluator does the remaining steps. Raises Failure for an invalid reference; this is an error of the whole
+        expression, even within `try` or in a branch that is not taken."""
         name = node.name if node.__class__ is Variable else node.root  # type: ignore[union-attr]
         end = node.end if node.__class__ is Variable else node.root_end  # type: ignore[union-attr]
         raise Failure(
@@ -67,7 +67,7 @@ class ConstantScope(Scope):
 
 
 class MappingScope(Scope):
-    """Root names from a mapping, functions from a lookup (by default the functions of the language)."""
+    """Root names from a mapping, and functions from a lookup (by default the functions of the language)."""
 
     def __init__(
         self,

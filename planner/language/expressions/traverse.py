@@ -1,4 +1,4 @@
-"""Steps into values: `.name`, `[key]`, and iteration, like HCL's operators (hcl/ops.go)."""
+"""Steps into values (`.name`, `[key]`) and iteration, like HCL's operators (hcl/ops.go)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 
 
 class TraversalError(ValueError):
-    """A step that the value does not allow: `summary` is a title, `detail` plain sentences."""
+    """A step that the value does not allow: `summary` is a title, and `detail` consists of sentences."""
 
     def __init__(self, summary: str, detail: str) -> None:
         super().__init__(detail)
@@ -90,7 +90,7 @@ def _no_attribute(name: str, known: Any) -> TraversalError:
 
 
 def _suggestion(name: str, known: Any) -> str:
-    """The most similar name, otherwise all names if there are only a few."""
+    """The most similar name; otherwise all names, if there are only a few."""
     names = sorted(known)
     listed = f" It has {', '.join(names)}." if names and len(names) <= _FEW else ""
     return did_you_mean(name, names) or listed
@@ -200,7 +200,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 
 
 def can_iterate(value: Value) -> bool:
-    """Whether a value without marks has, or will have, a type with elements."""
+    """Whether a value without marks has a type with elements, or will have one."""
     cls = value.__class__
     if cls is dict or cls is tuple:  # computing their types would need the types of all elements
         return True

@@ -1,1 +1,1 @@
-"""Git repositories: their files at a revision, and the revision that a working directory is compared with."""
+"""Git repositories: their files at a revision, and the revision against which a working directory is compared."""

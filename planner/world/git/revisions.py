@@ -1,4 +1,4 @@
-"""The repository of a directory, the commit that a revision names, and the revision to compare with."""
+"""The repository of a directory, the commit that a revision names, and the default revision for comparisons."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
-"""variables of git hooks, whose paths belong to another working directory"""
+"""variables of git hooks whose paths are relative to another working directory"""
 
 
 class GitError(Exception):
@@ -29,8 +29,8 @@ def command(*words: str) -> list[str]:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for git: the repository is that of the working directory, unless the variables for both its
-    directory and its work tree are set; no prompts, no locks, messages in English."""
+    """The environment for git: no prompts, no locks, messages in English. The repository is that of the working
+    directory, unless the variables for both its directory and its work tree are set."""
     is_set = os.path.isabs(environ.get("GIT_DIR", "")) and "GIT_WORK_TREE" in environ
     made = {name: value for name, value in environ.items() if is_set or name not in _OF_REPOSITORY}
     return {**made, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
@@ -38,7 +38,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
     """The output and the messages of git in a directory; names that are not valid text contain surrogates. Raises
-    GitError, and Failure where git or the directory is missing."""
+    GitError, and Failure if git or the directory is missing."""
     try:
         done = subprocess.run(
             command(*words), cwd=directory, env=environment(os.environ), input=data, capture_output=True, check=False
@@ -60,7 +60,7 @@ def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Seque
 
 _TITLE = "Cannot read the revision"
 _READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".hcl", ".tftpl", ".tpl")
-"""endings of files that configurations read, anywhere in the repository"""
+"""suffixes of the files that configurations read, anywhere in the repository"""
 
 
 def top_of(directory: str) -> str:
@@ -73,7 +73,7 @@ def top_of(directory: str) -> str:
 
 
 class Head(NamedTuple):
-    """The place of a directory in its repository (`path`, "" at the top), and the checked-out branch and commit."""
+    """The path of a directory in its repository (`path`, "" at the top), and the checked-out branch and commit."""
 
     path: str
     branch: str
@@ -161,8 +161,8 @@ def fetch_hint(ref: str) -> str:
 
 @frozen
 class Base:
-    """A revision to compare with: a commit ("" if it cannot be read; `hint` describes how to fetch it), its name, and
-    the reason for choosing it."""
+    """A revision to compare with: its commit ("" if the commit cannot be read; then `hint` describes how to fetch it),
+    its name, and the reason for choosing it."""
 
     commit: str
     name: str
@@ -179,12 +179,12 @@ _BRANCHES = (
 )
 """variables with the target branch of a pull request: of GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
 _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""variables of GitLab with a commit: the tip of the target branch, and the commit at which the branch began"""
+"""variables of GitLab that contain a commit: the tip of the target branch, and the commit at which the branch began"""
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision with which to compare without former values: the base of the pull request in CI, otherwise HEAD if
-    files that configurations read differ from it. None without either."""
+    """The revision to compare with if no former values are recorded: the base of the pull request in CI, otherwise HEAD
+    if files that configurations read differ from it. None without either."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -198,7 +198,8 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 
 def _base(directory: str, variable: str, value: str) -> Base:
-    """The base that a variable names. The tip of the target branch is presumed to be the last applied version."""
+    """The base revision that an environment variable names. The tip of the target branch is presumed to be the last
+    applied version."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):
@@ -221,8 +222,8 @@ def _is_merge(directory: str) -> bool:
 
 
 def _is_dirty(directory: str) -> bool:
-    """Whether files that configurations read differ from HEAD: all files in the directory, and configuration anywhere
-    in the repository. Raises GitError and Failure."""
+    """Whether files that configurations read differ from HEAD: any file in the directory, or configuration anywhere in
+    the repository. Raises GitError and Failure."""
     top = top_of(directory)
     words = ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=normal", "--ignore-submodules=none"]
     own = os.path.relpath(os.path.realpath(directory), top)

@@ -54,8 +54,8 @@ class GitTree:
     """The files of a work tree as they were in a commit (see planner.foundation.support.disk.Tree).
 
     Links are followed within the tree, and out of it only if the work tree has the same link. Submodules are read from
-    their own repositories. Names that the commit does not have are missing, except names that git ignores, names of a
-    data directory, and untracked names that are older than the commit: these are taken from the disk."""
+    their own repositories. Names that the commit does not have are missing. Exceptions are taken from the disk: names
+    that git ignores, names of a data directory, and untracked names that are older than the commit."""
 
     def __init__(self, root: str, ref: str, commit: str) -> None:
         self.root, self.ref, self.commit = root, ref, commit
@@ -75,7 +75,7 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """The names read so far that are not in git and count as unchanged, although they may have changed since the
+        """The names read so far that are not in git. They count as unchanged, although they may have changed since the
         commit."""
         return tuple(sorted(self._taken))
 
@@ -140,7 +140,7 @@ class GitTree:
     # ------------------------------------------------------------ names
 
     def _find(self, name: str) -> _Item:
-        """The object that a name leads to. Raises OSError for links in a cycle."""
+        """The object to which a name leads. Raises OSError for links in a cycle."""
         above: list[tuple[str, _Object]] = []
         here = self._top
         rest = [part for part in reversed(name.split("/")) if part not in ("", ".")]
@@ -211,7 +211,7 @@ class GitTree:
         return self._submodules[path, commit]
 
     def _tree(self, directory: _Object) -> dict[str, tuple[str, str]]:
-        """The mode and the object of each entry."""
+        """The mode and the object of each entry, by name."""
         key = (id(directory.objects), directory.name)
         known = self._trees.get(key)
         if known is None:
@@ -222,7 +222,7 @@ class GitTree:
     # ------------------------------------------------------------ the disk
 
     def _kept_names(self, directory: str, parent: _Object) -> frozenset[str]:
-        """The names in a directory of the disk that the commit does not have, and that are taken from there."""
+        """The names in a directory of the disk that the commit does not have and that are read from the disk."""
         known = self._kept.get(directory)
         if known is None:
             try:
@@ -234,7 +234,7 @@ class GitTree:
         return known
 
     def _unchanged(self, paths: Iterable[str]) -> set[str]:
-        """The paths that seem to have existed at the commit, judging by the disk."""
+        """The paths that probably existed at the commit, judging by the files on disk."""
         kept = {path for path in paths if self._is_data(path)}
         others = sorted(set(paths) - kept)
         if not others:
@@ -263,10 +263,11 @@ class GitTree:
     def _ignored(self, paths: list[str]) -> set[str]:
         if not paths:
             return set()
-        names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)  # because a colon would begin a pattern
+        # `:` at the beginning would start a pathspec pattern
+        names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
         try:
             output, _ = run(self.root, ["check-ignore", "-z", "--stdin"], names, accepted=(0, 1))
-        except GitError:  # paths beyond a link or in a submodule
+        except GitError:  # for paths beyond a link or in a submodule
             return set()
         return {name.removeprefix("./") for name in output.split("\0") if name}
 
@@ -291,7 +292,7 @@ class GitTree:
             with suppress(OSError):
                 data = read_whole(path)
                 if data == pointer or _LFS.match(data):
-                    return pointer  # the current configuration also reads the pointer
+                    return pointer  # the current configuration also reads the pointer, not the content
                 if hashlib.sha256(data).hexdigest() == checksum:
                     return data
         raise self._missing(name, "is in Git LFS, and its content is not here: git lfs fetch")
@@ -306,7 +307,7 @@ def _join(directory: str, name: str) -> str:
 
 
 def _has(names: tuple[str, ...], path: str) -> bool:
-    """Whether a path is one of the names, or a directory of one."""
+    """Whether a path is one of the names, or a directory that contains one of them."""
     return any(name == path or name.startswith(f"{path}/") for name in names)
 
 
@@ -326,7 +327,7 @@ def _is_later(path: str, time: int) -> bool:
 
 
 def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]:
-    """The entries of a directory object: name, mode, object; `size` of a name of an object in bytes."""
+    """The entries of a directory object (name, mode, object); `size` returns the size of an object in bytes."""
     at = 0
     while at < len(data):
         space, end = data.index(b" ", at), data.index(b"\0", at)
@@ -341,7 +342,7 @@ class _Objects:
     """Reads objects through one process of git, which starts with the first one."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
-        """`is_bare`: the directory is the repository itself, not a work tree."""
+        """`is_bare`: the directory is the repository itself instead of a work tree."""
         self._directory, self._words = directory, ("--git-dir=.", "--work-tree=.") if is_bare else ()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()

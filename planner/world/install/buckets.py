@@ -1,4 +1,4 @@
-"""Modules in buckets: Amazon S3 and services like it (`s3::`), and Google Cloud Storage (`gcs::`)."""
+"""Modules in buckets: Amazon S3 and compatible services (`s3::`), and Google Cloud Storage (`gcs::`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ObjectStore(Protocol):
 def bucket_at(
     scheme: str, url: str, parameters: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[ObjectStore, str]:
-    """The bucket of an address without its query, and the path in it. Raises InstallError."""
+    """The bucket of an address, without its query, and the path in the bucket. Raises InstallError."""
     return _s3(url, parameters, environ) if scheme == "s3" else _google(url, environ)
 
 
@@ -94,7 +94,8 @@ def _s3(url: str, parameters: Mapping[str, str], environ: Mapping[str, str]) -> 
 
 @frozen(eq=False)
 class _GoogleObjects:
-    """A bucket at an address that ends with `/o`; `generation`: the generation of objects to read."""
+    """A bucket of Google Cloud Storage at an address that ends with `/o`; `generation`: the generation of objects to
+    read."""
 
     url: str
     token: Callable[[], str] | None
@@ -142,8 +143,8 @@ def _google(url: str, environ: Mapping[str, str]) -> tuple[ObjectStore, str]:
 
 
 def files_below(store: ObjectStore, path: str) -> dict[str, bytes]:
-    """The objects below a path, by their names relative to it. Raises InstallError, also for names that lead out of
-    it."""
+    """The objects below a path, by their names relative to it. Raises InstallError, also for names that lead out of the
+    path."""
     prefix = f"{path.rstrip('/')}/"
     contents: dict[str, bytes] = {}
     try:

@@ -1,8 +1,8 @@
-"""Fetching the packages that module sources name: repositories of git and Mercurial, archives over http, in buckets, in
-OCI registries and in files, directories.
+"""Fetches the packages that module sources name: git and Mercurial repositories, archives over http, in buckets, in OCI
+registries and in files, and local directories.
 
 The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
-`https://host/module.zip`, `file:///directory`. They have the meaning of go-getter, the ecosystem's downloader."""
+`https://host/module.zip`, `file:///directory`. Their meaning is defined by go-getter, the ecosystem's downloader."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KINDS = {
     "tar.xz": "tar.xz",
     "txz": "tar.xz",
 }
-"""archives of directories by the ending of their names"""
+"""kinds of archives by the suffix of their names"""
 _MOST_REDIRECTS = 10
 _GIT_PROTOCOLS = ("file", "git", "http", "https", "ssh")
 """other protocols run programs (ext::, or installed helpers); GIT_ALLOW_PROTOCOL may add some"""
@@ -76,7 +76,7 @@ class Fetcher:
         if scheme == "git":
             try:
                 self._git(rest, target)
-            except InstallError as problem:  # the output of git and ssh
+            except InstallError as problem:  # the output of git or ssh
                 raise InstallError(_without_password(str(problem), rest), problem.kind) from None
         elif scheme == "hg":
             try:
@@ -122,7 +122,7 @@ class Fetcher:
     def _unpack(
         self, download: Callable[[Path], object], path: str, kind: str, parameters: Mapping[str, str], target: Path
     ) -> None:
-        """Unpack the file that `download` writes; `path`: its origin."""
+        """Unpack the archive that `download` writes to a file; `path`: the origin of the archive."""
         archive = target.with_name(f"{target.name}.archive")
         try:
             download(archive)
@@ -155,9 +155,9 @@ class Fetcher:
             raise InstallError(problem.text) from None
 
     def _indirect(self, url: str, target: Path, redirects: int) -> None:
-        """Fetch the package from the address that a page names."""
+        """Fetch the package from the address in the page's <meta> element."""
         if redirects >= _MOST_REDIRECTS:
-            raise InstallError(f"{display_url(url)} leads on and on to other addresses")
+            raise InstallError(f"{display_url(url)} redirects too many times")
         address = url + ("&" if urlsplit(url).query else "?") + "terraform-get=1"
         answer = self.web.get(address, self._netrc(url))
         if not 200 <= answer.status < 300:
@@ -192,7 +192,7 @@ class Fetcher:
             shutil.rmtree(whole, ignore_errors=True)
 
     def _netrc(self, url: str) -> dict[str, str]:
-        """User name and password of a host from the user's netrc file, unless they are in the URL."""
+        """User name and password of a host from the user's netrc file, unless the URL contains them."""
         parts = urlsplit(url)
         if parts.username is not None:
             return {}  # planner.world.install.web uses these
@@ -228,7 +228,7 @@ class Fetcher:
             )
         environ = _restricted(self.environ)
         if not self.terminal:
-            environ["GIT_TERMINAL_PROMPT"] = "0"  # prompts would not be answered
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # no one could answer prompts
         key_file = target.with_name(f"{target.name}.key")
         try:
             if key:
@@ -254,7 +254,7 @@ class Fetcher:
 
 
 def below(folder: Path, sub: str) -> Path:
-    """A sub-directory of a package, which may be given by a pattern that matches exactly one. Raises InstallError, also
+    """A sub-directory of a package; it may be a pattern that matches exactly one directory. Raises InstallError, also
     if a link leads out of the fetched package (local directories may contain any links)."""
     sub = sub.lstrip("/")
     if ".." in sub.split("/"):
@@ -284,13 +284,13 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """The kind of archive that an address names, "" for none."""
+    """The kind of archive that an address names; "" if it names none."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
             return ""
         if given not in KINDS:
-            raise InstallError(f"{given} is not a kind of archive; there are {', '.join(KINDS)}")
+            raise InstallError(f"{given} is not a supported kind of archive; use one of {', '.join(KINDS)}")
         return KINDS[given]
     url = url.partition("#")[0]
     endings = [ending for ending in KINDS if url.endswith(f".{ending}")]
@@ -377,7 +377,7 @@ def _restricted(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _without_password(text: str, url: str) -> str:
-    """Output of programs about a URL, without the password in it, in any form."""
+    """Output of programs that mention a URL; every form of the URL's password is removed."""
     password = url.partition("://")[2].partition("/")[0].rpartition("@")[0].partition(":")[2]
     for secret in (password, unquote(password), *unquote(password).split("/")):
         text = text.replace(secret, "...") if secret else text
@@ -395,7 +395,8 @@ _RULES = tuple(
     )
     for word in ("-c", f"protocol{name}.allow={rule}")
 )
-"""git's settings for protocols, also for submodules: git rejects file protocols unless set by the user (`user`)"""
+"""git's protocol settings, which also apply to submodules: git rejects file protocols unless the user requests them
+(`user`)"""
 
 
 def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = None) -> str:
@@ -403,7 +404,8 @@ def _run(words: list[str], environ: Mapping[str, str], folder: Path | None = Non
 
 
 def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None = None, command: str = "") -> str:
-    """The output of a program; `command`: its name for a failure, by default the second word. Raises InstallError."""
+    """The output of a program; `command`: its name in the message of a failure, by default the second word. Raises
+    InstallError."""
     try:
         done = subprocess.run(
             words,

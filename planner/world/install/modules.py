@@ -25,8 +25,8 @@ from planner.world.provider.selections import VersionSet
 
 @frozen
 class _Origin:
-    """The source of a module's files: an address for Fetcher, or (`direct`) the URL of an archive, with the headers for
-    the request; and the sub-directory in it."""
+    """The source of a module's files, and the sub-directory of the module in it. The source is an address for Fetcher
+    or, if `direct`, the URL of an archive with the headers for the request."""
 
     address: str
     sub: str = ""
@@ -37,8 +37,8 @@ class _Origin:
 @frozen(eq=False)
 class ModuleInstaller:
     """Installs modules below the data directory of a root module, each package once. The caller holds the lock.
-    `known`: checksums of packages from registries, by source and version; `installed`: checksums of packages that were
-    fetched."""
+    `known`: recorded checksums of registry packages, by source and version; `installed`: checksums of the packages
+    fetched so far."""
 
     root: Path
     data_directory: str
@@ -108,13 +108,13 @@ class ModuleInstaller:
         return ModuleRecord(key, call.source, posixpath.normpath(posixpath.join(relative, sub)), version)
 
     def _compare(self, source: str, version: str, folder: Path) -> None:
-        """Check that a version from a registry has the recorded files. Raises InstallError."""
+        """Check that the files of a version from a registry have the recorded checksum. Raises InstallError."""
         checksum = self.installed[source, version] = module_hash(folder)
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:
             raise InstallError(
                 f"version {version} has other files than before: their checksum is {checksum}, and the lock file has "
-                f"{wanted}. If the new files are as they should be, remove that line of the lock file",
+                f"{wanted}. If the change is intended, remove that line of the lock file",
                 "module_checksum",
             )
 
@@ -139,7 +139,7 @@ class ModuleInstaller:
         body = answer.json()
         modules = body.get("modules") if isinstance(body, dict) else None
         if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
-            raise InstallError(f"the answer of the registry {host} lists no modules", "registry")
+            raise InstallError(f"the response of the registry {host} lists no modules", "registry")
         versions = []
         for item in list_in(modules[0], "versions", f"the registry {host}"):
             try:
@@ -147,7 +147,7 @@ class ModuleInstaller:
             except (ValueError, AttributeError):
                 continue
         if not versions:
-            raise InstallError(f"the registry {host} has no version of it", "no_version")
+            raise InstallError(f"the registry {host} does not have a version of it", "no_version")
         return versions
 
     def _origin(self, host: str, rest: str, version: str, sub: str) -> _Origin:
@@ -156,7 +156,7 @@ class ModuleInstaller:
         answer = self.web.get(url, credentials)
         if answer.status not in (200, 204):
             raise InstallError(
-                f"the registry {host} answered {status_text(answer.status)} for its location", "registry"
+                f"the registry {host} returned {status_text(answer.status)} when its location was requested", "registry"
             )
         body = answer.json() if answer.status == 200 and answer.body.strip() else {}
         body = body if isinstance(body, dict) else {}

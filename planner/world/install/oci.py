@@ -1,4 +1,4 @@
-"""OCI registries: packages of modules, and mirrors of providers whose versions are tags."""
+"""OCI registries as sources of module packages, and as mirrors of providers whose versions are tags."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Repository:
             url = resolve(answer.url, more[1])
             if urlsplit(url).netloc != urlsplit(answer.url).netloc:
                 break
-        raise InstallError(f"the list of tags of {self} leads on and on, or elsewhere")
+        raise InstallError(f"the list of tags of {self} does not end, or leads to another server")
 
     def manifest(self, reference: str, media_type: str, artifact_type: str) -> dict[str, Any]:
         """The manifest of a tag or digest, of the wanted types. Raises InstallError."""
@@ -90,7 +90,8 @@ class Repository:
         return content  # type: ignore[no-any-return]
 
     def archive(self, manifest: Mapping[str, Any]) -> str:
-        """The digest of the one archive among the layers of a manifest. Raises InstallError."""
+        """The digest of the layer of a manifest that is an archive, of which there must be exactly one. Raises
+        InstallError."""
         archives = [layer for layer in list_in(manifest, "layers", str(self)) if _member(layer, "mediaType") == _ZIP]
         if len(archives) != 1:
             raise InstallError(f"{self} has {len(archives) or 'no'} layers of the type {_ZIP} there, not exactly one")
@@ -128,11 +129,11 @@ class Repository:
             verb = "does not accept the credentials for" if self._headers else "needs credentials for"
             raise InstallError(f"the registry {self.domain} {verb} {self.name}")
         if answer.status != 200:
-            raise InstallError(f"the registry {self.domain} answered {status_text(answer.status)}")
+            raise InstallError(f"the registry {self.domain} returned {status_text(answer.status)}")
         return answer
 
     def _authenticate(self, challenges: list[str]) -> bool:
-        """Create the header that a registry requires. False if no credentials can be sent."""
+        """Create the authorization header that a registry requires. False if no credentials can be sent."""
         try:
             login = login_for(self.settings, self.domain, self.name, self.environ)
         except ServiceError as problem:
@@ -168,7 +169,7 @@ class Repository:
         body = answer.json()
         token = _member(body, "token") or _member(body, "access_token")
         if not isinstance(token, str):
-            raise InstallError(f"the registry {self.domain} answered without a token")
+            raise InstallError(f"the registry {self.domain} returned no token")
         return token
 
 

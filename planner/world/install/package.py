@@ -1,4 +1,4 @@
-"""A package of a provider: its location, and the proofs of its content."""
+"""A package of a provider: its location, and the evidence that its content is genuine."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RegistryClaims:
 
 @frozen
 class InstallablePackage:
-    """A package that can be installed. `location` is an URL, or the path of an archive or directory; `hashes` are the
-    checksums that a network mirror reports; `trusted`: whether they may be recorded without comparing all of them;
-    `headers` are sent with the request for the package."""
+    """A package that can be installed. `location` is a URL, or the path of an archive or directory. `hashes` are the
+    checksums that a network mirror reports. `trusted`: whether these may be recorded although not all of them were
+    compared. `headers` are sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -55,7 +55,8 @@ class InstallablePackage:
 
 @frozen
 class PackageProof:
-    """Verified facts about a package: checksums grouped by their proof. `key_ids` are the ids of the signers' keys."""
+    """Verified facts about a package: its checksums, grouped by how they were verified. `key_ids` are the ids of the
+    signers' keys."""
 
     verified: frozenset[str] = frozenset()
     by_registry: frozenset[str] = frozenset()
@@ -64,11 +65,11 @@ class PackageProof:
     key_ids: tuple[str, ...] = ()
     expired: bool = False
     own: frozenset[str] = frozenset()
-    """the checksums that are known to belong to this platform's package"""
+    """the checksums that are known to match the package of this platform"""
 
     @property
     def summary(self) -> str:
-        """The proofs in the words of OpenTofu, strongest first."""
+        """The verification of a package in OpenTofu's words, from the strongest to the weakest."""
         if self.signed and self.key_ids:
             return "signed"
         if self.by_registry:
@@ -88,15 +89,15 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """Whether a package must be signed. Packages of the default registry, which may lack keys, need not be, unless the
-    user requires it."""
+    """Whether a package must be signed. A package of the default registry, which has no keys for some providers, may be
+    unsigned unless the user requires a signature."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Check a received package against all data about it. Raises InstallError if anything disagrees."""
+    """Check a received package against all data known about it. Raises InstallError if anything disagrees."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
@@ -182,14 +183,14 @@ def _checksums_by_file(claims: RegistryClaims) -> dict[str, str]:
 
 @frozen
 class Signer:
-    """The signer of a document: the ID of the key, and whether the key has expired."""
+    """The signer of a document: the id of the key, and whether the key has expired."""
 
     key_id: str
     expired: bool = False
 
 
 def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapping[str, str]) -> Signer:
-    """The owner of one of the (armoured) keys who signed a document. Raises InstallError if none did.
+    """The owner of the (armoured) key that signed a document. Raises InstallError if none of the keys signed it.
 
     A key that has expired since signing is accepted unless OPENTOFU_ENFORCE_GPG_EXPIRATION is `true`."""
     try:
@@ -220,7 +221,7 @@ def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:
 
     try:
         signatures = verify(bytes=document, store=lambda _: certificates, signature=given).valid_sigs
-    except Exception:  # the library has one exception for everything, with a stack trace as message
+    except Exception:  # the library raises the same exception for every error, with a stack trace in the message
         return ""
     return str(signatures[0].certificate) if signatures else ""
 

@@ -1,6 +1,6 @@
-"""Installs a package of a provider into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: it is fetched, verified,
-unpacked, and only then put in place. Also copies packages into a mirror: a directory that serves as filesystem mirror
-and, if published unchanged, as network mirror."""
+"""Installs a provider's package into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: the package is fetched, verified
+and unpacked before it is put in place. Also copies packages into a mirror: a directory that is a filesystem mirror and,
+published unchanged, a network mirror."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Placer:
         return self.base.joinpath(*address.split("/"), str(version), self.platform)
 
     def has(self, address: str, version: Version, hashes: tuple[str, ...]) -> bool:
-        """Whether the package is installed with one of these checksums."""
+        """Whether the package is installed and has one of these checksums."""
         folder = self.folder(address, version)
         try:
             return folder.is_dir() and bool(matching(folder, hashes))
@@ -50,8 +50,8 @@ class Placer:
             return False
 
     def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
-        """Install a package; `allowed` are the checksums of which it must have one (if empty, any); `unchecked`: an
-        existing package is accepted if nothing is known about it. Raises InstallError."""
+        """Install a package. `allowed`: the checksums of which it must have one (any, if empty). `unchecked`: accept an
+        installed package although no checksum of it is known. Raises InstallError."""
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():
@@ -93,7 +93,7 @@ class Placer:
 
 
 def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:
-    """Make an unpacked package available at another place. Raises InstallError."""
+    """Make an unpacked package available at another path. Raises InstallError."""
     if source.resolve() == folder.absolute().parent.resolve() / folder.name:
         raise InstallError(f"{source} cannot be installed as itself")
     wanted = tuple(h for h in allowed if h.startswith("h1:"))
@@ -115,7 +115,7 @@ def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()
 
 
 def program(folder: Path, address: str) -> str:
-    """The file name of a package's program; "" if it has none."""
+    """The file name of a package's program; "" if the package has none."""
     name = f"terraform-provider-{address.rpartition('/')[2]}"
     for entry in sorted(os.scandir(folder), key=lambda e: e.name) if folder.is_dir() else ():
         if entry.is_file() and (entry.name == name or entry.name.startswith((f"{name}_", f"{name}."))):
@@ -140,7 +140,7 @@ def _from_archive(
         if there == content_hash(archive):
             return
         if there != EMPTY:
-            raise InstallError(f"{folder} differs from the package; remove it if its changes are not needed")
+            raise InstallError(f"{folder} differs from the package; remove it if you do not need its changes")
     remove(folder)
     os.replace(fresh, folder)
 
@@ -157,7 +157,7 @@ class Mirroring:
     """the known checksums, by path of the archive"""
 
     def copy(self, address: str, wanted: VersionSet, locks: Locks, platforms: tuple[str, ...]) -> None:
-        """One provider for all platforms: the version that the lock file selects, otherwise the newest allowed one.
+        """One provider for all platforms: the version that the lock file selects, or else the newest allowed version.
         Raises InstallError."""
         version = self._version(address, wanted, locks)
         for platform in platforms:
@@ -177,10 +177,10 @@ class Mirroring:
         if locks:
             lock = locks.get(address)
             if lock is None:
-                raise InstallError("the lock file has no selection for it; run init")
+                raise InstallError("the lock file does not select a version of it; run init")
             if not wanted.allows(lock.version):
                 raise InstallError(
-                    f'the lock file selects {lock.version}, but required is "{wanted}"; run init -upgrade'
+                    f'the lock file selects {lock.version}, but "{wanted}" is required; run init -upgrade'
                 )
             return lock.version
         version = wanted.newest(self.source.versions(address)[0])

@@ -1,5 +1,5 @@
-"""Selecting and installing providers: from the constraints of modules and the lock file, to packages below
-`.terraform/providers` and a new lock file."""
+"""Selects and installs providers: reads the constraints of modules and the lock file, puts packages below
+`.terraform/providers`, and writes a new lock file."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _R = TypeVar("_R")
 
 @frozen
 class Installed:
-    """The result of installing. `locks` are the new selections; `incomplete` the providers whose checksums are known
-    for this platform alone."""
+    """The result of installing. `locks`: the new selections. `incomplete`: the providers whose checksums are known only
+    for this platform."""
 
     locks: Locks
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -47,10 +47,10 @@ class _Done:
 
 @frozen(eq=False)
 class Installer:
-    """Installs below `placer.base`; with a `cache`, packages go there and are linked. `say` is called for each step.
-    `unmanaged` providers run elsewhere and are skipped; `recompute`: checksums in the lock file do not restrict the
-    fetched package (for `providers lock`). `optional` providers have development overrides, so a missing one is only a
-    warning."""
+    """Installs packages below `placer.base`; with a `cache`, packages are installed there and linked. `say` is called
+    with a message for each step. `unmanaged` providers run elsewhere and are skipped. `recompute`: fetched packages
+    need not match the checksums in the lock file (for `providers lock`). `optional` providers have development
+    overrides, so a missing one is only a warning."""
 
     source: PackageSource
     placer: Placer
@@ -64,7 +64,7 @@ class Installer:
 
     def install(self, locks: Locks, wanted: Mapping[str, VersionSet], upgrade: bool = False) -> Installed:
         """Install all wanted providers. With `upgrade`, new versions are selected. Never raises; if there are errors,
-        the locks are only for the providers that could be installed."""
+        the result has locks only for the providers that could be installed."""
         problems: list[Diagnostic] = []
         builtin = [a for a in sorted(wanted) if is_builtin(a)]
         for address in builtin:
@@ -90,7 +90,7 @@ class Installer:
         return Installed(new, tuple(problems), tuple(map(provider_display, incomplete)))
 
     def _each(self, items: Iterable[_T], work: Callable[[_T], _R]) -> list[_R]:
-        """The results of concurrent work, in the order of the items."""
+        """The results of concurrent tasks, in the order of the items."""
         todo = list(items)
         if len(todo) < 2:
             return [work(item) for item in todo]
@@ -238,7 +238,8 @@ def _not_selected(address: str, problem: InstallError) -> Diagnostic:
 
 
 def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, VersionSet]) -> list[Diagnostic]:
-    """The problems, with a hint: an unknown provider is often one that a module forgot to require."""
+    """The problems, with a hint: an unknown provider often means that a module does not declare it in
+    required_providers."""
     if not has_errors(problems) or not any(d.code == "install.unknown_provider" for d in problems):
         return problems
     name = address.rpartition("/")[2]
@@ -256,11 +257,11 @@ def _not_installed(address: str, version: Version, problem: InstallError) -> Dia
 
 
 def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:
-    """The warning that the lock file is not sufficient on other platforms."""
+    """The warning that the lock file lacks checksums for other platforms."""
     lines = "".join(f"\n  - {name}" for name in sorted(names))
     detail = (
         f"The checksums of these providers had to be computed here, so they are known for {platform} alone:{lines}\n\n"
-        "Elsewhere, init will refuse their packages. For each other platform, run:\n"
+        "On other platforms, init will reject their packages. For each other platform, run:\n"
         "  planner providers lock -platform=OS_ARCH"
     )
     return warning("install.incomplete_lock", "Incomplete lock file information for providers", detail)

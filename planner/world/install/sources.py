@@ -1,4 +1,4 @@
-"""Sources of provider packages: registries, mirrors of all kinds, and several of these."""
+"""Sources of provider packages: registries, mirrors of all kinds, and combinations of sources."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from planner.world.provider.selections import readable
 
 
 class PackageSource(Protocol):
-    """A source of packages. Both methods raise InstallError, whose kind shows whether the source merely lacks the
+    """A source of packages. Both methods raise InstallError; its kind shows whether the source only lacks the
     package."""
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
-        """All versions of a provider, and warnings of the source about it."""
+        """All versions of a provider, and the source's warnings about it."""
 
     def package(self, address: str, version: Version, platform: str) -> InstallablePackage:
         """The location of one package."""
 
 
 class MirrorDirectory:
-    """HOST/NAMESPACE/TYPE below a directory, packed and unpacked."""
+    """Packages below a directory, in HOST/NAMESPACE/TYPE, as archives or unpacked."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -54,7 +54,7 @@ class MirrorDirectory:
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """The versions for any platform, so that a version that exists only for others is reported as such."""
+        """All versions, so that a version that exists only for other platforms can be reported as such."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -120,7 +120,7 @@ class NetworkMirror:
 
     def _accepted(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
-            raise InstallError(f"{self.url} does not accept these credentials, or needs some")
+            raise InstallError(f"{self.url} does not accept these credentials, or requires credentials")
         if answer.status != 200:
             raise InstallError(f"{self.url} answered {status_text(answer.status)}")
         if answer.media_type != "application/json":
@@ -216,7 +216,7 @@ class Registry:
 
 
 class Several:
-    """Several sources, each for certain providers; the versions of all are combined."""
+    """Several sources, each used for certain providers; their versions are combined."""
 
     def __init__(self, sources: Iterable[tuple[PackageSource, InstallMethod]]) -> None:
         self.sources = tuple(sources)
@@ -274,7 +274,8 @@ def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
 
 
 def usual(directories: Iterable[str], web: Web, hosts: Hosts) -> Several:
-    """The default sources: the usual mirror directories, and the registry for providers that these lack."""
+    """The default sources: the usual mirror directories, and the registry for providers that the directories do not
+    have."""
     present = [d for d in directories if Path(d).is_dir()]
     methods = [InstallMethod("filesystem_mirror", d) for d in present]
     local = tuple(sorted({address for d in present for address in _addresses(Path(d))}))
@@ -286,7 +287,7 @@ def with_retries(web: Web, retries: int | None, otherwise: int) -> Web:
 
 
 def _addresses(base: Path) -> list[str]:
-    """The providers with packages in a mirror directory."""
+    """The providers that have packages in a mirror directory."""
     addresses = []
     for folder in base.glob("*/*/*"):
         if folder.is_dir() and any(folder.iterdir()):

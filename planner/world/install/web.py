@@ -1,5 +1,5 @@
 """HTTP for registries, mirrors and archives: certificates from the usual places, retries with growing pauses, timeouts,
-resumed downloads. Only https and http URLs are fetched, also after redirects; credentials are not sent after a redirect
+resumed downloads. Only https and http URLs are fetched, also after redirects. Credentials are not sent after a redirect
 to another host or from https to http. A URL may contain a user name and password, which messages never show. Proxies
 come from the usual variables (HTTPS_PROXY, NO_PROXY), certificates from SSL_CERT_FILE, SSL_CERT_DIR or the system."""
 
@@ -86,7 +86,7 @@ class Web:
         return self._patiently(url, once)
 
     def document(self, url: str) -> bytes:
-        """The body of an answer with status 200. Raises InstallError."""
+        """The body of a response with status 200. Raises InstallError."""
         answer = self.get(url)
         if answer.status != 200:
             raise InstallError(
@@ -97,8 +97,8 @@ class Web:
     def download(
         self, url: str, target: str, headers: Mapping[str, str] | None = None, progress: Progress | None = None
     ) -> WebResponse:
-        """Write the body to a file; after an interruption it is resumed if the server supports that. The response has
-        no body. Raises InstallError, also for any status but 200."""
+        """Write the body to a file; after an interruption it is resumed if the server supports that. The result has no
+        body, because it is in the file. Raises InstallError, also for any status except 200."""
         part = _Download(self, url, target, dict(headers or {}), progress)
         answer = self._patiently(url, part.fetch)
         if answer.status != 200:
@@ -125,7 +125,7 @@ class Web:
             return self._follow(url, headers, posted)
         except ValueError as bad:
             raise InstallError(
-                f"{display_url(url)} is not a valid URL, or leads to one that is not ({without_secrets(str(bad))})"
+                f"{display_url(url)} is not a valid URL, or redirects to an invalid one ({without_secrets(str(bad))})"
             ) from None
 
     def _follow(self, url: str, headers: Mapping[str, str], posted: bytes | None) -> Any:
@@ -136,19 +136,19 @@ class Web:
             plain, user = _split_user(url)
             response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
-            if not target or posted is not None:  # posted data, such as a token, are never sent elsewhere
+            if not target or posted is not None:  # posted data, such as a token, are never sent to another server
                 return response
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
             if urlsplit(url).scheme not in ("http", "https"):
                 raise InstallError(
-                    f"{host_of(plain)} leads to {display_url(url)}, which is not a URL with http or https"
+                    f"{host_of(plain)} redirects to {display_url(url)}, which is not a URL with http or https"
                 )
             if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
                 sent.pop("Authorization", None)
             else:
                 sent |= user
-        raise InstallError(f"{host_of(url)} leads on and on to other addresses")
+        raise InstallError(f"{host_of(url)} redirects too many times")
 
     def _ask(self, url: str, headers: dict[str, str], posted: bytes | None) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
@@ -161,7 +161,7 @@ class Web:
 
 
 class _Download:
-    """A file that arrives, perhaps in several parts."""
+    """A file that is downloaded, perhaps in several parts."""
 
     def __init__(self, web: Web, url: str, target: str, headers: dict[str, str], progress: Progress | None) -> None:
         self.web, self.url, self.target, self.headers, self.progress = web, url, target, headers, progress
@@ -198,7 +198,7 @@ class _Download:
         with open(self.target, mode) as file:
             done = self._copy(response, file, begin, expected)
         if expected and done != expected:
-            raise ConnectionError(f"the connection broke off after {done} of {expected} bytes")
+            raise ConnectionError(f"the connection was closed after {done} of {expected} bytes")
 
     def _copy(self, response: Any, file: IO[bytes], done: int, expected: int) -> int:
         while block := response.read(1 << 18):
@@ -287,14 +287,14 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 
 def with_user_of(url: str, other: str) -> str:
-    """Another URL, with the user name and password of this one if it has the same host."""
+    """Another URL; if it has the same host, the user name and password of this URL are added."""
     user, at, host = urlsplit(url).netloc.rpartition("@")
     parts = urlsplit(other)
     return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
 
 
 def _split_user(url: str) -> tuple[str, dict[str, str]]:
-    """A URL without user name and password, and the header for these. Raises ValueError."""
+    """A URL without user name and password, and the header that contains them. Raises ValueError."""
     parts = urlsplit(url)
     given, at, host = parts.netloc.rpartition("@")
     if not at:
@@ -348,7 +348,7 @@ _LARGEST = 1 << 20
 
 
 class Hosts:
-    """Service discovery of hosts, once for each host."""
+    """Service discovery: the services of hosts, requested once for each host."""
 
     def __init__(self, config: CliConfig, web: Web, environ: Mapping[str, str]) -> None:
         self.config, self.web, self.environ = config, web, environ
@@ -402,21 +402,21 @@ class Hosts:
         return self.credentials(host_of(url).lower())
 
 
-# Parts of the JSON documents that servers return. Their values may be of any kind.
+# Members of the JSON documents that servers return. Their values may have any type.
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:
-    """The object with this name in an answer, empty if there is none. Raises InstallError if it is not one."""
+    """The object with this name in a response; empty if it is missing. Raises InstallError for other values."""
     return _part(body, name, where, dict, "object")  # type: ignore[no-any-return]
 
 
 def list_in(body: Any, name: str, where: str) -> list[Any]:
-    """The list with this name in an answer, empty if there is none. Raises InstallError if it is not one."""
+    """The list with this name in a response; empty if it is missing. Raises InstallError for other values."""
     return _part(body, name, where, list, "list")  # type: ignore[no-any-return]
 
 
 def texts_in(body: Any, name: str, where: str) -> tuple[str, ...]:
-    """The texts in the list with this name; other elements are ignored. Raises InstallError."""
+    """The strings in the list with this name; other elements are ignored. Raises InstallError."""
     return tuple(item for item in list_in(body, name, where) if isinstance(item, str))
 
 

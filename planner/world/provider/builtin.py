@@ -28,7 +28,7 @@ FUNCTIONS: list[Function] = []
 
 @function(Param("content", STRING, "The text of a tfvars file"), result=DYNAMIC, into=FUNCTIONS)
 def decode_tfvars(content: str) -> Value:
-    """Reads the text of a tfvars file as an object."""
+    """Parses the text of a tfvars file and returns an object."""
     from planner.language.syntax.parse import parse_config
 
     file, item = parse_config(Source("", content))
@@ -80,15 +80,16 @@ SCHEMA = interface.ProviderSchema(
     is_configurable=False,
 )
 STORING = evolve(SCHEMA, resources={terraform_data.NAME: terraform_data.STORING})
-"""the schema if a configuration or a state uses the block `store` of terraform_data"""
+"""the schema of terraform_data if a configuration or a state uses its block `store`"""
 
 
 class BuiltinProvider(interface.InlineProvider):
-    """The builtin provider. It returns immediately and has no state, so one serves all configurations and threads."""
+    """The builtin provider. Calls return immediately and the provider has no state, so one instance serves all
+    configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
         """`seal_of`: returns the encryption of the state that the data source at an address reads (default: none).
-        `extensions`: "store" if that block of terraform_data is used; it may be added later."""
+        `extensions` contains "store" if the block `store` of terraform_data is used; it may be added later."""
         self._seal_of, self._extensions = seal_of, extensions
 
     def schema(self) -> interface.ProviderSchema:
@@ -176,4 +177,4 @@ class BuiltinProvider(interface.InlineProvider):
 
 
 def _unknown(type: str) -> interface.AttributeDiagnostic:
-    return interface.AttributeDiagnostic("error", "Unknown type", f'The builtin provider has nothing named "{type}".')
+    return interface.AttributeDiagnostic("error", "Unknown type", f'The builtin provider has no type "{type}".')

@@ -1,6 +1,6 @@
 """Checks that a provider is consistent: its plan must match the configuration, and its results must match the plan.
 
-After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return problems, which are bugs of the
+After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return the mismatches, which are bugs of the
 provider: the walk reports them, or only logs them for a provider with a legacy type system."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Problem:
 
 
 def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
-    """Why the configuration does not allow a planned object. All values are unmarked."""
+    """The reasons why the configuration does not allow a planned object. All values are unmarked."""
     return _plan_block(schema, prior, config, planned, ())
 
 
@@ -184,7 +184,8 @@ def _plan_object(nested: NestedAttributes, prior: Value, config: Value, planned:
         return [] if nested.nesting == "set" else [Problem(path, "planned elements for a value that is not known yet")]
     count = len(_members(planned)), len(_members(config))
     if nested.nesting == "set":
-        # Elements cannot be matched one to one. Unknown ones may turn out equal, so a count may be only a bound.
+        # Elements of a set cannot be matched one to one. Unknown elements may turn out to be equal, so the number of
+        # elements may be only an upper bound.
         least = [n if length_is_known(v) else 1 for n, v in zip(count, (planned, config), strict=True)]
         return [] if least[0] <= count[1] and least[1] <= count[0] else [_counts(path, *count)]
     if count[0] != count[1]:
@@ -215,8 +216,8 @@ def _counts(path: Path, planned: int, configured: int) -> Problem:
 
 
 def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
-    """Why an object does not match its plan: known parts must be equal, and unknown parts must have the planned type
-    and refinement. Marks are ignored, except that sensitive values are hidden in messages."""
+    """The differences between an object and its plan: known parts must be equal, and unknown parts must have the
+    planned type and refinement. Marks are ignored, except that sensitive values are hidden in messages."""
     return _object(schema, planned, actual, ())
 
 
@@ -269,8 +270,8 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
     before, after = _members(planned), _members(actual)
     problems = []
     if planned.__class__ is dict:
-        problems += [Problem(path, f'the block "{k}" has vanished') for k in sorted(before) if k not in after]
-        problems += [Problem(path, f'the block "{k}" has appeared') for k in sorted(after) if k not in before]
+        problems += [Problem(path, f'the planned block "{k}" is missing') for k in sorted(before) if k not in after]
+        problems += [Problem(path, f'the block "{k}" was not planned') for k in sorted(after) if k not in before]
     elif len(before) != len(after):
         return [Problem(path, f"{len(before)} blocks in the plan, {len(after)} now")]
     for key, block in before.items():
@@ -280,12 +281,12 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
 
 
 def value_problems(planned: Value, actual: Value, path: Path = ()) -> list[Problem]:
-    """Why an unmarked value does not match its plan."""
+    """The differences between an unmarked value and its plan."""
     return [] if _is_plainly_planned(planned, actual) else _value_problems(planned, actual, path)
 
 
 def _is_plainly_planned(planned: Value, actual: Value) -> bool:
-    """Whether a value obviously equals the planned one, part by part; False if a closer comparison is needed."""
+    """Whether a value is trivially equal to the planned one, part by part; False if a closer comparison is needed."""
     kind = planned.__class__
     if kind is Unknown:
         return not _value_problems(planned, actual, ())
@@ -327,21 +328,21 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
         if step in after:
             problems += value_problems(value, after[step], (*path, step))
         else:
-            problems.append(Problem(path, f"the element {show(step[1])} has vanished"))
-    problems += [Problem(path, f"the element {show(step[1])} has appeared") for step in after if step not in before]
+            problems.append(Problem(path, f"the planned element {show(step[1])} is missing"))
+    problems += [Problem(path, f"the element {show(step[1])} was not planned") for step in after if step not in before]
     return problems
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
-    """Every element of one side must match at least one of the other, because elements have no identity except their
-    value."""
+    """Every element of one set must match at least one element of the other, because elements have no identity except
+    their value."""
     before, after = elements(planned), elements(actual)
     pairs = [[fits(p, a) for a in after] for p in before]
     lost = [p for p, row in zip(before, pairs, strict=True) if not any(row)]
     if lost:
-        return [Problem(path, f"the planned element {show(p)} fits no element now") for p in lost]
+        return [Problem(path, f"the planned element {show(p)} matches no element now") for p in lost]
     new = [a for i, a in enumerate(after) if not any(row[i] for row in pairs)]
-    return [Problem(path, f"the element {show(a)} fits no planned one") for a in new]
+    return [Problem(path, f"the element {show(a)} matches no planned element") for a in new]
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
@@ -354,7 +355,7 @@ def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem
 
 
 def show(value: Value) -> str:
-    """A value for a message, short, in the syntax of the language."""
+    """A short text of a value for a message, in the syntax of the language."""
     cls = value.__class__
     if cls is Null:
         return "null"
@@ -382,7 +383,7 @@ def _show_number(value: Value, cls: type) -> str:
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:
-    """Recorded attributes, without attributes that the type does not have (any more), at any depth."""
+    """Recorded attributes, without those that the type lacks or no longer has, at any depth."""
     if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
         of = wanted.attributes
         return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}

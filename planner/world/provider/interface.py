@@ -1,6 +1,6 @@
 """The interface of providers. It is the same for the builtin provider and for plugins. Values are language values of
-the resource's implied type. Every call returns diagnostics next to its result; a diagnostic may carry an attribute path
-in `values` terms: see AttributeDiagnostic."""
+the resource's implied type. Every call returns diagnostics next to its result. A diagnostic may refer to an attribute
+by its path: see AttributeDiagnostic."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 
 @frozen
 class AttributeDiagnostic:
-    """A problem that a provider reports: `path` has the steps ("attr", name) and ("index", key) into the configuration
-    body; it is empty for the whole body, and None for a problem without a place in the configuration."""
+    """A problem that a provider reports. `path` has the steps ("attr", name) and ("index", key) into the configuration
+    body: empty for the whole body, None for a problem without a place in the configuration."""
 
     severity: str
     summary: str
     detail: str = ""
     path: tuple[Any, ...] | None = ()
     ending: str = ""
-    """for a command: its exit status in words, without its output"""
+    """for a command that failed: its exit status in words, without its output"""
     deferred: str = ""
-    """the reason, such as "provider_config_unknown", for which a provider defers the object, "" if it does not"""
+    """the reason for which a provider defers the object, such as "provider_config_unknown"; "" if it does not"""
 
 
 @frozen(eq=False)
@@ -34,13 +34,13 @@ class ResourceSchema:
     block: BlockSchema
     version: int = 0
     identity: BlockSchema | None = None
-    """the identity of an object of this type for its provider; None: only an id"""
+    """the identity schema of objects of this type; None if they have only an id"""
     identity_version: int = 0
 
 
 @frozen(eq=False)
 class ProviderSchema:
-    """All that a provider offers."""
+    """All schemas and functions of a provider."""
 
     provider: BlockSchema
     resources: Mapping[str, ResourceSchema]
@@ -51,18 +51,18 @@ class ProviderSchema:
     """the schema of provider_meta blocks in modules"""
     version: int = 0
     is_configurable: bool = True
-    """whether its provider blocks have a schema"""
+    """whether the provider has a schema for its provider blocks"""
     functions_are_all: bool = False
-    """whether `functions` has all functions; a plugin may register others when it is configured"""
+    """whether `functions` is complete; a plugin may register further functions when it is configured"""
     actions: Mapping[str, ResourceSchema] = field(factory=dict)
     """the configurations of actions"""
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
-    """the configurations of searches for objects of the managed types with these names"""
+    """the schemas of search configurations, by the managed type whose objects they search for"""
     generates_config: bool = False
     """whether the provider generates configuration for existing objects"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
-        """The schema of a name, None if there is none. Only managed objects have versions."""
+        """The schema with a name, None if there is none. Only managed objects have versions."""
         if mode == "managed":
             return self.resources.get(type)
         table = {
@@ -78,7 +78,7 @@ class ProviderSchema:
 @frozen(eq=False)
 class PlanRequest:
     """`prior` is Null for a create; `proposed` is prior merged with configuration, computed values filled in. `meta` is
-    the provider_meta of the module, None for nothing; identities are None if there is none."""
+    the module's provider_meta value, None if there is none; the same applies to identities."""
 
     type: str
     prior: Value
@@ -103,7 +103,7 @@ class PlanAnswer:
 
 @frozen(eq=False)
 class ApplyRequest:
-    """`prior` is Null for a create, `planned` and `config` are for a delete."""
+    """`prior` is Null for a create; `planned` and `config` are Null for a delete."""
 
     type: str
     prior: Value
@@ -116,7 +116,7 @@ class ApplyRequest:
 
 @frozen(eq=False)
 class ApplyAnswer:
-    """`value` is Null after a delete; after a failure the value is as complete as known."""
+    """`value` is Null after a delete; after a failure it contains everything that is known about the object."""
 
     value: Value
     private: str | None = None
@@ -145,8 +145,8 @@ class ImportedObject:
 
 @frozen(eq=False)
 class MoveRequest:
-    """An object of another type, perhaps of another provider, to convert to the type `target`. The identity is as
-    recorded, None if there is none."""
+    """An object of another type, perhaps of another provider, that is to be converted to the type `target`. The
+    identity is the recorded one; None if there is none."""
 
     source_provider: str
     source_type: str
@@ -169,8 +169,8 @@ class MoveAnswer:
 
 @frozen(eq=False)
 class OpenedEphemeral:
-    """An ephemeral resource that was opened or renewed: `value` its values (when opened), `private` the data to return
-    to its provider, `renew_at` the time of the next renewal, in seconds since the epoch (None: never)."""
+    """An ephemeral resource that was opened or renewed. `value`: its values (when opened). `private`: the data to
+    return to its provider. `renew_at`: the time of the next renewal, in seconds since the epoch (None: never)."""
 
     value: Value
     private: bytes | None = None
@@ -180,8 +180,8 @@ class OpenedEphemeral:
 
 @frozen
 class ActionPlan:
-    """The result of planning an invocation. `deferred` is the reason, such as "provider_config_unknown", why a provider
-    cannot plan it yet, "" if it can."""
+    """The result of planning an invocation. `deferred`: the reason why a provider cannot plan it yet, such as
+    "provider_config_unknown"; "" if it can."""
 
     deferred: str = ""
     diagnostics: tuple[AttributeDiagnostic, ...] = ()
@@ -208,14 +208,14 @@ class FoundObject:
 
 
 Finding: TypeAlias = "FoundObject | AttributeDiagnostic"
-"""an object that was found, or a problem of the search"""
+"""an object found by a search, or a problem of the search"""
 
 
 class Provider(Protocol):
-    """The interface of a provider for walks. Calls may come from several threads at once."""
+    """The interface of providers, as walks use it. Several threads may make calls at once."""
 
     is_inline: bool
-    """True if calls only compute, so that the walk runs them without a thread"""
+    """True if calls only compute, so that the walk needs no thread for them"""
 
     def schema(self) -> ProviderSchema: ...
     def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
@@ -243,20 +243,22 @@ class Provider(Protocol):
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]: ...
     def plan_action(self, type: str, config: Value) -> ActionPlan: ...
     def invoke_action(self, type: str, config: Value, progress: Callable[[str], None]) -> list[AttributeDiagnostic]:
-        """Run an action to its end; `progress` gets its messages as they arrive. The configuration must be known."""
+        """Run an action to its end; `progress` receives its messages as they arrive. The configuration must be
+        known."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value
     ) -> list[AttributeDiagnostic]: ...
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """The results as they arrive; ends after the limit or an error. Closing it ends the search."""
+        """The results of a search as they arrive; ends after the limit or an error. Closing the iterator ends the
+        search."""
 
     def generate_config(self, type: str, value: Value) -> tuple[Value, list[AttributeDiagnostic]]:
         """The configuration of an existing object; only from providers whose schema announces it."""
 
     def function(self, name: str) -> Any:
-        """The planner.language.expressions Function of that name, of the schema or registered by configuring; None for
-        none. Raises Failure."""
+        """The function with this name (planner.language.expressions), from the schema or registered when the provider
+        was configured; None if it does not exist. Raises Failure."""
 
     def stop(self) -> None: ...
     def close(self) -> None: ...
@@ -299,14 +301,14 @@ class InlineProvider:
         return value, []
 
     def stop(self) -> None:
-        """Nothing to stop: every call ends at once."""
+        """Does nothing, because every call ends at once."""
 
     def close(self) -> None:
         """Nothing to close."""
 
 
 class StandIn(InlineProvider):
-    """Replaces another provider, whose schema it uses."""
+    """Replaces another provider and uses its schema."""
 
     def __init__(self, of: Provider) -> None:
         self.of = of

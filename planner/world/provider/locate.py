@@ -1,12 +1,12 @@
 """Location of a provider's program on this machine.
 
-Overrides for development come first. A provider that the lock file selects must be in `.terraform/providers`, in that
-version and with one of the recorded checksums. Others are searched for there, in the mirror directories of the settings
-(by default the usual places) and in the cache of downloaded packages. Packages are directories
-HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
+Overrides for development come first. If the lock file selects a version of a provider, that version must be in
+`.terraform/providers`, with one of the recorded checksums. Other providers are searched for there, in the mirror
+directories of the settings (by default the usual places), and in the cache of downloaded packages. Packages are
+directories HOST/NAMESPACE/TYPE/VERSION/OS_ARCH, in mirrors also files
 HOST/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip.
 
-Nothing is downloaded here; `init` installs packages where this module finds them."""
+Nothing is downloaded here; `init` installs packages in the places that this module searches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Located:
 
 @frozen
 class Package:
-    """A package in some directory or, `packed`, in an archive."""
+    """A package in a directory or, if `packed`, in an archive."""
 
     path: Path
     version: Version = field(eq=str)
@@ -50,8 +50,8 @@ class Package:
 
 @frozen(eq=False)
 class Locator:
-    """Looks providers up for the configuration in a directory. `constraints` are the version constraints of all its
-    modules by provider address."""
+    """Finds the programs of providers for the configuration in a directory. `constraints` are the version constraints
+    of all its modules by provider address."""
 
     directory: str
     environ: Mapping[str, str]
@@ -81,7 +81,8 @@ class Locator:
         return read_locks(self.directory)[0]
 
     def _selected(self, lock: Lock) -> Located:
-        """The program of the package that the lock file selects. Raises Failure if it is not installed or differs."""
+        """The program of the package that the lock file selects for a provider. Raises Failure if the package is not
+        installed or differs."""
         base = Path(self.directory, self.data_directory, "providers")
         folder = base.joinpath(*lock.address.split("/"), str(lock.version), own_platform())
         cure = "Run `planner init`, which installs the selected version."
@@ -94,7 +95,7 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """The places to search, one after the other; of several mirrors of one place, the newest version is used."""
+        """The places to search, in order. Several mirrors in one place count together: the newest version is used."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:
@@ -134,7 +135,7 @@ class Locator:
         if seen:
             versions = ", ".join(map(str, sorted(set(seen))))
             wanted = ", ".join(self.constraints.get(address, ())) or "any release"
-            detail = f"Of {address} there are the versions {versions} on this machine, but {wanted} is required."
+            detail = f"This machine has the versions {versions} of {address}, but {wanted} is required."
         else:
             detail = (
                 f"{address} is not on this machine. Run `planner init`, which installs the providers that a "
@@ -144,7 +145,7 @@ class Locator:
 
 
 def usual_directories(directory: str, environ: Mapping[str, str]) -> Iterator[str]:
-    """The mirror directories that are searched by default, whether they exist or not."""
+    """The default mirror directories, whether they exist or not."""
     yield os.path.join(directory, "terraform.d", "plugins")
     own = home(environ)
     yield str(own / ".terraform.d" / "plugins")
@@ -213,7 +214,7 @@ def unpacked(archive: Path, address: str) -> Path:
             remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            if not folder.is_dir() or content_hash_of(folder) != value:  # otherwise another process was faster
+            if not folder.is_dir() or content_hash_of(folder) != value:  # if it exists, another process was faster
                 raise
         CHECKSUMS.store(CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:

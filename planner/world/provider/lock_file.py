@@ -1,5 +1,5 @@
-"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. It is written byte
-for byte as OpenTofu writes it, and read without loading the grammar of configurations."""
+"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. It has the same
+bytes as a file written by OpenTofu, and is read without loading the grammar of configurations."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MODULE = "module"
 _HEADER = """# This file is maintained automatically by "tofu init".
 # Manual edits may be lost in future updates.
 """
-"""part of the format: other tools write the same two lines"""
+"""part of the format: OpenTofu writes the same two lines"""
 
 
 @frozen
 class Lock:
-    """The selection of one provider. `constraints` in the spelling of normal_constraints; `hashes` sorted."""
+    """The selection of one provider. `constraints` has the spelling of normal_constraints; `hashes` is sorted."""
 
     address: str
     version: Version
@@ -43,12 +43,13 @@ def lock(address: str, version: Version, constraints: str, hashes: Iterable[str]
 
 
 def lockable(address: str) -> bool:
-    """Whether a provider has versions to select: builtin ones come with this program."""
+    """Whether a provider has versions to select; builtin ones do not, because they come with this program."""
     return not is_builtin(address) and "/-/" not in address
 
 
 def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The selections recorded next to a configuration; empty without a file. Raises Failure if it is damaged."""
+    """The selections in the lock file of a configuration; empty without a file. Raises Failure if the file is
+    damaged."""
     path = Path(directory) / NAME
     try:
         text = read_whole(path).decode("utf-8")
@@ -61,7 +62,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
     try:
         for name, body in read_settings(text):
             if name[0] == "module":
-                detail = f"{path} locks modules, which only providers can be; that part has no effect."
+                detail = f"{path} locks modules, but only providers can be locked; that part has no effect."
                 warnings = [warning("lock.modules", "Locked modules are not supported", detail)]
             elif name[0] != "provider" or len(name) != 2 or not isinstance(body, list):
                 raise SettingsError(f"{name[0]} is not a block of a lock file")
@@ -87,7 +88,7 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     try:
         version = Version(text if isinstance(text, str) else "")
         if not isinstance(constraints, str):
-            raise SettingsError(f"the constraints of {address} must be a text")
+            raise SettingsError(f"the constraints of {address} must be a string")
         if constraints:
             parse_constraints(constraints)
     except SettingsError:
@@ -104,11 +105,11 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
 
 
 ModuleHashes = Mapping[tuple[str, str], str]
-"""checksums of modules by source and version, in comments: OpenTofu ignores these"""
+"""checksums of modules by source and version; they are in comments, which OpenTofu ignores"""
 
 
 def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
-    """The checksums of modules recorded next to a configuration."""
+    """The checksums of modules in the lock file of a configuration."""
     try:
         text = read_whole(Path(directory) / NAME).decode("utf-8", "replace")
     except OSError:
@@ -118,7 +119,7 @@ def read_module_hashes(directory: str) -> dict[tuple[str, str], str]:
 
 
 def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
-    """The file with these selections."""
+    """The text of a lock file with these selections."""
     blocks = [_HEADER]
     for address in sorted(locks, key=lambda a: a.split("/")):
         one = locks[address]
@@ -137,13 +138,13 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:
-    """Rows with equals signs aligned as by the formatter, except for values with several lines."""
+    """Rows whose equals signs are aligned as the formatter does, except for values with several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
 
 def write_module_hashes(directory: str, modules: ModuleHashes) -> None:
-    """Record the checksums of modules, and no others. Raises Failure."""
+    """Record these checksums of modules, and remove all others. Raises Failure."""
     if modules != read_module_hashes(directory):
         write_locks(directory, read_locks(directory)[0], modules)
 
@@ -168,15 +169,15 @@ def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = Non
 
 
 def same_selections(one: Locks, other: Locks) -> bool:
-    """Whether versions and checksums agree, regardless of the constraints."""
+    """Whether the versions and checksums in two lock files are equal, regardless of the constraints."""
     return {a: evolve(x, constraints="") for a, x in one.items()} == {
         a: evolve(x, constraints="") for a, x in other.items()
     }
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The locks, with selections for OpenTofu's registry in addition to the selections for Terraform's. Their checksums
-    are not copied, because the packages differ."""
+    """The locks; selections for providers of Terraform's registry are repeated for the same providers of OpenTofu's
+    registry. The checksums are not copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):
         host, namespace, name = address.split("/")

@@ -32,9 +32,9 @@ from planner.world.provider.conformity import without_removed
 
 
 class MockedProvider(interface.StandIn):
-    """Replaces another provider, whose schema and checks of configurations are used. `values` are the attributes that a
-    test sets. `known_late`: generated values of a new object are known only when it is applied. The other provider is
-    closed with this one only if this one `owns` it."""
+    """Replaces another provider; uses its schema and its checks of configurations. `values` are the attributes that a
+    test sets. `known_late`: the generated values of a new object become known when it is applied. The other provider is
+    closed together with this one only if this one `owns` it."""
 
     def __init__(
         self, of: interface.Provider, values: Mapping[str, Value] = {}, known_late: bool = False, owns: bool = False
@@ -128,8 +128,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object of a type for a configuration (unmarked) when these attributes are `given`. `is_unknown`: set and
-    generated values are not known yet."""
+    """The object of a type for an unmarked configuration, with the attributes `given`. `is_unknown`: set and generated
+    values are not known yet."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 
@@ -174,7 +174,7 @@ class _Composer:
         self.problems.append(interface.AttributeDiagnostic(severity, summary, detail))
 
     def block(self, schema: BlockSchema, config: Value, given: Mapping[str, Value]) -> Value:
-        """The value of a block or of the object itself. Stops at the first block with a problem."""
+        """The value of a block, or of the whole object. Stops at the first block that has a problem."""
         parts: Mapping[str, Value] = config if config.__class__ is dict else {}
         before = self.errors
         made = {name: self.attribute(name, schema.attributes[name], parts, given) for name in sorted(schema.attributes)}

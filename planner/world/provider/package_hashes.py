@@ -1,8 +1,8 @@
 """Checksums of provider packages as lock files record them.
 
-`h1:` is over the content (golang.org/x/mod/sumdb/dirhash, Hash1: the base64 SHA-256 of a list of the SHA-256 of every
-file), the same for a directory and the archive that it came from. `zh:` is the SHA-256 of the archive itself.
-"""
+`h1:` is computed over the content (golang.org/x/mod/sumdb/dirhash, Hash1: the base64 SHA-256 of a list of the SHA-256
+of every file); it is the same for a directory and for the archive from which the directory was unpacked. `zh:` is the
+SHA-256 of the archive itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def archive_hash(archive: Path) -> str:
 
 
 def computable_hashes(hashes: Iterable[str]) -> tuple[str, ...]:
-    """The hashes of a kind that this program can compute, sorted."""
+    """The sorted hashes of the kinds that this program can compute."""
     return tuple(sorted({h for h in hashes if h.startswith(SCHEMES)}))
 
 
@@ -65,11 +65,11 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 
 
 CHECKSUMS = Shelf("checksums", 8192)
-"""the checksums of packages and archives, by names, sizes and times of their files"""
+"""the checksums of packages and archives, by the names, sizes and times of their files"""
 _RACY = 20_000_000
-"""nanoseconds within which a file may change again without a different time"""
+"""nanoseconds within which a file may change twice and keep its time"""
 _KNOWN: dict[str, str] = {}
-"""checksums by file identity, because many units have the same packages"""
+"""checksums by the identity of the file, because many units use the same packages"""
 
 
 def _known_directory(folder: Path) -> str:
@@ -81,7 +81,7 @@ def _known_directory(folder: Path) -> str:
             try:
                 status = os.stat(path)
             except OSError:
-                continue  # the later read of the file reports the error
+                continue  # reading the file later will report the error
             newest = max(newest, status.st_ctime_ns)
             files.append((path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
     identity = repr(sorted(files))

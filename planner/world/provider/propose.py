@@ -1,8 +1,7 @@
 """The proposed new state of an object: the configuration, with values known only to the provider taken from the prior
 state.
 
-After OpenTofu's objchange.ProposedNew. All values are unmarked values of the schema's type.
-"""
+After OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's type."""
 
 from __future__ import annotations
 
@@ -34,8 +33,8 @@ from planner.foundation.values.value import (
 
 
 def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
-    """Prior state merged with configuration: configured values take precedence, and computed values that are not
-    configured stay the same. A null `prior` means that the object will be created."""
+    """Merges the prior state with the configuration: configured values take precedence, and computed values that are
+    not configured stay the same. A null `prior` means that the object will be created."""
     if prior.__class__ is Null:
         if config.__class__ is Null:
             return prior
@@ -44,7 +43,7 @@ def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
 
 
 def planned_unknown_object(schema: BlockSchema, config: Value) -> Value:
-    """The configuration with all values decided by the provider unknown: a data source that is not read yet."""
+    """The configuration, with all values that the provider decides unknown: a data source that is not read yet."""
     return _proposed(schema, Unknown(implied_type(schema)), config)
 
 
@@ -130,7 +129,7 @@ def _map(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _set(schema: Schema, prior: Value, config: Value) -> Value:
-    """Each element correlates with the first unused prior element from which it may come."""
+    """Each element corresponds to the first unused prior element from which it may have come."""
     if config.__class__ is not Set or not config.items:
         return config
     unused = [] if prior.__class__ is Unknown else list(elements(prior))
@@ -144,8 +143,7 @@ def _set(schema: Schema, prior: Value, config: Value) -> Value:
 
 
 def _element(declared: Any, values: list[Value]) -> Any:
-    """The element type of the result: the declared type, or the type of its elements if the declared type is
-    dynamic."""
+    """The element type of the result: the declared type or, if that is dynamic, the type of the elements."""
     return type_of(values[0]) if has_dynamic(declared) else declared
 
 
@@ -166,7 +164,7 @@ def _has_configured_part(nested: NestedAttributes, value: Value, path: Path) -> 
 
 
 def _may_come_from(schema: Schema, prior: Value, config: Value) -> bool:
-    """Whether a prior set element may be the result of the configured one, because they differ only in computed
+    """Whether a prior set element may have resulted from the configured one, because they differ only in computed
     values."""
     return same_but_refinements(prior, config) or _differs_by_computed(schema, prior, config, ())
 
@@ -192,8 +190,8 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
 
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
-    """The object with empty collections for missing blocks, and for unknown ones a single block of unknown attributes.
-    Marks are kept in their places."""
+    """The object with empty collections for missing blocks, and with a single block of unknown attributes for unknown
+    collections of blocks. Marks are kept in their places."""
     marks = marked_paths(value)
     plain, _ = unmark_deep(value)
     return apply_marks(_object(plain, schema), marks)
@@ -226,7 +224,7 @@ def _blocks(value: Value, nested: NestedBlock) -> Value:
 
 
 def _stub(schema: BlockSchema) -> Value:
-    """A block with unknown content, which may not exist."""
+    """A block with unknown content; the block itself may not exist."""
     out: dict[str, Value] = {name: Unknown(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         item = implied_type(nested.block)
@@ -241,7 +239,7 @@ def _stub(schema: BlockSchema) -> Value:
     return out
 
 
-# Walking values along a schema: parts that may be null or unknown, and the attribute that a path leads to.
+# Walks values along a schema: parts that may be null or unknown, and the attribute to which a path leads.
 
 
 Schema = BlockSchema | NestedAttributes
@@ -249,7 +247,7 @@ Path = tuple[tuple[str, Any], ...]
 
 
 def attribute(value: Value, name: str, type: Type) -> Value:
-    """An attribute of an object; of a null or unknown object a null or unknown of the attribute's type."""
+    """An attribute of an object; if the object is null or unknown, a null or unknown of the attribute's type."""
     cls = value.__class__
     if cls is Null:
         return Null(type)
@@ -259,7 +257,7 @@ def attribute(value: Value, name: str, type: Type) -> Value:
 
 
 def elements(value: Value) -> tuple[Value, ...]:
-    """The elements of a known list, set or tuple; none of a null."""
+    """The elements of a known list, set or tuple; none for null."""
     cls = value.__class__
     if cls is tuple:
         return value  # type: ignore[no-any-return]
@@ -267,7 +265,7 @@ def elements(value: Value) -> tuple[Value, ...]:
 
 
 def entries(value: Value) -> Mapping[str, Value]:
-    """The entries of a known map or object; none of a null."""
+    """The entries of a known map or object; none for null."""
     cls = value.__class__
     if cls is dict:
         return value  # type: ignore[no-any-return]
@@ -284,7 +282,7 @@ def element_type(t: Type, key: Any) -> Type:
 
 
 def attribute_at(schema: Schema, path: Path) -> AttributeSchema | None:
-    """The attribute that a path ends at; None if it ends at a block, an element, or inside a plain attribute."""
+    """The attribute at which a path ends; None if it ends at a block, an element, or inside a plain attribute."""
     here: Schema = schema
     for i, (kind, name) in enumerate(path):
         if kind != "attr":

@@ -1,4 +1,4 @@
-"""From provider addresses to providers: the built-in provider, and providers that run as plugins."""
+"""Finds providers by their address: the built-in provider, and providers that run as plugins."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def start_provider(
     extensions: Collection[str] = (),
     kept: Callable[[PluginProvider], KeptAnswers | None] = lambda plugin: None,
 ) -> interface.Provider:
-    """The provider with this source address. A plugin is found by `locate`, which raises Failure like this does, and
-    its process is started when it is first needed. `seal_of`: how the state is kept that a data source reads, by its
-    address. `deferral_allowed`: the provider may defer objects. `extensions`: blocks that the builtin provider has
-    besides those of OpenTofu. `kept`: the answers of a plugin to earlier commands."""
+    """The provider with this source address. `locate` finds the plugin; it raises Failure, as this function does. The
+    process is started when it is first needed. `seal_of`: the encryption of the state that a data source reads, by the
+    address of the data source. `deferral_allowed`: the provider may defer objects. `extensions`: blocks of the builtin
+    provider that OpenTofu does not have. `kept`: the cached responses of a plugin to earlier commands."""
     if address == BUILTIN:
         from planner.world.provider.builtin import BuiltinProvider
 
@@ -58,7 +58,7 @@ def _plugin(address: str, binary: str) -> PluginProvider:
 
 
 def _running(address: str) -> PluginProvider | None:
-    """The provider if it runs already outside of planner."""
+    """The provider, if it already runs outside of planner."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
 
@@ -67,7 +67,7 @@ def _running(address: str) -> PluginProvider | None:
 
 
 def unavailable(address: str) -> Diagnostic:
-    """Why a provider is unavailable."""
+    """The reason why a provider is unavailable."""
     if is_builtin(address):
         detail = f"There is no builtin provider {address}; the only one is {BUILTIN}."
         return error("provider.unknown_builtin", "Provider not found", detail)
@@ -76,20 +76,20 @@ def unavailable(address: str) -> Diagnostic:
 
 
 def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
-    """Warnings of version constraints on builtin providers, which have no versions; by provider address."""
+    """The warnings about version constraints on builtin providers, which have no versions, by provider address."""
     if not constraints.get(BUILTIN):
         return []
     detail = f"{BUILTIN} cannot be selected: it comes with this program and has no versions."
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never called; only its schema is used. It guesses as little as possible: objects are as recorded,
+# A provider that is never called; only its schema is used. It assumes as little as possible: objects are as recorded,
 # values decided by the provider are unknown, and the rules name the changes that need the provider
 # (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):
-    """Replaces another provider, of which it only uses the schema. Nothing can be applied with it."""
+    """Replaces another provider and uses only its schema. Nothing can be applied with it."""
 
     def validate_resource(self, mode: str, type: str, config: Value) -> list[interface.AttributeDiagnostic]:
         return []
@@ -103,7 +103,7 @@ class OfflineProvider(interface.StandIn):
                 raise CodecError("it is in the form of very old states")
             return from_json(without_removed(attributes, wanted), wanted), []
         except CodecError as problem:
-            detail = f"Only the provider can bring the recorded object up to date: {problem}. Plan without -offline."
+            detail = f"Only the provider can upgrade the recorded object: {problem}. Plan without -offline."
             return Null(wanted), [_refusal(detail)]
 
     def upgrade_identity(
@@ -116,7 +116,7 @@ class OfflineProvider(interface.StandIn):
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """A new object with the values of its configuration; a changed one keeps no values that the provider
+        """A new object has the values of its configuration; a changed object loses all values that the provider
         decides."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
@@ -152,11 +152,11 @@ class OfflineProvider(interface.StandIn):
         yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
-        """The function of the schema; functions that only a configured provider has are unknown."""
+        """The function from the schema; functions that only a configured provider has are not known."""
         return self.schema().functions.get(name) or unknown_function(name)
 
     def close(self) -> None:
-        """Close the provider, which may have been started for its schema."""
+        """Close the provider, which may have been started to read its schema."""
         self.of.close()
 
 

@@ -56,8 +56,8 @@ def read(config: Value, seal: Seal = PLAIN) -> ReadAnswer:
 
 
 def source(config: Value) -> str | None:
-    """The identity of the state that a completely known configuration reads, as `planner.world.state.backend` names it;
-    None if it is wrong."""
+    """The identity of the state that a completely known configuration reads, in the form of
+    `planner.world.state.backend`; None if the configuration is invalid."""
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str or not _is_object(config["config"]):
         return None

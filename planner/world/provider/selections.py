@@ -18,8 +18,8 @@ def unselected(
     locks: Locks,
     overridden: Collection[str],
 ) -> list[Diagnostic]:
-    """An error if the lock file lacks a provider, or selects a version that the constraints do not allow; none for
-    providers that are overridden."""
+    """An error if the lock file lacks a provider, or selects a version that the constraints do not allow; providers
+    with development overrides are not checked."""
     reasons = []
     for address in sorted(addresses):
         if not lockable(address) or address in overridden:
@@ -29,7 +29,7 @@ def unselected(
         if lock is None:
             reasons.append(f"{address} is required, but no version of it is selected")
         elif not wanted.allows(lock.version):
-            reasons.append(f'{address} is selected in version {lock.version}, but required is "{wanted}"')
+            reasons.append(f'{address} is selected in version {lock.version}, but "{wanted}" is required')
     if not reasons:
         return []
     lines = "".join(f"\n  - {reason}" for reason in reasons)
@@ -42,7 +42,7 @@ def unselected(
 
 
 def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
-    """The providers that run outside of planner (TF_REATTACH_PROVIDERS): nothing is installed or selected for them."""
+    """The providers that run outside of planner (TF_REATTACH_PROVIDERS), for which nothing is installed or selected."""
     text = (os.environ if environ is None else environ).get("TF_REATTACH_PROVIDERS", "")
     if not text:
         return frozenset()
@@ -93,12 +93,12 @@ def _within(constraint: Constraint, version: Version) -> bool:
 
 
 def _same(version: Version, other: Version) -> bool:
-    """Whether two versions are the same package; metadata has no order, but 1.0.0+local differs from 1.0.0."""
+    """Whether two versions name the same package; metadata has no order, but 1.0.0+local differs from 1.0.0."""
     return version == other and version.metadata == other.metadata
 
 
 def readable(texts: Iterable[str]) -> list[Version]:
-    """The versions among texts, oldest first; others are left out."""
+    """The valid versions in a list of strings, oldest first; other strings are left out."""
     versions = []
     for text in texts:
         try:

@@ -1,11 +1,11 @@
-"""The resource type `terraform_data`: it stores a value, and is replaced if a second value changes. `output` becomes
-equal to `input` whenever the object is created or `input` changes; `id` is random; a changed `triggers_replace`
+"""The resource type `terraform_data`: it stores a value, and is replaced when another value changes. `output` becomes
+equal to `input` when the object is created and whenever `input` changes; `id` is random; a change of `triggers_replace`
 replaces the object.
 
-The block `store`, as in Terraform 1.16, keeps a value that may come from ephemeral values: its `input` is write-only,
-and the apply copies it to `output`, or with `sensitive = true` to `sensitive_output`. With a `version`, a changed input
-counts only if the version also changes; with `replace = true`, it replaces the object. OpenTofu has no such block, so
-schemas contain it only if a configuration or a state uses it."""
+The block `store`, as in Terraform 1.16, stores a value that may be computed from ephemeral values: its `input` is
+write-only, and the apply copies it to `output`, or to `sensitive_output` with `sensitive = true`. With a `version`, a
+changed input counts only if the version also changes; with `replace = true`, it replaces the object. OpenTofu has no
+such block, so schemas contain it only if a configuration or a state uses it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STORING = interface.ResourceSchema(
 )
 """the schema with the block `store`"""
 _KEPT = {False: "output", True: "sensitive_output"}
-"""the attribute that keeps the input of a store, by its argument `sensitive`"""
+"""the attribute that stores the input of a store, by its argument `sensitive`"""
 _UNKNOWN_ID = Unknown(STRING, NOT_NULL)
 
 
@@ -81,8 +81,8 @@ def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
 
 
 def _planned_store(before: Value, proposed: dict[str, Value], written: Value) -> tuple[Value, str]:
-    """The planned store, and its attribute that requires replacement, or "". A newly stored value is unknown, because
-    an ephemeral value may differ when it is applied."""
+    """The planned store, and the attribute of it that requires replacement ("" if none does). A newly stored value is
+    unknown, because an ephemeral value may differ when it is applied."""
     kept = _KEPT[proposed["sensitive"] is True]
     result = {**proposed, **{name: Null(DYNAMIC) for name in ("input", *_KEPT.values())}}
     if before.__class__ is not dict:
@@ -141,7 +141,7 @@ def import_object(id: str, block: BlockSchema) -> list[interface.ImportedObject]
 def move(request: interface.MoveRequest, block: BlockSchema) -> interface.MoveAnswer:
     """Convert a `null_resource`: its id is kept, and its triggers become triggers_replace."""
     if request.source_type != "null_resource":
-        detail = f"A {request.source_type} cannot become a {NAME}; only a null_resource can."
+        detail = f"A {request.source_type} cannot be converted to a {NAME}; only a null_resource can."
         return interface.MoveAnswer(
             Null(DYNAMIC), diagnostics=(interface.AttributeDiagnostic("error", "Unsupported move", detail, None),)
         )

@@ -1,1 +1,1 @@
-"""States: model, files, journal, locks, and the backends that keep them."""
+"""States: their model, files, journals, locks, and the backends that store them."""

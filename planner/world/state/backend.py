@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 DEFAULT_WORKSPACE = "default"
 DOCUMENTS = APPLIED, TAINTS, STACK = ("applied", "taints", "stack")
-"""names of the documents next to a state: the inputs of the last apply, the origins of taints, and the notes of a
-deployment"""
+"""names of the documents that are stored next to a state: the inputs of the last apply, the origins of taints, and the
+notes of a deployment"""
 
 
 REMOTE_RUNS = "state.remote_runs"
-"""the code of the error that plans and applies run on a server"""
+"""the code of the error that plans and applies must run on a server"""
 
 
 class Store(Protocol):
@@ -57,7 +57,7 @@ class Store(Protocol):
         """Whether this process holds the lock."""
 
     def lock_holder(self) -> str:
-        """The holder of the lock, as the end of a sentence; empty if that is not known."""
+        """The holder of the lock, as the end of a sentence; empty if it is not known."""
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
         """The holder of the lock with this id; None if the lock does not exist or its holder is still running."""
@@ -75,8 +75,8 @@ class Store(Protocol):
         """Save a state without changing its serial and lineage."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """Seconds between two snapshots; `interval` is the user's setting. None: none are written. `is_urgent`: the
-        process was requested to stop and may be killed soon."""
+        """Seconds between two snapshots; `interval` is the value that the user set. None: none are written.
+        `is_urgent`: the process was requested to stop and may be killed soon."""
 
     def snapshot(self, take: Callable[[], State]) -> list[Diagnostic]:
         """Write the state that `take` returns while the operation continues. The journal records the content of the
@@ -95,10 +95,11 @@ class Store(Protocol):
         directory."""
 
     def beside(self, name: str) -> bytes | None:
-        """The content of one of the DOCUMENTS next to the state; None if there is none, or it cannot be read."""
+        """The content of one of the DOCUMENTS next to the state; None if there is none, or if it cannot be read."""
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """Store such a document, encrypted if the state is. Returns only warnings, because nothing relies on it."""
+        """Store one of the DOCUMENTS, encrypted if the state is. Returns only warnings, because no operation depends on
+        it."""
 
     def verify(self) -> tuple[list[VerifiedFile], list[Diagnostic]]:
         """The stored files of the state, and the problems with them. Nothing is changed."""
@@ -112,31 +113,30 @@ class Store(Protocol):
 
     @property
     def journal(self) -> Journal | None:
-        """The journal of the running operation."""
+        """The journal of the operation that is running."""
 
     def journals(self) -> dict[str, bytes]:
         """The journals of interrupted operations, by location."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The instances with objects that a journal recorded but that the read state does not have."""
+        """The instances with objects that a journal recorded but that are missing in the state as read."""
 
     def adopt_journal(self) -> None:
-        """Let `read` add the objects of journals that are missing in a state changed since."""
+        """Make `read` add the objects that journals recorded and that are missing in a state changed since."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
-        """Discard one of the journals. Its bytes are kept in a file with a name that shows this."""
+        """Discard one of the journals. Its bytes are kept in a file whose name marks it as discarded."""
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state, closed by the next `write`. `begins_with`: the state that
-        the operation begins with, after refreshing and moving."""
+        """A journal for an operation that changes the state; the next `write` closes it. `begins_with`: the state at
+        the beginning of the operation, after refreshing and moving."""
 
 
 class Backend(Protocol):
-    """The store of the states of all workspaces of a configuration. An operation that a service does not support raises
-    OSError."""
+    """The states of all workspaces of a configuration. An operation that a service does not support raises OSError."""
 
     @property
     def has_workspaces(self) -> bool:
@@ -144,15 +144,15 @@ class Backend(Protocol):
 
     @property
     def type(self) -> str:
-        """The type in its block."""
+        """The backend type, as the label of its block."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings with which `open` created this backend."""
 
     def store(self, workspace: str = ..., state: str = "", state_out: str = "", backup: str = "") -> Store:
-        """The store of a workspace. The files of `-state`, `-state-out` and `-backup` take precedence if a backend
-        keeps files."""
+        """The store of a workspace. If the backend stores states in files, the paths of `-state`, `-state-out` and
+        `-backup` take precedence."""
 
     def workspaces(self) -> list[str]:
         """The names of all workspaces: the default one first, the others sorted. Raises OSError."""
@@ -161,7 +161,7 @@ class Backend(Protocol):
         """Raises OSError, Failure."""
 
     def prepare(self, workspace: str, with_lock: bool = True) -> list[Diagnostic]:
-        """Prepare the selected workspace for `init`, if a type requires it."""
+        """Prepare the selected workspace for `init`, if the backend type requires it."""
 
     def delete_workspace(self, workspace: str) -> None:
         """Remove a workspace and its state. Raises OSError."""
@@ -170,13 +170,13 @@ class Backend(Protocol):
 REMOVED = dict.fromkeys(
     ("artifactory", "etcd", "etcdv3", "manta", "swift"), 'The "{}" backend is not supported in OpenTofu v1.3 or later.'
 ) | {"azure": 'The "azure" backend name has been removed, please use "azurerm".'}
-"""removed types, and the message about them"""
+"""removed backend types, each with the message about it"""
 
 
 def module_of(type: str) -> Any:
-    """The module of a type of backend: `SCHEMA`, `open(read, seal)` and `identity(settings, workspace, directory)`.
-    None if there is no such type. `open` takes a SettingsReading and returns the backend; it raises Unopened and
-    ServiceError."""
+    """The module of a backend type, which has `SCHEMA`, `open(read, seal)` and `identity(settings, workspace,
+    directory)`. None if the type does not exist. `open` takes a SettingsReading and returns the backend; it raises
+    Unopened and ServiceError."""
     name = f"planner.world.state.backends.{type}"
     if not type.isidentifier() or type.startswith("_") or (name not in sys.modules and find_spec(name) is None):
         return None
@@ -225,24 +225,24 @@ def open_backend(
 
 
 def document_not_saved(name: str, place: str, problem: OSError | Failure) -> list[Diagnostic]:
-    """The warning about a document that could not be stored next to a state."""
+    """The warning that a document could not be stored next to a state."""
     reason = problem.diagnostics[0].summary if isinstance(problem, Failure) else problem.strerror or str(problem)
     detail = f"{place}: {reason.rstrip('.')}. The state itself is complete."
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# The identity of a state: the same name in the module that writes the state and in the modules that read it.
+# The identity of a state: the module that writes the state and the modules that read it compute the same name.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))
-"""settings that identify the client, not the state"""
+"""settings that identify the client rather than the state"""
 
 
 def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
-    """The identity of a state according to a known backend; otherwise its type, the settings that are not secrets, and
-    the workspace. `directory`: the directory to which relative paths are relative."""
+    """The identity of a state, as its backend defines it; for an unknown backend, its type, the settings that are not
+    secrets, and the workspace. `directory`: relative paths start there."""
     backend = module_of(kind)
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))

@@ -12,7 +12,7 @@ from planner.world.state.model import InstanceKey, InstanceState, ObjectState, O
 
 
 class _Resource:
-    """A resource that is being changed, and its frozen form while nothing has changed since."""
+    """A resource that is being changed; its frozen form is kept until the next change."""
 
     __slots__ = ("frozen", "instances", "mode", "module", "name", "provider", "type")
 
@@ -31,13 +31,14 @@ class _Resource:
 
 
 OnChange = Callable[[ResourceState, InstanceKey, "InstanceState | None"], None]
-"""called for every instance that changes: its resource (without instances), its key, and its new value"""
+"""called for every instance that changes, with its resource (without instances), its key, and its new value"""
 
 
 class StateBuilder:
     """A state under construction. Resources are named by their address without a key (`module.a[0].aws_vpc.main`),
-    instances by that and their key, deposed objects also by their deposed key ("" names the current object). Resources
-    without objects disappear, unless they were declared. All methods may be called from several threads."""
+    instances by this address and their key, and deposed objects by their deposed key in addition ("" for the current
+    object). Resources without objects are removed, unless they were declared. All methods may be called from several
+    threads."""
 
     def __init__(self, state: State | None = None, on_change: OnChange | None = None) -> None:
         base = state or State()
@@ -51,7 +52,7 @@ class StateBuilder:
     # ------------------------------------------------------------ questions
 
     def object(self, resource: str, key: InstanceKey = None, deposed: str = "") -> ObjectState | None:
-        """The recorded object, or None."""
+        """The object as recorded, or None."""
         instance = self.instance(resource, key)
         if instance is None:
             return None
@@ -69,7 +70,8 @@ class StateBuilder:
             return built.freeze() if built else None
 
     def provider(self, resource: str, key: InstanceKey = None) -> tuple[str, InstanceKey]:
-        """The provider configuration that manages an instance, and which of its instances; ("", None) for none."""
+        """The provider configuration that manages an instance, and the key of the provider instance; ("", None) if
+        there is none."""
         with self._lock:
             built = self._resources.get(resource)
             instance = built.instances.get(key) if built else None
@@ -110,7 +112,7 @@ class StateBuilder:
             self._tell(built, key, after)
 
     def declare(self, module: str, mode: str, type: str, name: str, provider: str) -> None:
-        """Record a resource managed by `provider`, even if it has no instances."""
+        """Record a resource that `provider` manages, even if it has no instances."""
         address = format_resource(module, mode, type, name)
         with self._lock:
             built = self._resources.get(address)
@@ -125,7 +127,8 @@ class StateBuilder:
             self._resources = {address: built for address, built in self._resources.items() if built.instances}
 
     def put_instance(self, address: str, key: InstanceKey, resource: ResourceState | None) -> None:
-        """Record an instance with all its objects from a resource, replacing an existing one; None removes it."""
+        """Record an instance with all its objects, taken from a resource, and replace an existing one; None removes
+        it."""
         with self._lock:
             if resource is None:
                 if self.instance(address, key) is not None:
@@ -153,7 +156,8 @@ class StateBuilder:
                 self._put(resource, key, evolve(before, current=None))
 
     def depose(self, resource: str, key: InstanceKey = None, deposed: str = "") -> str:
-        """Set the current object aside and return its deposed key (a new one unless given); "" without an object."""
+        """Make the current object deposed and return its deposed key (a new one unless given); "" if there is no
+        object."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is None:
@@ -174,7 +178,7 @@ class StateBuilder:
             return True
 
     def new_deposed_key(self, resource: str, key: InstanceKey = None) -> str:
-        """An unused deposed key of the instance: eight hex digits."""
+        """A new deposed key for the instance: eight hex digits."""
         import secrets
 
         instance = self.instance(resource, key)
@@ -186,7 +190,7 @@ class StateBuilder:
     def move(
         self, resource: str, key: InstanceKey, module: str, mode: str, type: str, name: str, new_key: InstanceKey
     ) -> None:
-        """Give an instance with all its objects another address, whose instance must not exist."""
+        """Give an instance with all its objects another address, which must not have an instance yet."""
         with self._lock:
             source = self._resources[resource]
             instance = source.instances[key]

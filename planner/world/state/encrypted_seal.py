@@ -1,4 +1,4 @@
-"""Seals that encrypt: of states and plans, in OpenTofu's format, and of the documents stored with them."""
+"""Seals that encrypt states and plans, in OpenTofu's format, and the documents stored with them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""the beginning of state files from planner or OpenTofu, so that two members can be found without parsing large
-files"""
+"""the length of the beginning of state files by planner or OpenTofu in which two members can be found, so that large
+files need not be parsed"""
 R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """The reason why bytes are not a state file in clear; empty if they are."""
+    """The reason why bytes are not an unencrypted state file; empty if they are one."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -35,7 +35,7 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """The reason why bytes are not a plan file in clear; empty if they are."""
+    """The reason why bytes are not an unencrypted plan file; empty if they are one."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
@@ -71,7 +71,7 @@ class _Sealed:
 
     @staticmethod
     def _failing(do: Callable[[], R]) -> R:
-        """The result of work, with its errors raised as Failure."""
+        """The result of `work`; its errors are raised as Failure."""
         try:
             return do()
         except TargetError as bad:
@@ -99,7 +99,8 @@ class SealedState(_Sealed):
 
 
 def _check_head(content: Decrypted) -> None:
-    """Check serial and lineage, which are also stored unencrypted, where anyone can change them. Raises TargetError."""
+    """Check serial and lineage against their unencrypted copies in the envelope, which anyone can change. Raises
+    TargetError."""
     serial, lineage = _serial_and_lineage(content.data)
     outer, history = content.head.get("serial"), content.head.get("lineage")
     if outer is not None and outer.__class__ is not int:
@@ -111,7 +112,7 @@ def _check_head(content: Decrypted) -> None:
 
 
 def _serial_and_lineage(data: bytes) -> tuple[int | None, str | None]:
-    """The serial and lineage of a state. Raises TargetError for other data."""
+    """The serial and lineage of a state in clear. Raises TargetError for data that are not a state."""
     head = _HEAD.match(data)
     if head is not None:
         return int(head[1]), head[2].decode("ascii")
@@ -146,7 +147,7 @@ def _mark(kind: str) -> bytes:
     return f"planner {kind}\0".encode()
 
 
-# Journals of encrypted states: the first line has a key, encrypted like the state; with it each further line is
+# Journals of encrypted states: the first line has a key, encrypted like the state. With this key each further line is
 # encrypted separately, so that the lines on disk can be read after a crash, with access to the state's keys.
 #
 # {"key": ENVELOPE} {"line": 1, "data": "BASE64"} AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is
@@ -167,14 +168,14 @@ class LineSeal:
         self._cipher, self.lines = AESGCM(key), lines
 
     def sealed(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """The next line, encrypted, for this entry. Raises TypeError for values without a JSON form."""
+        """This entry as the next encrypted line. Raises TypeError for values without a JSON form."""
         text, nonce = dumps(entry, escape_html=False), os.urandom(_NONCE)
         self.lines += 1
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
         return {"line": self.lines, "data": encode(data)}
 
     def opened(self, entry: dict[str, Any]) -> dict[str, Any] | None:
-        """The entry of a line; None for a line that was changed."""
+        """The entry in a line; None if the line was changed."""
         from cryptography.exceptions import InvalidTag
 
         number, text = entry.get("line"), entry.get("data")
@@ -213,8 +214,8 @@ def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
 def opened_lines(
     entries: list[dict[str, Any]], seal: Seal
 ) -> tuple[list[dict[str, Any]], tuple[str, ...], LineSeal | None]:
-    """The entries of a journal, without the first line where that has the key; the problems, in words; and the key, for
-    further lines. Raises Failure."""
+    """The entries of a journal (without the first line if that contains the key), the problems in words, and the key
+    for further lines. Raises Failure."""
     if not entries:
         return entries, (), None
     opens = line_seal(entries[0], seal)
@@ -228,7 +229,7 @@ def opened_lines(
             wrong += 1
             continue
         number = entry["line"]
-        if number <= last:  # a line from another position
+        if number <= last:  # a line that was moved from another position
             wrong += 1
             continue
         missing += number - last - 1
@@ -237,7 +238,7 @@ def opened_lines(
     opens.lines = max([last, *(n for e in entries[1:] if isinstance(n := e.get("line"), int))])
     damage = []
     if wrong:
-        damage.append(f"{wrong} {'line is' if wrong == 1 else 'lines are'} not as encrypted")
+        damage.append(f"{wrong} {'line is' if wrong == 1 else 'lines are'} not as they were encrypted")
     if missing > wrong:
         damage.append(f"{missing - wrong} encrypted {'line is' if missing - wrong == 1 else 'lines are'} missing")
     return lines, tuple(damage), opens

@@ -1,8 +1,7 @@
 """State files: bytes (of versions 1 to 4) to State, and back (to version 4), with every problem as a diagnostic.
 
-Written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object before the
-deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes.
-"""
+They are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
+before the deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes."""
 
 from __future__ import annotations
 
@@ -25,9 +24,9 @@ from planner.world.state.reader import MalformedError, StateReader
 
 
 def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnostic]]:
-    """The state in a file's bytes, and the problems. None for an empty file, and if there are errors.
+    """The state in a file's bytes, and the problems of reading it. None for an empty file, and if there are errors.
 
-    `name` is the file's name for the messages."""
+    `name`: the name of the file in messages."""
     if not data:
         return None, []
     where = f"The state file {name}" if name else "The state"
@@ -40,7 +39,8 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The state with the texts of its resources, if it is large and in the form of services."""
+    """The state with the encoded texts of its resources, if it is large and has the compact form that services
+    store."""
     with collector_paused():
         pieces = cut(data)
         if pieces is None:
@@ -78,7 +78,7 @@ def _unsupported(detail: str) -> Diagnostic:
 
 def _version_problem(root: Any, where: str) -> str | None:
     if not isinstance(root, dict):
-        return f"{where} holds no JSON object."
+        return f"{where} does not contain a JSON object."
     version = root.get("version")
     if version is None:
         if root.get("encryption_version"):
@@ -89,7 +89,7 @@ def _version_problem(root: Any, where: str) -> str | None:
     if 1 <= version <= 4:
         return None
     if version < 1:
-        return f"{where} has format version {version}, which never existed."
+        return f"{where} has format version {version}, which does not exist."
     writer = root.get("terraform_version")
     by = f" It was written by version {writer}." if isinstance(writer, str) and writer else ""
     return f"{where} has format version {version}; the newest that can be read is 4.{by}"
@@ -100,7 +100,7 @@ def _version_problem(root: Any, where: str) -> str | None:
 
 def write_state(state: State, compact: bool = False, texts: Texts | None = None) -> bytes:
     """The bytes of a state file, indented unless `compact`, ending with a line break. Resources whose `texts` are known
-    are not encoded again (compact ones only)."""
+    are not encoded again (only in the compact form)."""
     with collector_paused():
         if texts is None or not compact:
             return dumps(state_document(state), indent=not compact) + b"\n"
@@ -112,13 +112,14 @@ def write_state(state: State, compact: bool = False, texts: Texts | None = None)
 
 
 def _stored_resources(state: State) -> list[ResourceState]:
-    """The resources that a file has, in its order."""
+    """The resources that a file contains, in the order of the file."""
     kept = (r for r in state.resources.values() if r.mode != "ephemeral")
     return sorted(kept, key=lambda r: (r.module, r.mode, r.type, r.name))
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The state as the JSON object of a version 4 file, keys in the file's order; the version is our own."""
+    """The state as the JSON object of a version 4 file, with keys in the file's order; the version of the writer is our
+    own."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,
@@ -148,7 +149,7 @@ def same_content(a: State | None, b: State | None) -> bool:
 
 
 def _without_common(state: State, other: State) -> State:
-    """The state without resources that are identical objects in both, which need not be serialized."""
+    """The state without the resources that are the same object in both states, which need not be compared."""
     theirs = other.resources
     return evolve(state, resources={k: r for k, r in state.resources.items() if theirs.get(k) is not r})
 
@@ -227,7 +228,7 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
 
 
 def new_lineage() -> str:
-    """A name for the history of a new state."""
+    """A new lineage, which names the history of a new state."""
     return random_uuid()
 
 
@@ -237,8 +238,8 @@ def lineage_after(base: State | None) -> str:
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs (only then its serial grows). `lineage`: the lineage of a new
-    state from its journal; `is_pending`: it must be written although its content is unchanged."""
+    """The successor of a state, and whether it differs; the serial grows only if it does. `lineage`: the lineage that a
+    journal has for a new state; `is_pending`: the state must be written although its content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(
@@ -248,12 +249,12 @@ def successor(base: State | None, state: State, lineage: str, is_pending: bool =
 
 # The texts of a large state's resources, so that unchanged ones need not be encoded again.
 #
-# The compact form that services keep is cut between resources, and each piece is parsed separately. A cut in the wrong
+# The compact form that services store is cut between resources, and each piece is parsed separately. A cut in the wrong
 # place leaves pieces that are not JSON; then the text is parsed as a whole.
 
 
 SMALLEST = 1 << 20
-"""the minimum size in bytes; smaller states are encoded in no time"""
+"""the minimum size, in bytes, of states whose encoded resources are reused; smaller states are encoded quickly"""
 _BEGIN = b'"resources":[{"m'
 _CUT = b'},{"mo'
 """`mode` or `module`"""
@@ -262,19 +263,19 @@ _END = b'}],"check_results":'
 
 @frozen
 class Texts:
-    """The texts of resources, by the identity of the resource, which is kept as long as its text."""
+    """The encoded texts of resources, by the identity of the resource, which is kept alive as long as its text."""
 
     known: dict[int, tuple[ResourceState, bytes]]
 
     def of(self, resource: ResourceState) -> bytes | None:
-        """The text that a resource was read from."""
+        """The text from which the resource was read."""
         entry = self.known.get(id(resource))
         return None if entry is None else entry[1]
 
 
 def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
-    """The JSON object of a state and the texts of its resources, in their order; None if it is not in the form in which
-    services keep states, or if it is small or has numbers that need exact parsing."""
+    """The JSON object of a state and the texts of its resources, in their order. None if it does not have the form in
+    which services store states, is small, or has numbers that need exact parsing."""
     if len(data) < SMALLEST or not data.startswith(b'{"version":4,'):
         return None
     begin, end = data.find(_BEGIN), data.rfind(_END)
@@ -296,7 +297,7 @@ def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
 
 
 def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
-    """The texts by resource, when each is the text of one."""
+    """The texts by resource, if each text belongs to exactly one resource."""
     resources = list(state.resources.values())
     if len(resources) != len(texts):
         return None
@@ -304,7 +305,7 @@ def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
 
 
 class SealedFiles:
-    """Reads and writes the files of one state. The last content is remembered, because it is read again before it is
+    """Reads and writes the files of one state. The last content is kept, because it is read again before it is
     replaced."""
 
     def __init__(self, seal: Seal = PLAIN) -> None:
@@ -312,8 +313,8 @@ class SealedFiles:
         self._kept, self._said = b"", Unsealed(b"")
 
     def text(self, state: State) -> bytes:
-        """The unencrypted content of a state file: indented for people, or compact if only programs read it. Raises
-        ValueError."""
+        """The unencrypted content of a state file: indented for people, or compact if only programs read the file.
+        Raises ValueError."""
         return write_state(state, compact=not self.seal.is_plain)
 
     def sealed(self, text: bytes) -> bytes:
@@ -326,7 +327,7 @@ class SealedFiles:
         return self._kept
 
     def opened(self, data: bytes) -> Unsealed:
-        """The content of a file's bytes; empty for none. Raises Failure."""
+        """The unencrypted content of a file's bytes; empty if there are none. Raises Failure."""
         if self.seal is PLAIN or not data:
             return Unsealed(data)
         if data != self._kept:
@@ -335,7 +336,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file have exactly this content and the form in which planner would write it now."""
+        """Whether the bytes of a file contain exactly this content, in the form in which planner would write it now."""
         if self.seal is PLAIN:
             return data == text
         try:
@@ -345,19 +346,20 @@ class SealedFiles:
         return bool(data) and content.data == text and not content.is_pending
 
     def backup(self, data: bytes) -> bytes:
-        """The bytes for a backup of a file; an unencrypted file is encrypted."""
+        """The bytes for a backup of a file; the content of an unencrypted file is encrypted."""
         if self.seal is PLAIN:
             return data
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            # Bytes that may be unreadable: an unencrypted state is encrypted; everything else is unchanged.
+            # Bytes that may be unreadable: unencrypted states are encrypted; everything else stays unchanged.
             from planner.world.state.encrypted_seal import no_state
 
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
 
     def resealed(self, data: bytes) -> bytes | None:
-        """The bytes of a backup in the form that is now written; None if they already have it, or cannot be read."""
+        """The bytes of a backup in the form that would be written now; None if they already have it, or cannot be
+        read."""
         try:
             content = self.seal.unseal(data)
             return self.seal.seal(content.data) if content.is_pending and not self.seal.is_plain else None

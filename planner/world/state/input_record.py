@@ -1,4 +1,4 @@
-"""The record of the inputs with which the objects of a state were last applied: a document of its own, next to the
+"""The record of the inputs with which the objects of a state were last applied. It is a separate document next to the
 state.
 
     {"format_version": "3.0", "lineage": "...", "salt": "...",
@@ -11,13 +11,13 @@ state.
      "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
-A run has the inputs of one apply. Objects were last applied in the latest run, except for the objects in `objects`,
-which later applies did not reach, or which an incomplete apply destroyed. `altered` has the attributes that applies
-changed since the latest complete one. A file has the key of its text, without secrets, in `sources`, which are
+A run contains the inputs of one apply. Objects were last applied in the latest run, unless they are in `objects`: later
+applies did not reach these, or an incomplete apply destroyed them. `altered` contains the attributes that applies have
+changed since the latest complete apply. Each file has the key of its text (without secrets) in `sources`, which are
 compressed. A file that functions read also has a digest, if a recorded expression reads it (secrets have no digests,
-because the salt may be known). `entries` has digests of the objects without sensitive attributes that the runs left in
-the state; an object without a digest here was written by something else. Ephemeral values are never recorded, nor
-values that only configurations of providers, provisioners and connections read
+because the salt may be known). `entries` contains, for the objects that the runs left in the state, digests of the
+attributes that are not sensitive; an object without a digest was written by another program. Never recorded are
+ephemeral values, and values that only configurations of providers, provisioners and connections read
 (planner.answers.documents.recorded_sources). Sensitive values are recorded only if the record is encrypted."""
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ T = TypeVar("T")
 VERSION = "3.0"
 IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"
-"""earlier versions; the first is valid only if the last apply was complete"""
+"""earlier versions of the format; the first one is valid only if the last apply was complete"""
 CREATED, DESTROYED = "+", "-"
-"""placeholders, in place of changed attributes, for an instance that was created or destroyed"""
+"""placeholders for an instance that was created or destroyed, in place of its changed attributes"""
 MOST_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10
 """The maximum size of a record is the size of the state, but at least this number of bytes."""
 _TABLES = ("files", "modules", "variables", "read", "listed", "providers", "names", "approval")
 _SIZE = 8
-"""the size of a digest, in bytes, which only distinguishes versions of one thing"""
+"""the size, in bytes, of digests that only distinguish versions of the same file or object"""
 
 
 @frozen(eq=False)
 class ApplyInputs:
-    """The inputs of an apply. `serial`: the serial of the state that the apply wrote, or a higher one than in the
-    previous run; `is_whole`: it did everything that the configuration declares; `files`: the keys of the recorded texts
-    of the configuration's files, by name; `modules`: the directories of called modules by path; `variables`: root
-    variables that had a value of their own, as {"type": ..., "value": ...}, or {} if it is not recorded; `read`: files
-    that functions read, each with its digest and the key of its content ("": none); `listed`: the names in directories
-    that functions list; `providers`: versions by source address; `names`: the former addresses of objects that were
-    moved later, by present address; `approval`: if signatures were required, the digest of the plan (`plan`), and the
-    time at which each key signed it."""
+    """The inputs of an apply. `serial`: the serial of the state that the apply wrote; it is higher than in the previous
+    run. `is_whole`: the apply did everything that the configuration declares. `files`: the keys of the recorded texts
+    of the configuration's files, by name. `modules`: the directories of called modules, by path. `variables`: root
+    variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded. `read`: files that
+    functions read, each with its digest and the key of its content ("": none). `listed`: the names in directories that
+    functions list. `providers`: versions by source address. `names`: the former addresses of objects that were moved
+    later, by present address. `approval`: if signatures were required, the digest of the plan (`plan`), and the time at
+    which each key signed it."""
 
     serial: int
     is_whole: bool
@@ -79,10 +79,10 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: for instances that the latest run left unchanged (or destroyed while it left others),
-    the keys of their runs; `sources`: texts by key; `entries`: the digests of attributes that objects had after their
-    applies; `altered`: the attributes of instances that applies changed since the latest one that did everything, with
-    the serial of the latest of these; CREATED and DESTROYED are about the instance itself."""
+    """The document. `objects`: the keys of the runs of instances that the latest run left unchanged (or destroyed while
+    it left others). `sources`: texts by key. `entries`: the digests of the attributes that objects had after their
+    applies. `altered`: the attributes of instances that were changed after the latest complete apply, with the serial
+    of the latest change; CREATED and DESTROYED refer to the instance itself."""
 
     lineage: str
     salt: str
@@ -93,17 +93,17 @@ class InputRecord:
     altered: Mapping[str, Mapping[str, int]] = field(factory=dict)
 
     def digest(self, data: bytes) -> str:
-        """The digest of a file, or of anything else."""
+        """The digest of a file or of other data."""
         return salted(self.salt, data)
 
     @property
     def latest(self) -> str:
-        """The key of the latest run, "" for none."""
+        """The key of the latest run; "" if there is none."""
         return max(self.runs, key=lambda key: self.runs[key].serial, default="")
 
     @property
     def latest_whole(self) -> str:
-        """The key of the latest run that did everything, "" for none."""
+        """The key of the latest complete run; "" if there is none."""
         whole = [key for key, run in self.runs.items() if run.is_whole]
         return max(whole, key=lambda key: self.runs[key].serial, default="")
 
@@ -136,9 +136,9 @@ def with_run(
     gone: Collection[str] = (),
     altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
-    """The record after an apply. `left`: the instances that it did not reach; `entries`: digests of attributes by
-    address; `gone`: the instances that it destroyed although it was incomplete; `altered`: the attributes that it
-    changed."""
+    """The record after an apply. `left`: the instances that the apply did not reach; `entries`: digests of attributes
+    by address; `gone`: the instances that the apply destroyed although it was incomplete; `altered`: the attributes
+    that the apply changed."""
     before = known.runs.get(known.latest)
     if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json
@@ -160,7 +160,7 @@ def with_run(
 
 
 def renamed(known: InputRecord, moves: Mapping[str, str]) -> InputRecord:
-    """The record after objects of the state were moved. `moves`: their former addresses by current address."""
+    """The record after objects of the state were moved. `moves`: the objects' former addresses by current address."""
     runs = {key: evolve(run, names=_names(run.names, moves)) for key, run in known.runs.items()}
     objects, altered = _with_moves(known.objects, moves), _with_moves(known.altered, moves)
     return evolve(known, runs=runs, objects=objects, altered=altered)
@@ -178,8 +178,9 @@ def _names(names: Mapping[str, str], moves: Mapping[str, str]) -> dict[str, str]
 
 
 def fitted(record: InputRecord, most: int) -> InputRecord:
-    """The record as a document of at most this number of bytes. If necessary, contents of files that functions read are
-    dropped, the largest first, with their digests kept; if that is not enough, everything is."""
+    """The record as a document with at most this number of bytes. If necessary, contents of files that functions read
+    are dropped, the largest first, and only their digests are kept; if that is not enough, the whole record is
+    dropped."""
     if len(record_bytes(record)) <= most:
         return record
     needed = {key for run in record.runs.values() for key in run.files.values()}
@@ -212,7 +213,7 @@ def record_bytes(record: InputRecord) -> bytes:
 
 
 def read_record(data: bytes) -> InputRecord | None:
-    """The record in a document; None for anything else."""
+    """The record in a document; None if the document is not a record."""
     try:
         document = orjson.loads(data)
         version = document["format_version"]

@@ -1,17 +1,17 @@
-"""The journal of an apply: operations begun and their results, line by line in a file next to the state file.
+"""The journal of an apply: operations that began and their results, written line by line to a file next to the state
+file.
 
-A state file is replaced only when an apply ends. Until then each operation's start, and every changed instance, is
-appended to `STATE.journal` and flushed to disk before anything that depends on it starts. After a crash the journal is
-read together with the state: finished work is used, and unfinished operations are reported.
+A state file is replaced only when an apply ends. Until then, the start of each operation and every changed instance are
+appended to `STATE.journal` and flushed to disk before any dependent operation starts. After a crash the journal is read
+together with the state: the results in it are used, and unfinished operations are reported.
 
-Each line (planner.world.state.journal_lines) has sums and one JSON object: `begin` with the lineage and serial of the
-state it adds to, `start` and `end` of operations, `instance` with all objects of an instance as state files write
-them, `snapshot` with the serial of a state that is about to be written while the apply goes on
-(planner.world.state.snapshots), `kept` when it was written, and at the end `saving` with the serial of the state file
-that is about to take the journal's place. Both have the checksum of the state file: another program may write one with
-that serial. An incomplete last line is ignored, since nothing depends on it; damaged and missing lines are reported,
-and the others are used.
-"""
+Each line (planner.world.state.journal_lines) has checksums and one JSON object. `begin` contains the lineage and serial
+of the state to which the journal adds; `start` and `end` record operations; `instance` contains all objects of an
+instance in the form of state files. `snapshot` contains the serial of a state that is about to be written while the
+apply continues (planner.world.state.snapshots), and `kept` records that it was written. At the end `saving` contains
+the serial of the state file that is about to replace the journal. `snapshot` and `saving` also contain the checksum of
+the state file, because another program may write a file with that serial. An incomplete last line is ignored, because
+nothing depends on it; damaged and missing lines are reported, and the others are used."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Save: TypeAlias = "Callable[[State, Mark], list[Diagnostic]]"
 
 @frozen
 class OperationStart:
-    """An operation that was begun: the address and the deposed key ("" for the current object), the operation, and its
-    time (RFC 3339)."""
+    """An operation that began: the address and the deposed key ("" for the current object), the operation, and its
+    start time (RFC 3339)."""
 
     address: str
     deposed: str
@@ -58,7 +58,8 @@ class OperationStart:
 
 @frozen
 class InstanceChange:
-    """An instance after a change; `resource` contains only it, None if it no longer exists."""
+    """An instance after a change; `resource` contains only this instance, and is None if the instance no longer
+    exists."""
 
     address: str
     key: InstanceKey
@@ -67,8 +68,9 @@ class InstanceChange:
 
 @frozen
 class Written:
-    """A state that was being written. `checksum`: SHA-256 of the file in clear, in hex ("" in journals of earlier
-    versions). Of a snapshot: `changes` is how many changes it includes, `is_kept` whether writing it succeeded."""
+    """A state whose writing was announced in the journal. `checksum`: SHA-256 of the unencrypted file, in hex ("" in
+    journals of earlier versions). For snapshots, `changes` is the number of changes that the state includes, and
+    `is_kept` whether it was written."""
 
     lineage: str
     serial: int
@@ -77,15 +79,15 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether a state, read from a file with this checksum, is this one."""
+        """Whether a state, read from a file with this checksum, is the recorded one."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 
 @frozen(eq=False)
 class JournalContent:
-    """The content of a journal. `in_flight`: operations that never ended. `saved`: the final state file, if it was
-    being written, after which no change followed. `damage`: the problems of the journal. `is_torn`: its last line is
-    incomplete, so the operation ended there."""
+    """The content of a journal. `in_flight`: operations that began and did not end. `saved`: the final state file, if
+    its writing began and no change followed. `damage`: the problems of the journal. `is_torn`: the last line is
+    incomplete, so the operation ended at that point."""
 
     lineage: str
     serial: int
@@ -99,8 +101,8 @@ class JournalContent:
     snapshots: tuple[Written, ...] = ()
 
     def changes_after(self, state: State, checksum: str = "") -> list[InstanceChange]:
-        """The changes that a state does not include, as far as that is known: the changes recorded after the last
-        snapshot that equals the state or precedes it. `checksum`: the checksum of the file from which the state was
+        """The changes that a state does not include, as far as can be determined: the changes recorded after the last
+        snapshot that equals or precedes the state. `checksum`: the checksum of the file from which the state was
         read."""
         included = 0
         for snapshot in self.snapshots if not self.damage else ():
@@ -112,9 +114,9 @@ class JournalContent:
 
 class Journal:
     """A journal that is being written, starting with a new file. All methods may be called from several threads. If the
-    directory does not allow new files, a journal is not written, and `unkept` is set. It adds to the state `stored`; if
-    the operation begins with a different state, `begins_with`, the difference is written first. `mode`: the permissions
-    of the file."""
+    directory does not allow new files, the journal is not written, and `unkept` is set. The journal adds to the state
+    `stored`. If the operation begins with a different state, `begins_with`, the difference is written first. `mode`:
+    the permissions of the file."""
 
     def __init__(
         self,
@@ -168,7 +170,7 @@ class Journal:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all entries are on the disk, so that nothing is lost without the state file."""
+        """Whether all entries are on the disk; if so, nothing is lost without the state file."""
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:
@@ -187,9 +189,9 @@ class Journal:
         self._flush()
 
     def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
-        """Write the state that `take` returns while the apply goes on: `follow` gives it its serial and whether it
-        differs from the stored one, `save` writes it after recording its checksum here."""
-        included = self.changes  # counted first: a state taken later has all of them
+        """Write the state that `take` returns while the apply continues. `follow` returns the state with its serial,
+        and whether it differs from the stored one; `save` writes it after its checksum is recorded in the journal."""
+        included = self.changes  # counted before the state is taken, so that the state includes all of them
         new, differs = follow(take())
         if not differs:
             return []
@@ -272,7 +274,7 @@ class Journal:
             self._problem = self._problem or problem
 
     def _begin_sealed(self) -> bool:
-        """Write the key for encrypting the lines. Returns whether there is one."""
+        """Write the key with which the lines are encrypted. Returns whether the journal is encrypted."""
         from planner.world.state.encrypted_seal import new_line_seal
 
         try:
@@ -291,8 +293,8 @@ class Journal:
         return True
 
     def _flush(self) -> None:
-        """Flush all appended lines to disk. One thread flushes for all waiting threads when the previous flush has
-        ended."""
+        """Flush all appended lines to disk. One thread flushes for all waiting threads as soon as the previous flush
+        has ended."""
         if self._descriptor < 0:
             return
         length = self._length
@@ -308,7 +310,7 @@ class Journal:
 
 
 def hold(descriptor: int) -> None:
-    """Lock this journal as being written, as long as the file is open."""
+    """Lock this journal to show that it is being written; the lock lasts as long as the file is open."""
     import fcntl
 
     with suppress(OSError):
@@ -327,7 +329,7 @@ def is_written(path: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # files cannot be locked here, so there is no holder
+    except OSError:  # files cannot be locked here, so no holder is known
         return False
     finally:
         os.close(descriptor)
@@ -335,7 +337,7 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Record in the journal of an ended process that a state file with all its changes will be written. An incomplete
+    """Record, in the journal of an ended process, that a state file with all its changes will be written. An incomplete
     last line is removed; all complete lines are kept. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
@@ -352,7 +354,7 @@ def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> N
 
 
 def _as_sealed(entry: dict[str, Any], lines: JournalLines, seal: Seal) -> dict[str, Any]:
-    """The stored form of an entry after these lines. Raises Failure."""
+    """The stored form of an entry that follows these lines. Raises Failure."""
     if seal is PLAIN or not lines.entries:
         return entry
     line_seal = _open_entries(lines.entries, seal)[2]
@@ -377,8 +379,8 @@ def _instance(resource: ResourceState, key: InstanceKey, instance: InstanceState
 
 
 def differences(old: State, new: State) -> Iterator[tuple[ResourceState, InstanceKey, InstanceState | None]]:
-    """The instances in which a state differs from another, in their new form; None for instances that no longer
-    exist."""
+    """The instances in which a state differs from another, in their new form; None for an instance that no longer
+    exists."""
     for address, resource in old.resources.items():
         kept = new.resources.get(address)
         for key in resource.instances if kept is not resource else ():
@@ -402,7 +404,7 @@ def _mark(kind: str, state: State, **more: Any) -> dict[str, Any]:
 
 
 def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal; None if there is none, when it is empty, or with an error."""
+    """The content of a journal; None if it does not exist, is empty, or cannot be read."""
     try:
         data = read_whole(path)
     except FileNotFoundError:
@@ -413,14 +415,14 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 
 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
-    """The content of a journal's bytes, which came from `path`; None if it is empty, or with an error."""
+    """The content of a journal's bytes, which were read from `path`; None if it is empty or cannot be read."""
     lines = read_lines(data)
     move = "Move it away if the state is right without it."
     if not lines.has_beginning:
         detail = f"The first line of {path}, which names its state, is damaged or missing. {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
     if not lines.entries:
-        return None, []  # the process ended before anything began
+        return None, []  # the process ended before any operation began
     if seal is not PLAIN or "key" in lines.entries[0]:
         try:
             entries, damage, _ = _open_entries(lines.entries, seal)
@@ -498,7 +500,7 @@ def _change(entry: dict[str, Any], path: str) -> InstanceChange:
 
 
 def _text(entry: dict[str, Any], name: str) -> str:
-    """A member that another program may have written. Raises MalformedError, KeyError."""
+    """A member of an entry, checked because another program may have written it. Raises MalformedError, KeyError."""
     value = entry[name]
     if value.__class__ is not str:
         raise MalformedError(f'"{name}" is not a string')
@@ -513,7 +515,7 @@ def _whole(entry: dict[str, Any], name: str) -> int:
 
 
 def replayed(state: State, recorded: JournalContent, checksum: str = "") -> State:
-    """The state, or a snapshot that the same apply wrote, with everything that the journal adds to it, under the next
+    """The state (or a snapshot by the same apply) with all changes that the journal adds to it, under the next
     serial."""
     builder = StateBuilder(state)
     for change in recorded.changes_after(state, checksum):
@@ -523,29 +525,29 @@ def replayed(state: State, recorded: JournalContent, checksum: str = "") -> Stat
 
 _DOUBTS = {
     "create": "It may exist now without being in the state: then import it or delete it by hand, and apply again.",
-    "update": "It may be as before, or changed in part or whole. The next plan compares it with the configuration.",
-    "delete": "It may be gone or still there. The next plan finds out.",
+    "update": "It may be unchanged, or changed partly or completely. The next plan compares it with the configuration.",
+    "delete": "It may be destroyed or still exist. The next plan shows which.",
     "invoke": "It is not invoked again automatically: planner apply -invoke=ADDRESS does that.",
 }
 
 
 def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
     """Warnings about an unfinished journal, which adds `count` changes to the state."""
-    how = "ended without warning before it could save the state"
+    how = "ended unexpectedly before it could save the state"
     if recorded.saved is not None:
-        how = "came to its end, but the state could not be saved"
+        how = "ended normally, but the state could not be saved"
     detail = (
         f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
         f"change{'' if count == 1 else 's'}, which count as part of the state from now on, "
         "for other programs when planner has written it (`planner state journal -adopt` writes it at once)."
     )
     if recorded.is_torn:
-        detail += " Its last line is incomplete: the operation had not continued from there."
+        detail += " Its last line is incomplete: the operation ended at that point."
     return [warning("state.recovered", "An interrupted operation was recovered", detail), *unfinished(recorded)]
 
 
 def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
-    """A warning for each operation that was begun and never ended. `has_moved_on`: the state was changed since, so
+    """A warning for each operation that began and never ended. `has_moved_on`: the state was changed later, so
     operations on objects in the state are over."""
     problems = []
     for begun in recorded.in_flight:
@@ -553,7 +555,7 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
             continue
         what = f"deposed object {begun.deposed} of {begun.address}" if begun.deposed else begun.address
         if begun.action == "create" and _exists(recorded, begun):
-            came = "The object exists, but making it was not over: it is tainted, so the next plan replaces it."
+            came = "The object exists, but its creation did not end: it is tainted, so the next plan replaces it."
         else:
             came = f"Its result is unknown. {_DOUBTS.get(begun.action, '')}"
         noun = "invocation" if begun.action == "invoke" else begun.action
@@ -563,7 +565,7 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
 
 
 def _exists(recorded: JournalContent, begun: OperationStart) -> bool:
-    """Whether the journal has the object of a creation that did not end."""
+    """Whether the journal contains the object of a creation that did not end."""
     last = None
     for change in recorded.changes:
         if change.address + format_key(change.key) == begun.address:

@@ -1,8 +1,8 @@
-"""The lines of a journal: each with a checksum of its own and one over all lines before, which distinguishes changed
+"""The lines of a journal. Each line has a checksum of itself and one of all lines before it, which distinguish changed
 lines, missing lines and an incomplete last line.
 
-A line is `CHAIN OWN JSON`, both checksums CRC-32 in eight hexadecimal digits: OWN is the checksum of the JSON text,
-CHAIN continues the CHAIN of the previous line (0 before the first). Lines formerly had only OWN; such journals can
+A line is `CHAIN OWN JSON`. Both checksums are CRC-32 in eight hexadecimal digits: OWN is the checksum of the JSON text,
+and CHAIN continues the CHAIN of the previous line (0 before the first). Lines once had only OWN; such journals can
 still be read."""
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ def text_of(entry: dict[str, Any]) -> bytes:
 
 
 def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
-    """The line with this text after lines of this chain, and the chain after it."""
+    """The line with this text that follows lines with this chain, and the chain after it."""
     chain = zlib.crc32(text, chain)
     return b"%08x %08x %s\n" % (chain, zlib.crc32(text), text), chain
 
 
 @frozen
 class JournalLines:
-    """The readable lines. `chain`: the checksum CHAIN of the last line; `size`: bytes of all whole lines. `is_torn`:
-    the last line is incomplete, as when a process is killed while it writes. `damage`: other problems, in words."""
+    """The readable lines. `chain`: the CHAIN of the last line; `size`: the number of bytes of all complete lines.
+    `is_torn`: the last line is incomplete, as when a process is killed while it writes. `damage`: all other problems,
+    in words."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0
@@ -45,7 +46,7 @@ class JournalLines:
 def read_lines(data: bytes) -> JournalLines:
     """The entries of all intact lines, in their order."""
     *lines, tail = data.split(b"\n")
-    if _entry(tail)[0] is not None:  # only its line break is missing
+    if _entry(tail)[0] is not None:  # only the line break at its end is missing
         lines.append(tail)
         tail = b""
     entries: list[dict[str, Any]] = []
@@ -56,7 +57,7 @@ def read_lines(data: bytes) -> JournalLines:
         entry, sum, text = _entry(line)
         if entry is None:
             damaged.append(number)
-            chain = None  # the next line continues from its own checksum
+            chain = None  # the next line can be checked by its own checksum
             continue
         if sum is not None and chain is not None and zlib.crc32(text, chain) != sum:
             missing.append(number)
@@ -72,7 +73,7 @@ def read_lines(data: bytes) -> JournalLines:
 
 
 def _entry(line: bytes) -> tuple[dict[str, Any] | None, int | None, bytes]:
-    """The entry of a line, its chain and its text; None for a line that was changed."""
+    """The entry in a line, its chain and its text; None if the line was changed."""
     match = _LINE.fullmatch(line)
     if match is None or zlib.crc32(match[3]) != int(match[2], 16):
         return None, None, b""

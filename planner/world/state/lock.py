@@ -1,7 +1,8 @@
-"""The lock on a state file: a record lock on the file, and a file next to it that identifies the holder.
+"""The lock on a state file: a record lock on the file, and another file next to it that identifies the holder.
 
-If the system supports it, the record locks belong to an open file, otherwise (POSIX) to a process, which loses them
-when it closes any other descriptor of the file. Both kinds exclude each other and are compatible with OpenTofu:
+If the system supports it, a record lock belongs to an open file. Otherwise (POSIX) it belongs to the process, which
+loses it when it closes any other descriptor of the file. Both kinds exclude each other and are compatible with
+OpenTofu:
 `.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
 _MOST_INFO = 1 << 16
 """the maximum size of a lock info, in bytes"""
 SLOW = 0.4
-"""Seconds after which waiting is reported."""
+"""Seconds of waiting after which the wait is reported."""
 
 
 class Stop(Protocol):
@@ -48,7 +49,7 @@ def wait(seconds: float, stop: Stop | None) -> None:
 
 @frozen
 class LockInfo:
-    """The holder of a lock, the time since which it is held (RFC 3339, UTC) and its purpose."""
+    """The holder of a lock, its purpose, and the time since which the lock is held (RFC 3339, UTC)."""
 
     id: str
     operation: str
@@ -80,7 +81,7 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether the JSON of a string is just the string in quotes, so that most locks need no encoder."""
+    """Whether a string's JSON is the string in quotes without escapes, so that most locks need no encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
@@ -91,7 +92,7 @@ def _moment(created: str) -> str:
 
 
 def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
-    """A lock info for this process and moment."""
+    """A lock info for this process at this time."""
     seconds, parts = divmod(time.time_ns() // 1000, 1_000_000)
     moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     created = f"{moment}.{parts:06}".rstrip("0").rstrip(".") + "Z"
@@ -99,7 +100,7 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
 
 
 def myself() -> str:
-    """The user of this process: USER@HOST, with the number of a user without a name."""
+    """The user of this process as USER@HOST; a user without a name is given by number."""
     names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
     return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
 
@@ -141,7 +142,7 @@ def lock_info_of(data: bytes) -> LockInfo | None:
 
 
 def _take(descriptor: int) -> None:
-    """Take the lock. Raises BlockingIOError or PermissionError if another process has it."""
+    """Take the lock. Raises BlockingIOError or PermissionError if another process has the lock."""
     _set_lock(descriptor, "F_WRLCK")
 
 
@@ -158,8 +159,9 @@ def _set_lock(descriptor: int, kind: str) -> None:
 
 
 class FileLock:
-    """The lock on one state file. While the lock is held, `descriptor` is open. The file must be read through it,
-    because closing another descriptor of the file in this process could release the lock."""
+    """The lock on one state file. While the lock is held, `descriptor` is open. While the lock is held, the file must
+    be read through `descriptor`, because closing another descriptor of the file in this process could release the
+    lock."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -175,7 +177,7 @@ class FileLock:
 
     @property
     def made_file(self) -> bool:
-        """Whether the state file was created for the lock."""
+        """Whether the state file was created only for the lock."""
         return self._created
 
     def acquire(
@@ -186,8 +188,8 @@ class FileLock:
         on_wait: Callable[[], None] | None = None,
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
-        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if that takes long; a request by
-        `stop` ends the attempts."""
+        """Take the lock, trying again for `timeout` seconds. `on_wait` is called once if waiting takes long; a request
+        by `stop` ends the attempts."""
         began = time.monotonic()
         is_reported, delay = False, 0.05
         while True:
@@ -218,7 +220,7 @@ class FileLock:
         return []
 
     def _try(self) -> bool:
-        """Whether the lock could be taken on the file that is now at the path."""
+        """Whether the lock was taken on the file that is now at the path."""
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
@@ -232,7 +234,7 @@ class FileLock:
             _take(self.descriptor)
         except (BlockingIOError, PermissionError):
             return False
-        # A writer replaces the file, so the opened one may no longer be the state.
+        # A writer replaces the file, so the file that was opened may no longer be the state.
         try:
             if os.path.samestat(os.fstat(self.descriptor), os.stat(self.path)):
                 return True
@@ -256,8 +258,8 @@ class FileLock:
         return False
 
     def prepare(self, descriptor: int) -> bool:
-        """Also lock the file of `descriptor`, which will replace the state file. Returns whether there is a lock to
-        hold. `follow` must be called next; the descriptor belongs to this object from now on."""
+        """Also lock the file of `descriptor`, which is about to replace the state file. Returns whether a lock is held
+        at all. `follow` must be called next; from now on this object owns the descriptor."""
         if not self.held:
             return False
         self._next = descriptor
@@ -265,7 +267,7 @@ class FileLock:
         return True
 
     def follow(self) -> None:
-        """Switch to the prepared file, if it has replaced the state file."""
+        """Switch to the prepared file if it has replaced the state file."""
         descriptor, self._next = self._next, None
         if descriptor is None:
             return
@@ -282,7 +284,7 @@ class FileLock:
         self._created = False
 
     def release(self) -> list[Diagnostic]:
-        """Release the lock. An empty file that was created only for the lock is removed."""
+        """Release the lock. An empty state file that was created only for the lock is removed."""
         if self.info is None:
             return []
         problems: list[Diagnostic] = []
@@ -307,14 +309,14 @@ class FileLock:
     def _close(self) -> None:
         for descriptor in (*self._replaced, self.descriptor):
             if descriptor is not None:
-                # Also releases it for child processes that may share the open file.
+                # The release is explicit for child processes that may share the open file.
                 with suppress(OSError):
                     _set_lock(descriptor, "F_UNLCK")
                 os.close(descriptor)
         self._replaced, self.descriptor = [], None
 
     def holder(self) -> str:
-        """The holder of the lock, since when and what for, as the end of a sentence; "" when unknown."""
+        """The holder of the lock, the start and purpose of the lock, as the end of a sentence; "" if unknown."""
         info = read_lock_info(self.path)
         if info is None:
             return ""
@@ -348,7 +350,7 @@ def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagno
         return None, [error("state.lock_id", "Wrong lock id", detail)]
     if FileLock(state_path).is_taken():
         detail = (
-            f"The process that holds the lock on {state_path} is still at work, and a lock of the file system cannot "
+            f"The process that holds the lock on {state_path} is still running, and a lock of the file system cannot "
             f"be taken from it: wait for it, or end it.\n\n{holder.describe()}"
         )
         return None, [error("state.lock_alive", "The lock is held", detail)]

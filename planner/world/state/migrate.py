@@ -1,4 +1,4 @@
-"""Copying states from one backend to another, if `init` finds a backend that differs from the one set up before."""
+"""Copies states from one backend to another, if `init` finds a backend that differs from the one set up before."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""Returns the answer to a prompt with an explanation. Raises Failure without an answer."""
+"""Prompts the user, with an explanation, and returns the answer. Raises Failure if no answer can be read."""
 
 
 @frozen
@@ -52,8 +52,8 @@ class MigrationOptions:
 
 
 def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
-    """Copy the state of every workspace, after prompting, and return the workspaces whose state is now there. Empty
-    states are not copied. Raises Failure."""
+    """Copy the state of every workspace, after prompting, and return the workspaces whose state is now in the new
+    backend. Empty states are not copied. Raises Failure."""
     try:
         names = source.workspaces()
     except OSError as problem:
@@ -95,7 +95,7 @@ def _migrated(source: Backend, target: Backend, names: list[str], how: Migration
 
 
 def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
-    """Copy one state. Returns whether the new store now has it."""
+    """Copy one state. Returns whether the new store now has the state."""
     here, there = _read(old), _read(new)
     if old.missing:
         raise Failure(refusal_to_copy(old.place, old.missing))
@@ -127,7 +127,8 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
 def _compared(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
-    """Files with both states while the user is prompted to choose one, unless they are stored encrypted."""
+    """Both states in files, for comparison while the user is prompted to choose one; no files if the states are stored
+    encrypted."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return
@@ -188,5 +189,5 @@ def _locked(store: Store, operation: str, how: MigrationOptions) -> Iterator[Non
 
 
 def has_objects(store: Store) -> bool:
-    """Whether a state has objects or outputs, and so should be copied. Raises Failure."""
+    """Whether a state has objects or outputs, and therefore should be copied. Raises Failure."""
     return not _empty(_read(store))

@@ -1,4 +1,4 @@
-"""State: the last known objects (version 4 files), immutable.
+"""State: the last known objects (version 4 files), as immutable records.
 
 Object attributes stay in their JSON form (`attributes`) until a provider schema decodes them; addresses are strings
 (`module.a["k"].terraform_data.b[0]`)."""
@@ -17,16 +17,16 @@ InstanceKey: TypeAlias = int | str | None
 
 @frozen(eq=False)
 class ObjectState:
-    """One remote object as recorded: `attributes` is the JSON object (numbers exact), `sensitive_paths` its marked
-    paths (steps ("attr", name) or ("index", key)), `dependencies` the configuration addresses on which it depended when
-    it was created."""
+    """One remote object as recorded: `attributes` is the JSON object (numbers are exact), `sensitive_paths` are the
+    paths of its sensitive parts (steps ("attr", name) or ("index", key)), and `dependencies` are the configuration
+    addresses on which it depended when it was created."""
 
     attributes: dict[str, Any]
     schema_version: int = 0
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
     private: str | None = None
-    """data of the provider, in base64; only the provider can interpret it"""
+    """private data of the provider, in base64; only the provider can interpret them"""
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False
@@ -43,16 +43,16 @@ class InstanceState:
     current: ObjectState | None
     deposed: dict[str, ObjectState] = field(factory=dict)
     provider_key: InstanceKey = None
-    """the key of the provider instance, when the provider configuration has for_each"""
+    """the key of the provider instance, if the provider configuration has for_each"""
 
 
 @frozen(eq=False)
 class ResourceState:
-    """A resource of one module instance and its instances. `provider` is the address as in the file:
+    """A resource in one module instance, with its instances. `provider` is the address as in state files:
     `provider["terraform.io/builtin/terraform"]`, `module.a.provider["..."].alias`."""
 
     module: str
-    """module instance address, "" for the root"""
+    """the module instance address, "" for the root"""
     mode: str
     type: str
     name: str
@@ -61,7 +61,7 @@ class ResourceState:
 
     @property
     def address(self) -> str:
-        """The resource without an instance key."""
+        """The address of the resource without an instance key."""
         prefix = f"{self.module}." if self.module else ""
         mode = "" if self.mode == "managed" else f"{self.mode}."
         return f"{prefix}{mode}{self.type}.{self.name}"
@@ -77,7 +77,8 @@ class OutputState:
 
 @frozen(eq=False)
 class State:
-    """A state snapshot. `serial` counts writes, `lineage` names the history; `check_results` is the file's JSON."""
+    """A state snapshot. `serial` counts writes; `lineage` identifies the history of the state; `check_results` is the
+    JSON of the file."""
 
     resources: dict[str, ResourceState] = field(factory=dict)
     """the resources by ResourceState.address"""
@@ -88,7 +89,7 @@ class State:
     check_results: list[dict[str, Any]] | None = None
 
     def instances(self) -> Iterator[tuple[ResourceState, InstanceState]]:
-        """All instances, resources by address, instances in key order."""
+        """All instances: resources by address, and instances by key."""
         for address in sorted(self.resources):
             resource = self.resources[address]
             for instance in resource.instances.values():

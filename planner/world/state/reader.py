@@ -1,4 +1,4 @@
-"""From the JSON document of a version 4 state file to a State, checking every part of it."""
+"""Converts the JSON document of a version 4 state file to a State, and checks every part of it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class StateReader:
         return version
 
     def add(self, resources: dict[str, ResourceState], resource: ResourceState) -> None:
-        """Add a resource. A file may list it several times, but each object only once."""
+        """Add a resource. A file may list the resource several times, but each object only once."""
         address = resource.address
         before = resources.get(address)
         if before is None:
@@ -156,7 +156,7 @@ class StateReader:
             return key
         if not isinstance(key, bool) and isinstance(key, float) and key.is_integer() and key >= 0:
             return int(key)
-        raise MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a count")
+        raise MalformedError(f"{address} has the instance key {key!r}, which is neither a string nor a whole number")
 
     def object(
         self,
@@ -271,7 +271,7 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The normal text of an address, parsed once per file; None (and a diagnostic) if it is not valid."""
+        """The address in its normal form, parsed once per file; None, with a diagnostic, if it is not valid."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]
@@ -337,7 +337,7 @@ LARGEST = (1 << 63) - 1
 
 
 class MalformedError(Exception):
-    """A part of the file has the wrong shape; the text has the place and the problem."""
+    """A part of the file has the wrong type; the text has the place and the problem."""
 
 
 def as_object(raw: Any, place: str) -> dict[str, Any]:
@@ -348,7 +348,7 @@ def as_object(raw: Any, place: str) -> dict[str, Any]:
 
 
 def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
-    """A member that is a list; empty if there is none. Raises MalformedError."""
+    """The value of a member that is a list; empty if it is missing. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return []
@@ -358,7 +358,7 @@ def as_list(raw: dict[str, Any], key: str, place: str) -> list[Any]:
 
 
 def as_text(raw: dict[str, Any], key: str, place: str) -> str:
-    """A member that is a string; "" if there is none. Raises MalformedError."""
+    """The value of a member that is a string; "" if it is missing. Raises MalformedError."""
     value = raw.get(key)
     if value is None:
         return ""
@@ -368,7 +368,8 @@ def as_text(raw: dict[str, Any], key: str, place: str) -> str:
 
 
 def as_whole(raw: dict[str, Any], key: str, place: str) -> int:
-    """A member that is a whole number, not below 0 and not too large; 0 if there is none. Raises MalformedError."""
+    """The value of a member that is a whole number, not below 0 and not too large; 0 if it is missing. Raises
+    MalformedError."""
     value = raw.get(key, 0)
     if value is None:
         return 0

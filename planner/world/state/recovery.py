@@ -1,8 +1,8 @@
 """A state with the changes in the journal of an interrupted operation.
 
-The journal of an apply belongs to the state that the apply began with, and to each snapshot that it wrote. If the state
-has changed since, because the user continued with another program, the journal is compared with it object by object:
-see `Strays`."""
+The journal of an apply belongs to the state with which the apply began, and to each snapshot that the apply wrote. If
+the state was changed later, because the user continued with another program, the objects in the journal are compared
+with those in the state: see `Strays`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _Slot: TypeAlias = "tuple[str, InstanceKey, str]"
 
 @frozen(eq=False)
 class Strays:
-    """The objects that a journal recorded and a later state does not have.
+    """The objects that a journal recorded and that a later state does not have.
 
-    `missing`: the objects whose place in the state is free, so that they can be added (resource address, key, instance
-    with only these objects). `others`: the objects for which the state has another, newly created object (address, id
-    in the journal, id in the state). `elsewhere`: the objects that were moved or imported to another address (address,
-    id, that address)."""
+    `missing`: the objects whose place in the state is free, so that they can be added (resource address, key, and the
+    instance with only these objects). `others`: the objects in whose place the state has another, newly created object
+    (address, id in the journal, id in the state). `elsewhere`: the objects that were moved or imported to another
+    address (address, id, new address)."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
@@ -56,8 +56,8 @@ class Strays:
 
 @frozen(eq=False)
 class StateRecovery:
-    """The result of applying a journal. `adds`: whether it has anything that the state lacks; `missing`: the instances
-    with objects that are not part of `state`, because it has changed since."""
+    """The result of applying a journal. `adds`: whether the journal has anything that the state lacks. `missing`: the
+    instances whose objects are not part of `state`, because the state was changed since."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -74,7 +74,7 @@ def recovered(
     checksum: str = "",
     adopts: bool = False,
 ) -> StateRecovery:
-    """The state (None: there is none) in `place` with the entries of the journal named `journal`. If the state has
+    """The state in `place` (None: there is none) with the entries of the journal named `journal`. If the state has
     changed since, objects that it lacks are added only with `adopts`; otherwise a warning names them. `is_at_work`: the
     writer of the journal is still running, so nothing is reported. `checksum`: the checksum of the state file."""
     base = state or State()
@@ -97,13 +97,14 @@ def recovered(
 
 
 def _has_all(state: State, recorded: JournalContent) -> bool:
-    """Whether a state that was written after the journal was begun has all entries of the journal."""
+    """Whether a state that was written after the journal began contains all entries of the journal."""
     follows = state.lineage == recorded.lineage and state.serial > recorded.serial
     return follows and same_content(replayed(state, recorded), state)
 
 
 def strays_of(state: State, recorded: JournalContent) -> Strays:
-    """The objects recorded last for each instance that the state does not have. Data sources are read again anyway."""
+    """The most recently recorded objects of each instance that the state does not have. Data sources are left out,
+    because they are read again anyway."""
     # decided in Python: which objects of a journal are in the state -- a comparison of objects, value by value
     changes = recorded.changes_after(state)
     last = {(change.address, change.key): change.resource for change in changes}
@@ -142,16 +143,16 @@ def _objects(instance: InstanceState | None) -> dict[str, ObjectState]:
 
 
 def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -> bool:
-    """Whether the instance in the state has this object."""
+    """Whether the instance in the state contains this object."""
     if mark in here and (mark or _identity(here[mark]) == _identity(object)):
         return True
     return any(_identity(one) == _identity(object) and one.attributes == object.attributes for one in here.values())
 
 
 def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
-    """The objects of a journal whose id occurs elsewhere in the state: the address of that instance, and whether it is
-    the same object. It is the same if it is in the same instance (deposed or no longer deposed), or if no common
-    attribute differs. An id of several objects does not count."""
+    """The objects of a journal whose id occurs at another place in the state: the address of that instance, and whether
+    it has the same object. An object is the same if it is in the same instance (deposed or no longer deposed), or if
+    all common attributes are equal. An id that several objects have is ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -167,7 +168,7 @@ def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_S
 def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
 ) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
-    """Objects with their places, by type, provider configuration with its key, and id."""
+    """The objects with their places, by type, provider configuration with its key, and id."""
     result: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
         for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
@@ -193,7 +194,7 @@ def _object_text(object: ObjectState) -> str:
 
 
 def _adopted(state: State, strays: Strays) -> State:
-    """The state with the missing objects, under the next serial."""
+    """The state plus the missing objects, under the next serial."""
     builder = StateBuilder(state)
     for address, key, resource in strays.missing:
         here = builder.instance(address, key) or InstanceState(key, None)
@@ -248,8 +249,9 @@ def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
     return _refusal(
         place,
         missing,
-        "They would be made a second time, or be left when everything is destroyed. Run `planner state journal -adopt` "
-        "to add those that exist to the state, or `planner state journal -discard` if it is right without them.",
+        "They would be created a second time, or would remain when everything is destroyed. Run `planner state journal "
+        "-adopt` to add those that exist to the state, or `planner state journal -discard` if it is right without "
+        "them.",
     )
 
 
@@ -258,9 +260,9 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
     return _refusal(
         place,
         missing,
-        "No journal is found where the state would be copied to. Put the former backend block back and run `planner "
-        "state journal -adopt` to add those that exist to the state, or `planner state journal -discard` if it is "
-        "right without them; then copy it.",
+        "After copying the state, the journal would no longer be found. Put the former backend block back and run "
+        "`planner state journal -adopt` to add those that exist to the state, or `planner state journal -discard` if "
+        "it is right without them; then copy it.",
     )
 
 
@@ -279,7 +281,7 @@ ERRORED = "errored.tfstate"
 
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
-    """Remove the file if its state has been saved since, because pushing it later would undo newer changes. A file with
+    """Remove the file if its state was saved later, because pushing it would then undo newer changes. A file with
     another state is kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)

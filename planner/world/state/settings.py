@@ -1,7 +1,7 @@
-"""The settings of backends: their validation by a schema, the sources of defaults, and the hash of a block.
+"""The settings of backends: validation by a schema, values for settings that are not set, and the hash of a block.
 
-A backend's `SCHEMA` has the form of a provider's. Settings travel as plain values (None if not set): in the working
-directory's record, in plans, in `terraform_remote_state`."""
+The `SCHEMA` of a backend has the same form as a provider's schema. Settings are stored as plain values (None if not
+set): in the record of the working directory, in plans, and in `terraform_remote_state`."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _typed(given: Any, wanted: Type) -> Value:
 
 
 def _whole(given: Any, wanted: Type) -> Any:
-    """The data, with values converted to strings if the type requires strings."""
+    """The data, with values converted to strings where the type requires strings."""
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:
@@ -100,10 +100,11 @@ def _whole(given: Any, wanted: Type) -> Any:
 
 
 def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
-    """Raises ConversionError, also for a string that files, requests or the environment cannot contain."""
+    """Raises ConversionError, also for a string with characters that files, requests or the environment cannot
+    contain."""
     value = convert(from_float(given) if isinstance(given, float) else given, wanted)
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
-        raise ConversionError("it has characters that no name can have")
+        raise ConversionError("it has characters that are not allowed in names")
     return value
 
 
@@ -169,12 +170,12 @@ def _quoted(text: str) -> str:
 
 
 class Unopened(Exception):
-    """No backend is opened with these settings, because they have problems or were only checked."""
+    """No backend is opened, because the settings have problems or were only to be checked."""
 
 
 class SettingsReading:
-    """Settings with replacements for unset ones: variables of the environment, then defaults. Collects errors and
-    warnings (`remarks`). `only_check`: only the settings themselves are checked."""
+    """Settings; unset ones are taken from environment variables, then from defaults. Collects errors and warnings
+    (`remarks`). `only_check`: only the settings themselves are checked."""
 
     def __init__(self, settings: Mapping[str, Any], only_check: bool = False) -> None:
         self.settings, self.only_check = settings, only_check
@@ -188,13 +189,13 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """End the check of the settings themselves, after which files are read, credentials searched and requests sent.
-        Raises Unopened after a problem, and with `only_check`."""
+        """Ends the check of the settings themselves; after it, files are read, credentials are searched and requests
+        are sent. Raises Unopened after a problem, and always with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
-        """A string: the setting, or the first of the variables that is not empty."""
+        """A string: the setting, or the first variable that is not empty."""
         given = self.settings.get(name)
         if given is not None and given != "":
             return str(given)
@@ -233,7 +234,7 @@ class SettingsReading:
             return default
 
     def _said(self, word: str, variables: tuple[str, ...]) -> str:
-        """The source of a wrong value."""
+        """The source of an invalid value."""
         name = next((v for v in variables if self.environment.get(v)), "")
         return f'The variable {name} is set to "{word}".'
 
@@ -241,7 +242,7 @@ class SettingsReading:
         self.problems.append(error("state.backend_setting", text, detail))
 
     def given(self, what: Callable[[], str]) -> str:
-        """A computed setting; "" if computing it raises ValueError, which becomes a problem."""
+        """A computed setting; "" if the computation raises ValueError, which is reported as a problem."""
         try:
             return what()
         except ValueError as bad:

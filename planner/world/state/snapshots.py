@@ -1,8 +1,8 @@
-"""Snapshots: the state of a running apply, written to its backend periodically. The journal keeps each change on this
+"""Snapshots: the state of a running apply, written to its backend periodically. The journal stores each change on this
 machine. A snapshot stores the state itself in the backend, so that little is lost with the machine, and programs that
-do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change starts the clock, a
-change that is older than the interval is written, and after an interrupt each change is written immediately. Unlike in
-OpenTofu, a separate thread writes it, and no operation waits."""
+do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change starts the clock,
+changes older than the interval are written, and after an interrupt each change is written immediately. Unlike in
+OpenTofu, a separate thread writes snapshots, and no operation waits for it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from planner.world.state.backend import Store
 from planner.world.state.model import State
 
 NEWER = "state.newer"
-"""the code for a write that was refused because another program has written meanwhile"""
+"""the code of a write that was refused because another program has written the state meanwhile"""
 VARIABLE = "TF_STATE_PERSIST_INTERVAL"
 SHORTEST = 20
 """the default and the minimum interval, in seconds"""
 
 
 def persist_interval(environment: Mapping[str, str]) -> float:
-    """Seconds between two snapshots, as the environment sets them. Raises Failure."""
+    """Seconds between two snapshots, as set in the environment. Raises Failure."""
     value = environment.get(VARIABLE)
     if value is None:
         return SHORTEST
@@ -35,7 +35,7 @@ def persist_interval(environment: Mapping[str, str]) -> float:
 
 
 class Snapshots:
-    """Writes snapshots of the state that `begin` names into a store. All methods may be called from several threads."""
+    """Writes snapshots to a store; `begin` selects the state. All methods may be called from several threads."""
 
     def __init__(self, store: Store, interval: float, stop: StopSignal) -> None:
         self._store, self._interval, self._stop = store, interval, stop
@@ -89,7 +89,7 @@ class Snapshots:
                 self._has_changed |= self._has_failed  # try again later; the journal has all changes
 
     def _next(self) -> bool:
-        """Wait until a snapshot is due. False if the apply has ended."""
+        """Wait until a snapshot is due; False if the apply has ended. False if the apply has ended."""
         with self._condition:
             while not self._is_closed:
                 left = self._seconds_left() if self._has_changed else None

@@ -3,8 +3,7 @@
     {"format_version": "1.0", "lineage": "...",
      "objects": {"terraform_data.web": {"what": "provisioner \"file\"", "place": "main.tf:12", "how": "exit status 3"}}}
 
-It has no output of commands and no messages of providers, which could contain secrets.
-"""
+It contains no output of commands and no messages of providers, because these could contain secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +17,8 @@ VERSION = "1.0"
 
 @frozen
 class TaintOrigin:
-    """The origin of a taint, its place in the configuration ("" for none), and how it failed ("" if unknown)."""
+    """The origin of a taint: the step that failed, its place in the configuration ("" for none), and how it failed (""
+    if unknown)."""
 
     what: str
     place: str = ""
@@ -41,7 +41,7 @@ def taints_bytes(lineage: str, objects: Mapping[str, TaintOrigin]) -> bytes:
 
 
 def read_taints(data: bytes, lineage: str) -> dict[str, TaintOrigin]:
-    """The origins by address; empty if the document belongs to another state or is not readable."""
+    """The origins by address; empty if the document belongs to another state or cannot be read."""
     try:
         document = orjson.loads(data)
         if document["format_version"] != VERSION or document["lineage"] != lineage:

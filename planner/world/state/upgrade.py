@@ -1,7 +1,7 @@
 """State files of versions 1 to 3, which Terraform wrote before 0.12, as version 4 documents.
 
-They have one entry for each instance, with string attributes in one flat map, which only the provider can turn into
-values: version 4 keeps that map as `attributes_flat`. Each step does what OpenTofu does."""
+They have one entry for each instance, with attributes as strings in one flat map. Only the provider can convert the map
+to values, so version 4 keeps it as `attributes_flat`. Each step of the upgrade does what OpenTofu does."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9]
 
 
 def upgraded(root: dict[str, Any]) -> dict[str, Any]:
-    """The version 4 document for one of version 1, 2 or 3. Raises MalformedError."""
+    """The version 4 document for a document of version 1, 2 or 3. Raises MalformedError."""
     version = root["version"]
     serial = as_whole(root, "serial", "the state")
     resources: list[dict[str, Any]] = []
@@ -55,7 +55,7 @@ def upgraded(root: dict[str, Any]) -> dict[str, Any]:
 
 
 def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
-    """The names of the calls down to a module."""
+    """The names of the module calls that lead to a module."""
     path = as_list(module, "path", place)
     if not path and version == 1:
         return []
@@ -70,7 +70,7 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
 
 
 def _resources(module: dict[str, Any], path: list[str], place: str, version: int) -> list[dict[str, Any]]:
-    """One entry for each resource. All instances receive the provider of the first, in the order of their old
+    """One entry for each resource. All instances receive the provider of the first instance, in the order of their old
     addresses."""
     resources: dict[tuple[str, ...], dict[str, Any]] = {}
     for address, raw in sorted(_map(module, "resources", place).items()):
@@ -107,8 +107,8 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
-    """The provider configuration, `provider.TYPE` or `provider.TYPE.ALIAS`, with the module as prefix; formerly it was
-    named as in the module's configuration, or not at all."""
+    """The provider configuration, as `provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module; before version
+    3 it was named as in the module's configuration, or not at all."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"
@@ -159,8 +159,8 @@ def _schema_version(meta: dict[str, Any]) -> int:
 
 
 def _mark_maps(attributes: dict[str, str]) -> None:
-    """The count of a map receives the suffix `%`; lists and sets keep `#`. Counts of empty collections are removed,
-    because their kind is unknown."""
+    """The key of a map's count receives the suffix `%`; counts of lists and sets keep `#`. Counts of empty collections
+    are removed, because their kind is unknown."""
     for prefix in sorted(name[:-1] for name in attributes if name.endswith(".#")):
         below = (name[len(prefix) :] for name in attributes if name.startswith(prefix))
         keys = {rest.partition(".")[0] if rest[0:1] != "." else rest for rest in below if rest != "#"}
@@ -197,7 +197,7 @@ def _implied(value: Any) -> Type:
 
 
 def _simplified(type_: Type) -> Type:
-    """A list or map type if all elements have the same type, because other types did not exist then."""
+    """A list or map type if all elements have the same type, because tuple and object types did not exist then."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
         parts = list(type_.attributes.values())
@@ -210,7 +210,7 @@ def _simplified(type_: Type) -> Type:
 
 
 def _rounded(value: Any) -> Any:
-    """The value with numbers as floats, and objects without their order."""
+    """The value with numbers as floats, and without the order of object members."""
     if value.__class__ is dict:
         return {name: _rounded(part) for name, part in sorted(value.items())}
     if value.__class__ is list:

@@ -1,4 +1,4 @@
-"""Checks of the stored data of a state: the file, its backup, the journal of an interrupted apply."""
+"""Checks of the stored data of a state: the state file, its backup, and the journal of an interrupted apply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.world.state.recovery import ERRORED
 
 @frozen
 class VerifiedFile:
-    """A checked file: its kind (state, backup, journal, rescued), its path, and its content in words."""
+    """A checked file: its kind (state, backup, journal, rescued), its path, and a summary of its content."""
 
     kind: str
     path: str
@@ -25,7 +25,7 @@ class VerifiedFile:
 
 
 class KeptFiles(Protocol):
-    """A state in a file, with its backup ("": none is kept) and its journal."""
+    """A state in a file, its backup ("": none is kept), and its journal."""
 
     read_path: str
     backup_path: str
@@ -33,10 +33,10 @@ class KeptFiles(Protocol):
 
     @property
     def journal_path(self) -> str:
-        """The path of the journal, if there is one."""
+        """The path of the journal, if it exists."""
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state with the changes in the journal."""
+        """The state plus the changes in the journal."""
 
 
 def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:

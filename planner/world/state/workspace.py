@@ -16,7 +16,7 @@ _ALLOWED = frozenset("-_.~$&+=:@")
 
 
 def valid_workspace_name(name: str) -> bool:
-    """Whether a name can be used unchanged in a path and a URL."""
+    """Whether a name can be used unchanged in both a path and a URL."""
     return bool(name) and all(c in _ALLOWED or (c.isascii() and c.isalnum()) for c in name)
 
 
@@ -28,8 +28,7 @@ def data_directory(environment: Mapping[str, str]) -> str:
 def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[str, bool, list[Diagnostic]]:
     """The selected workspace of the working directory, whether TF_WORKSPACE selects it, and its problems.
 
-    A data directory that cannot be read means the default workspace.
-    """
+    If the data directory cannot be read, the default workspace is selected."""
     forced = environment.get("TF_WORKSPACE")
     if forced:
         if valid_workspace_name(forced):
@@ -79,7 +78,7 @@ _FORMAT = 3
 
 @frozen
 class BackendPointer:
-    """A backend that was set up: its type, all its settings (None: not set), the hash of its block."""
+    """A backend that was set up: its type, all its settings (None: not set), and the hash of its block."""
 
     type: str
     settings: dict[str, Any] = field(factory=dict)
@@ -87,7 +86,7 @@ class BackendPointer:
 
 
 def read_pointer(data_directory: str) -> tuple[BackendPointer | None, list[Diagnostic]]:
-    """The backend that was set up here; None if none was, or with an error."""
+    """The backend that was set up here; None if there is none, or on an error."""
     path = os.path.join(data_directory, FILE)
     try:
         data = read_whole(path)
@@ -105,7 +104,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
         backend = json.loads(data).get("backend") or {}
         settings, hash = backend.get("config") or {}, backend.get("hash") or 0
         if settings.__class__ is not dict or hash.__class__ is not int:
-            raise TypeError("it has no settings, or no number of them")
+            raise TypeError("it has no settings, or no hash of them")
         pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
     except (ValueError, TypeError, AttributeError, RecursionError) as problem:
         return None, [_damaged(path, f"it is not a description of a backend ({problem})")]
@@ -113,7 +112,7 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
 
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
-    """Record the backend that is now set up, or that there is none."""
+    """Record the backend that is now set up, or that none is."""
     path = os.path.join(data_directory, FILE)
     import json
 

@@ -331,7 +331,7 @@ def test_characters_that_no_name_has(path: str) -> None:
     for kind, setting in (("local", "path"), ("s3", "key"), ("http", "address")):
         backend, problems = open_backend(kind, {setting: path})
         assert backend is None
-        assert "it has characters that no name can have" in problems[0].detail
+        assert "it has characters that are not allowed in names" in problems[0].detail
 
 
 def test_fractions_in_settings() -> None:

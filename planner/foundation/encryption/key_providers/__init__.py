@@ -1,1 +1,1 @@
-"""Key providers: sources of keys. Each has a file with the name that configurations use."""
+"""Key providers: sources of keys. Each key provider is a module with the name that configurations use."""

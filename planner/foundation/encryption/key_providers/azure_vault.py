@@ -110,7 +110,7 @@ class AzureVault:
         """The key, decrypted with the version and the algorithm in the metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
-            raise ServiceError("the metadata name no version or no algorithm of a key")
+            raise ServiceError("the metadata lack the version or the algorithm of a key")
         body = {"alg": algorithm, "value": base64url(bytes_of(metadata, "ciphertext"))}
         for name, member in (
             ("iv", "iv"),

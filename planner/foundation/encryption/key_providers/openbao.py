@@ -92,7 +92,7 @@ class OpenBao:
 
 
 def _refusal(url: str, status: int, text: str) -> str:
-    """The text of an error answer, in the words of the ecosystem's clients."""
+    """The text of an error response, in the words of the ecosystem's clients."""
     head = f"Error making API request.\n\nURL: PUT {url}\nCode: {status}. "
     try:
         errors = json.loads(text)["errors"]

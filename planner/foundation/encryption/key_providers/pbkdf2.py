@@ -37,8 +37,8 @@ LEAST_PASSPHRASE = 16
 LEAST_ITERATIONS = 200_000
 _SIZES = {"sha256": 32, "sha512": 64}
 MOST_ROUNDS = 20_000_000
-"""the most iterations for each block of the key that metadata may require, unless the configuration requires more:
-half a minute. A crafted file must not keep planner busy for years"""
+"""the maximum number of iterations per block of the key that metadata may require (half a minute), unless the
+configuration requires more. A crafted file must not keep planner busy for years"""
 MOST_SALT = 1 << 20
 MOST_LENGTH = 1 << 16
 _random = os.urandom
@@ -92,7 +92,7 @@ class Pbkdf2:
         above = Key.of(self.passphrase) if self.chain is None else self.chain.decryption
         if above is None:  # a key derived from nothing would be known to everybody
             assert self.chain is not None
-            return Keys(encryption, None, self.chain.without_decryption or "the chained key provider gave none")
+            return Keys(encryption, None, self.chain.without_decryption or "the chained key provider returned none")
         return Keys(encryption, _key(above, name, salt, iterations, length))
 
 
@@ -138,7 +138,7 @@ def build(settings: Given) -> Pbkdf2:
     if name not in _SIZES:
         raise ProviderError(f"invalid key provider configuration: invalid hash function name: {name}")
     if salt_length > MOST_SALT or length > 1 << 30 or iterations >= 1 << 31:
-        raise ProviderError("the salt, the key or the number of iterations is beyond all measure")
+        raise ProviderError("the salt, the key or the number of iterations is too large")
     return Pbkdf2(passphrase, chain, length, iterations, name, salt_length)
 
 

@@ -1,1 +1,1 @@
-"""Encryption methods. Each has a file with the name that configurations use."""
+"""Encryption methods. Each method is a module with the name that configurations use."""

@@ -1,4 +1,4 @@
-"""The blocks of component files: components, child stacks, providers, variables, outputs, removed ones."""
+"""The blocks of component files: components, child stacks, providers, variables, outputs, and removed blocks."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OUTPUT = BodySchema({"type": True, "value": True, **dict.fromkeys(("description
 
 
 def component_block(block: Block, problems: Problems) -> ComponentDecl | None:
-    """A `component` or `stack` block; None if the source of its call is unknown (reported)."""
+    """A `component` or `stack` block; None if its source is unknown (reported)."""
     kind: Kind = "component" if block.type == "component" else "stack"
     content = read(block.body, _COMPONENT if kind == "component" else _STACK, problems)
     attributes = content.attributes
@@ -93,7 +93,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """The call of `source` and `version`, like that of a module; None if they are not valid (reported)."""
+    """The call that `source` and `version` describe, like that of a module; None if they are not valid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -129,7 +129,7 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 
 
 def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
-    """The entries of a `providers` argument: names in the module, each with a configuration of the stack."""
+    """The entries of a `providers` argument: names in the module, each with a provider configuration of the stack."""
     detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
     return provider_entries(expr, detail, provider_source, problems, has_quoted_names=True)
 
@@ -148,7 +148,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
 
 
 def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
-    """`a.b.c[key]` as names and the key; no names for other expressions."""
+    """The names in `a.b.c[key]`, and the key; no names for other expressions."""
     node, key = written.node, None
     if isinstance(node, nodes.Index):
         key = Expr(node.key, written.source)
@@ -165,7 +165,7 @@ def _keyed(written: ExpressionPiece) -> tuple[list[str], Expr | None]:
 
 
 def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
-    """A `provider` block, which has two labels; None if its type is not a valid name (reported)."""
+    """A `provider` block with its two labels; None if its type is not a valid name (reported)."""
     content = read(block.body, _PROVIDER, problems)
     type_, alias = (label.value for label in block.labels)
     if not check_provider_name(type_, label_span(block, 0), problems):
@@ -187,7 +187,8 @@ def stack_provider(block: Block, problems: Problems) -> StackProvider | None:
 
 
 def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
-    """A `variable`: as in modules, but with a type, and without validations; None for another (reported)."""
+    """A `variable` block: as in modules, but its type is required and validations are not allowed; None if it is
+    invalid (reported)."""
     mine = Problems()
     read(block.body, _VARIABLE, mine)
     if not mine.has_errors:
@@ -197,7 +198,8 @@ def stack_variable(block: Block, problems: Problems) -> VariableDecl | None:
 
 
 def stack_output(block: Block, problems: Problems) -> OutputDecl | None:
-    """An `output`: as in modules, but with a type, and without conditions; None for another (reported)."""
+    """An `output` block: as in modules, but its type is required and conditions are not allowed; None if it is invalid
+    (reported)."""
     mine = Problems()
     attributes = read(block.body, _OUTPUT, mine).attributes
     problems.extend(mine)

@@ -59,7 +59,7 @@ CATEGORIES = ("terraform", "env")
 
 
 class DeploymentFiles:
-    """The declarations of deployment files, in the order read; duplicates are reported."""
+    """The declarations in deployment files, in the order in which they are read; duplicates are reported."""
 
     def __init__(self) -> None:
         self.found: dict[str, dict[str, Any]] = {
@@ -150,8 +150,7 @@ def _deployment(block: Block, problems: Problems) -> Deployment:
 
 
 def _referenced_name(expr: ExpressionPiece, root: str, problems: Problems) -> tuple[str, Span] | None:
-    """The name in `ROOT.NAME`, which may also be a text, with or without the root; None for other expressions
-    (reported)."""
+    """The name in `ROOT.NAME`, or in a string with or without the root; None for other expressions (reported)."""
     if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str:
         text = interpolated(expr).node
         assert isinstance(text, nodes.Literal)

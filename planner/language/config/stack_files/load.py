@@ -1,4 +1,4 @@
-"""Loads the files of a stack into a StackConfig: components with their modules, stacks below it, deployments."""
+"""Loads the files of a stack into a StackConfig: components with their modules, child stacks, and deployments."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ _INIT = "planner stacks init"
 
 @frozen(eq=False)
 class StackSources:
-    """The places of a stack's sources: `locate` finds a component's module or a child stack, `below` returns the same
-    function for the modules that a module calls."""
+    """Where the sources of a stack are installed: `locate` finds a component's module or a child stack; `below` returns
+    a function that does this for the modules that a module calls."""
 
     locate: Locate
     below: Callable[[ModulePath], Locate]
     shares: bool = True
-    """whether a directory that several components call is loaded once instead of being recorded for each"""
+    """whether a directory that several components call is loaded once, instead of being recorded for each of them"""
     alike: Callable[[ModulePath, ModuleCall], ModulePath | None] = lambda path, call: path
-    """returns the path under which a removed component is installed now, given its former path"""
+    """returns the path under which a removed component is now installed, from its former path"""
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
-    """The sources recorded by `init`."""
+    """The places of sources that `init` recorded."""
     result = InstalledModules(manifest, root_dir, init=_INIT)
 
     def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
@@ -98,8 +98,8 @@ def installed(root_dir: str, manifest: Manifest) -> StackSources:
 def load_stack(
     root_dir: str = ".", *, places: StackSources | None = None, data_dir: str = DATA_DIRECTORY
 ) -> tuple[StackConfig, list[Diagnostic]]:
-    """The loadable parts of the stack in a directory, and the problems of its files, in order. `places` replaces the
-    sources that `init` recorded. References in its blocks are not checked."""
+    """The stack in a directory, as far as it can be loaded, and the problems of its files, in order. `places` replaces
+    the places that `init` recorded. References in the blocks of the stack are not checked."""
     problems = Problems()
     if places is None:
         manifest, item = read_manifest(root_dir, data_dir)
@@ -269,7 +269,7 @@ class _StackLoader:
 
     def _module(self, path: ModulePath, call: ModuleCall, where: str, problems: Problems) -> Config:
         below = (*path, "component", call.name)
-        # modules in directories of the stack are the same for all callers
+        # for modules in directories of the stack, the same path is used for all callers
         key = (where, "" if self.places.shares and call.source_kind == "local" else ".".join(below))
         if key not in self.known:
             locate = self.places.below(below)
@@ -292,7 +292,7 @@ class _StackLoader:
     def _load_removed(
         self, path: ModulePath, number: int, removed: RemovedComponent, parent: str, problems: Problems
     ) -> RemovedComponent:
-        """Load the module of a removed component: its declarations define how its objects are destroyed."""
+        """Load the module of a removed component: its declarations determine how its objects are destroyed."""
         place: ModulePath = (*path, "removed", removed.kind, f"{removed.name}-{number}")
         *base, _, name = self.places.alike(place, removed.call) or place
         where = self._where(tuple(base), removed.kind, name, removed.call, parent, problems)
@@ -307,7 +307,7 @@ class _StackLoader:
 COMPONENTS = (".tfcomponent.hcl", ".tfcomponent.json", ".tfstack.hcl", ".tfstack.json")
 DEPLOYMENTS = (".tfdeploy.hcl", ".tfdeploy.json")
 OLD = (".tfstack.hcl", ".tfstack.json")
-"""suffixes from before the final language"""
+"""suffixes that were used before the final language"""
 
 
 @frozen
@@ -329,7 +329,7 @@ def stack_files(directory: str) -> StackFiles:
 
 
 def is_stack_file(name: str) -> bool:
-    """Whether the name is the name of a stack file."""
+    """Whether a file is a stack file, by its name."""
     if name.startswith(".") or name.endswith("~") or (name.startswith("#") and name.endswith("#")):
         return False
     return name.endswith((*COMPONENTS, *DEPLOYMENTS))

@@ -1,5 +1,5 @@
 """The model of stack files: components, child stacks, providers, removed components; deployments and the blocks for
-their approval. Only values that must be known early are evaluated: sources, types, defaults.
+their approval. Only values that must be known early are evaluated: sources, types and defaults.
 
 Source: HashiCorp's public documentation of Terraform Stacks (block reference).
 """
@@ -25,13 +25,13 @@ from planner.language.config.model import (
 from planner.language.syntax.body import Body
 
 StackPath = tuple[str, ...]
-"""names of `stack` blocks, from the outside"""
+"""the names of the `stack` blocks that contain a stack, from the outermost inwards"""
 Kind = Literal["component", "stack"]
 
 
 @frozen(eq=False)
 class ProviderSource:
-    """`provider.TYPE.ALIAS`, perhaps with a key: a provider configuration of the stack."""
+    """`provider.TYPE.ALIAS`, possibly with a key: a provider configuration of the stack."""
 
     type: str
     alias: str
@@ -45,19 +45,19 @@ class ProviderSource:
 
 @frozen(eq=False)
 class StackCall:
-    """A block that names the module of a component, or a child stack: `call` is the source in the form of a module
-    call, for installing it."""
+    """A block that names the module of a component or a child stack: `call` describes the source like a module call,
+    for installing it."""
 
     kind: Kind
     name: str
     call: ModuleCall
     inputs: Expr | None
     providers: tuple[tuple[ProviderRef, ProviderSource], ...]
-    """(name in the module, configuration of the stack); empty for child stacks"""
+    """pairs of a name in the module and a configuration of the stack; empty for child stacks"""
     for_each: Expr | None
     span: Span
     config: Config | None
-    """the module with all that it calls, once it is loaded"""
+    """the module with all modules that it calls, after it was loaded"""
 
 
 @frozen(eq=False)
@@ -74,7 +74,7 @@ class ComponentDecl(StackCall):
 
 @frozen(eq=False)
 class StackProvider:
-    """`provider "TYPE" "ALIAS"`: `config` is the part decoded by the provider's schema."""
+    """`provider "TYPE" "ALIAS"`: `config` is the part that the provider's schema decodes."""
 
     type: str
     alias: str
@@ -89,8 +89,8 @@ class StackProvider:
 
 @frozen(eq=False)
 class RemovedComponent(StackCall):
-    """`removed`: the handling of a component (or child stack) that is no longer declared. `key`: the key of a single
-    instance, None for all; `destroy`: False if its objects are only forgotten."""
+    """`removed`: what happens to the objects of a component (or child stack) that is no longer declared. `key`: the key
+    of a single instance, None for all instances; `destroy`: False if the objects are only forgotten."""
 
     key: Expr | None
     destroy: bool
@@ -117,11 +117,11 @@ class StackModule:
 
     @property
     def calls(self) -> tuple[StackCall, ...]:
-        """All components and child stacks, and the removed ones."""
+        """All components and child stacks, including removed ones."""
         return (*self.components.values(), *self.removed)
 
     def walk(self) -> Iterator[StackModule]:
-        """This stack and all below it, parents first, siblings by name."""
+        """This stack and all stacks below it, parents first, siblings by name."""
         yield self
         for name in sorted(self.children):
             yield from self.children[name].walk()
@@ -132,7 +132,7 @@ class StackModule:
 
 @frozen(eq=False)
 class Deployment:
-    """`deployment "NAME"`: `group` is the name of its group, None for its own (`NAME_default`)."""
+    """`deployment "NAME"`: `group` is the name of its group; None for a group of its own (`NAME_default`)."""
 
     name: str
     inputs: Expr | None
@@ -145,7 +145,7 @@ class Deployment:
 
 @frozen(eq=False)
 class DeploymentGroup:
-    """`checks`: names of `deployment_auto_approve` blocks, each with its place."""
+    """`checks`: the names of its `deployment_auto_approve` blocks, each with its place."""
 
     name: str
     checks: tuple[tuple[str, Span], ...]
@@ -163,7 +163,7 @@ class ApprovalCheck:
 
 @frozen(eq=False)
 class ApprovalRule:
-    """`deployment_auto_approve "NAME"`, or the old `orchestrate "KIND" "NAME"`, which is for every deployment."""
+    """`deployment_auto_approve "NAME"`, or the older `orchestrate "KIND" "NAME"`, which applies to every deployment."""
 
     name: str
     checks: tuple[ApprovalCheck, ...]

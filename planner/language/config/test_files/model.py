@@ -1,4 +1,4 @@
-"""The model of test files: runs with their assertions, variables, providers, mocks and overrides. Nothing is
+"""The model of test files: runs with their assertions, variables, providers, mocks, and overrides. Nothing is
 evaluated."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Command = Literal["apply", "plan"]
 
 @frozen(eq=False)
 class ModuleOverride:
-    """`override_module`: `outputs` replace the whole module at `path`."""
+    """`override_module`: `outputs` replace the whole module at the address `path`."""
 
     path: tuple[str, ...]
     target: Reference
@@ -37,7 +37,8 @@ class PlanSettings:
 
 @frozen(eq=False)
 class RunModule:
-    """`module` of a run: the module that is run instead of the root module. `written` is the source as written."""
+    """The block `module` of a run: the module that is run instead of the root module. `written`: the source as written
+    in the file."""
 
     source: str
     source_kind: str
@@ -50,8 +51,9 @@ class RunModule:
 
 @frozen(eq=False)
 class PolicyExpectation:
-    """`policy "CODE"` of a run: the expected result of policies for its plan: `verdict` is pass, deny, warn, undecided,
-    broken, overridden, waived or info; for the object with this address, or for any object."""
+    """The block `policy "CODE"` of a run: the expected result of a policy for the run's plan. `verdict` is pass, deny,
+    warn, undecided, broken, overridden, waived or info, and applies to the object with this address, or to any
+    object."""
 
     code: str
     verdict: str
@@ -61,8 +63,8 @@ class PolicyExpectation:
 
 @frozen(eq=False)
 class QueryExpectation:
-    """`query` of a run: the expected number of answers to a question about its plan; `rows` is None for any number
-    except zero. `message`: the message on failure."""
+    """The block `query` of a run: the expected number of answers to a question about the run's plan; `rows` is None for
+    any number except zero. `message`: the message if the expectation is not met."""
 
     question: str
     rows: int | None
@@ -82,32 +84,32 @@ class TestRun:
     settings: PlanSettings = PlanSettings()
     variables: Mapping[str, Expr] = field(factory=dict)
     providers: tuple[tuple[ProviderRef, ProviderRef], ...] = ()
-    """(name in the module, name in the test file)"""
+    """pairs of a name in the module and a name in the test file"""
     assertions: tuple[CheckRule, ...] = ()
     expected: tuple[Reference, ...] = ()
     module: RunModule | None = None
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
     state_key: str = ""
-    """the state that it shares with other runs; "" for the state of its module"""
+    """the name of a state that the run shares with other runs; "" for the state of its module"""
     policies: tuple[PolicyExpectation, ...] = ()
     queries: tuple[QueryExpectation, ...] = ()
     config: Config | None = None
-    """the configuration of its module"""
+    """the configuration of the module that the run uses"""
     parallel: bool = False
     """whether the run may execute at the same time as other parallel runs"""
     keeps_state: bool = False
-    """whether its objects are kept at the end"""
+    """whether the objects of the run are kept at the end"""
 
 
 def state_name(run: TestRun) -> str:
-    """The state that a run uses: "" is the state of the module under test, shared with all its runs."""
+    """The name of the state that a run uses: "" is the state of the module under test, which all its runs share."""
     return run.state_key or (run.module.source if run.module is not None else "")
 
 
 @frozen(eq=False)
 class TestFile:
-    """One test file; `name` is its path relative to the root module, which identifies it."""
+    """One test file; `name`, its path relative to the root module, identifies it."""
 
     __test__ = False
 
@@ -121,4 +123,4 @@ class TestFile:
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
     sources: tuple[str, ...] = ()
-    """the directories whose files of mocks it reads"""
+    """the directories whose files with mocks are read"""

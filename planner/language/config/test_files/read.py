@@ -77,8 +77,8 @@ _MODULE = BodySchema(dict.fromkeys(("source", "version"), False))
 
 
 def read_test_file(body: Body, name: str, problems: Problems, sources: Sources | None = None) -> TestFile:
-    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files of mocks: if the
-    file may use extensions that other programs do not support."""
+    """Read a test file; problems are reported and the invalid parts left out. `sources` finds files with mocks; it is
+    set if the file may use extensions that other programs do not support."""
     is_own = sources is not None
     content = read(body, _OWN_FILE if is_own else _FILE, problems)
     runs: list[TestRun] = []
@@ -120,7 +120,7 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 
 class _Shared:
-    """Blocks allowed both in a file and in a run; `what` names which of the two."""
+    """The blocks that are allowed both in a file and in a run; `what` names the one that contains them."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own
@@ -142,7 +142,7 @@ class _Shared:
             self.variables = {name: expr_of(attribute, problems) for name, attribute in attributes.items()}
 
     def is_second(self, block: Block, problems: Problems) -> bool:
-        """Whether there is already such a block (reported)."""
+        """Whether such a block already exists (reported)."""
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False

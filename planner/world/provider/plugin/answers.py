@@ -15,7 +15,7 @@ _WARNING = 2
 
 
 def diagnostics(given: Iterable[Any]) -> list[AttributeDiagnostic]:
-    """The diagnostics in a response. A diagnostic without an attribute is about the whole body."""
+    """The diagnostics in a response. A diagnostic without an attribute refers to the whole body."""
     problems = []
     for problem in given:
         severity = "warning" if problem.severity == _WARNING else "error"
@@ -37,12 +37,13 @@ def path(given: Any) -> Path:
 
 
 def failure(summary: str, detail: str) -> AttributeDiagnostic:
-    """An error of the plugin, without a place in the configuration."""
+    """An error of the plugin that refers to no place in the configuration."""
     return AttributeDiagnostic("error", summary, detail, None)
 
 
 def kept_write_only(block: BlockSchema, value: Value, at: Path = ()) -> Iterator[Path]:
-    """The write-only attributes with values from a provider, which must be null in all its responses."""
+    """The write-only attributes for which the provider returned values, although they must be null in all its
+    responses."""
     if value.__class__ is not dict:
         return
     yield from _kept_paths(block.attributes, value, at)

@@ -1,7 +1,8 @@
-"""The basis of all calls to a plugin: its process, its schema, and values on their way to it and back.
+"""The basis of all calls to a plugin: its process, its schema, and the conversion of values for requests and from
+responses.
 
 A plugin process serves one configuration: in protocols 5 and 6, `ConfigureProvider` applies to the whole process. So
-each configuration has its own process, started by the first call that needs it; the schema may come from a cache."""
+each configuration has its own process, which the first call that needs it starts; the schema may come from a cache."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 
 class PluginBase:
-    """A provider with a source address, which a command starts, or which already runs at the address of an attachment.
+    """A provider with a source address. A command starts its plugin, or the plugin already runs at the address of an
+    attachment.
     `keep_schema`: the file whose identity is the key of the cached schema; None if the schema is not cached."""
 
     is_inline = False
@@ -68,20 +70,21 @@ class PluginBase:
         self._command, self._keep_schema, self._attachment = list(command), keep_schema, attachment
         self._lock = RLock()
         self._starting = RLock()
-        """acquired after other locks; a cached schema is read while the process starts"""
+        """acquired after all other locks; while it is held, a cached schema is read and the process starts"""
         self._client: PluginClient | None = None
         self._parts: SchemaParts | None = None
         self._keep_is_damaged = False
         self._is_configured = False
         self._configuration = b""
-        """the request that configured the provider"""
+        """the request with which the provider was configured"""
         self._late: dict[str, Any] | None = None
-        """the fields of a request that configured the provider earlier without a problem; it is sent again before the
-        first call that needs the process"""
+        """the fields of a request that configured the provider earlier without a problem; the request is sent again
+        before the first call that needs the process"""
         self._valid: set[tuple[str, str, bool, bytes]] = set()
-        """valid configurations of objects: mode, type, whether the provider was configured when it validated them, and
-        digest"""
-        self._asked = False  # whether the schema was requested from this process, which some plugins need first
+        """object configurations that the provider found valid: mode, type, whether the provider was configured at that
+        time, and digest"""
+        # whether the schema was requested from this process; some plugins need that before other calls
+        self._asked = False
 
     # ---------------------------------------------------------------- process
 
@@ -94,7 +97,7 @@ class PluginBase:
             return self._client
 
     def _serving(self) -> PluginClient:
-        """The running plugin, after its configuration if it has one. Raises PluginError, and ClientClosedError after
+        """The running plugin, configured if it has a configuration. Raises PluginError, and ClientClosedError after
         `close`."""
         if self.kept is not None:
             self.kept.is_insufficient = True
@@ -134,7 +137,7 @@ class PluginBase:
             return messages(self._schema_parts().version)
 
     def answers_of(self, calls: Mapping[str, bool]) -> KeptAnswers | None:
-        """The kept answers of the plugin's file to these calls, None if answers are not kept."""
+        """The cached responses to these calls of the plugin's file; None if responses are not cached."""
         from planner.world.provider.plugin import kept_answers
         from planner.world.provider.plugin.kept_answers import KeptAnswers
 
@@ -148,8 +151,8 @@ class PluginBase:
         return answers
 
     def wake(self) -> None:
-        """Start the process in the background, before the first call. Does nothing if an earlier command like this one
-        did not need the process."""
+        """Start the process in the background, before the first call. Does nothing if the process was not needed by an
+        earlier run of the same command."""
         if self.kept is not None and not self.kept.starts:
             return
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
@@ -182,12 +185,12 @@ class PluginBase:
         return client.read(name, answer)
 
     def answer_again(self, call: str, request: bytes) -> bytes:
-        """The answer to a request of an earlier command. Raises PluginError, Failure and ClientClosedError."""
+        """The response to a request that an earlier command sent. Raises PluginError, Failure and ClientClosedError."""
         return self._started().call_bytes(call, request)
 
     def _call_kept(self, name: str, request: str, quick: bool, stamps: bytes | None, /, **fields: Any) -> Any:
-        """Send a message of the named kind, or return the kept answer to it. `stamps`: of the files that the request
-        names; None when they are unknown. Raises PluginError."""
+        """Send a message of the named kind, or return the cached response to it. `stamps`: the stamps of the files that
+        the request names; None if they are unknown. Raises PluginError."""
         message = getattr(self._messages, request)(**fields)
         kept = self.kept
         if kept is None or name not in kept.calls or stamps is None:
@@ -204,7 +207,7 @@ class PluginBase:
         return answer
 
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
-        """Send a message of the named kind, and yield the answers as they arrive. Raises PluginError."""
+        """Send a message of the named kind, and yield the responses as they arrive. Raises PluginError."""
         if self.kept is not None and self.kept.log is not None:
             self.kept.log.fail()  # events of a stream may come in any order
         while True:
@@ -218,12 +221,12 @@ class PluginBase:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
     def _stop(self, client: PluginClient) -> None:
-        with suppress(PluginError, ClientClosedError):  # a request, which it may ignore
+        with suppress(PluginError, ClientClosedError):  # a stop request, which the plugin may ignore
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
-        """End the process after the running calls, and kill it if it does not end. The next call starts another
-        process."""
+        """End the process when the running calls have ended, and kill it if it does not end. The next call starts
+        another process."""
         with self._lock, self._starting:
             client, self._client = self._client, None
             self._asked = self._is_configured = False
@@ -282,12 +285,13 @@ class PluginBase:
         return converted
 
     def _part(self, table: str, name: str) -> Any:
-        """The message with the schema of one type. Raises Failure and KeyError."""
+        """The message that contains the schema of one type. Raises Failure and KeyError."""
         with self._lock:
             try:
                 try:
                     return self._schema_parts().part(table, name)
-                except DamagedSchema:  # the cached schema is useless: request it again, and cache that
+                # the cached schema cannot be used: request the schema again, and cache the new one
+                except DamagedSchema:
                     self._parts, self._keep_is_damaged = None, True
                     return self._schema_parts().part(table, name)
             except PluginError as problem:
@@ -296,7 +300,7 @@ class PluginBase:
                 raise Failure(self._failure(f"Its schema of {name} cannot be read: {problem}.")) from None
 
     def _schema_parts(self) -> SchemaParts:
-        """The schema: from the cache, or requested. Raises PluginError and Failure."""
+        """The schema, from the cache or from the plugin. Raises PluginError and Failure."""
         if self._parts is None and self._keep_schema is not None and not self._keep_is_damaged:
             self._parts = load_parts(self._keep_schema)
         if self._parts is None:
@@ -349,7 +353,7 @@ class PluginBase:
         """Raises PluginError if there is no such type."""
         known = self.schema().resource(mode, type)
         if known is None:
-            raise PluginError(f"It has nothing named {type}.")
+            raise PluginError(f"It has no type {type}.")
         return known
 
     def _block(self, mode: str, type: str) -> BlockSchema:
@@ -359,7 +363,7 @@ class PluginBase:
     # ---------------------------------------------------------------- values
 
     def _stamps_of(self, value: Value) -> bytes | None:
-        """The stamps of the files that a value names, if answers are kept."""
+        """The stamps of the files that a value names, if responses are cached."""
         if self.kept is None:
             return b""
         from planner.world.provider.plugin.kept_answers import file_stamps
@@ -396,7 +400,7 @@ class PluginBase:
         return {field: self._messages.IdentityData(identity_data=data)}
 
     def _identity_in(self, answer: Any, field: str, schema: ResourceSchema) -> Value:
-        """The identity in a field of an answer, None if there is none. Raises CodecError."""
+        """The identity in a field of a response, None if there is none. Raises CodecError."""
         if schema.identity is None or not answer.HasField(field):
             return None
         given = getattr(answer, field)
@@ -409,7 +413,7 @@ class PluginBase:
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
         """The reasons why an object must not have this identity (None: no identity): an object keeps its identity, and
-        the identity must match the plan."""
+        an identity must be the planned one."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
@@ -419,7 +423,7 @@ class PluginBase:
             detail = f"{self._who} left the identity of a {type} unknown. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         before = {} if planned is None or planned.__class__ is not dict else planned
-        changed = [  # a part that was planned as null or empty, as google does, counts as unknown
+        changed = [  # google plans some parts as null or empty that turn out otherwise: such parts count as unknown
             name
             for name, part in before.items()
             if part != ""
@@ -448,7 +452,7 @@ class PluginBase:
         return capabilities(deferral_allowed=self.deferral_allowed, write_only_attributes_allowed=True)
 
     def _deferral(self, answer: Any, type: str) -> list[AttributeDiagnostic]:
-        """The error for a response that defers its object, if it does."""
+        """The error for a response that defers its object; empty if it does not defer it."""
         reason, faults = self._deferred(answer, type)
         if not reason or faults:
             return faults
@@ -456,7 +460,7 @@ class PluginBase:
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
-        """The reason why a response defers its object or action, "" if it does not; and the error if the provider must
+        """The reason why a response defers its object or action ("" if it does not), and the error if the provider must
         not defer."""
         if not answer.HasField("deferred"):
             return "", []
@@ -486,16 +490,16 @@ class PluginBase:
 
 
 DEFERRALS = {1: "resource_config_unknown", 2: "provider_config_unknown", 3: "absent_prereq"}
-"""reasons for deferral: number in the protocol -> word in plans"""
+"""reasons for deferral: from the number in the protocol to the word in plans"""
 
 
 def private_bytes(private: str | None) -> bytes:
-    """The private data of a provider as bytes; state and plan hold it in base64."""
+    """Decodes the private data of a provider, which state and plan contain in base64."""
     return base64.b64decode(private) if private else b""
 
 
 def private_text(private: bytes) -> str | None:
-    """The private data of a provider in base64."""
+    """Encodes the private data of a provider in base64."""
     return base64.b64encode(private).decode() if private else None
 
 
@@ -503,7 +507,8 @@ def private_text(private: bytes) -> str | None:
 
 
 Call = Callable[[str, list[tuple[Value, Type]], Type], Value]
-"""name, arguments with the types of their parameters, type of the result -> result; raises FunctionError"""
+"""receives name, arguments with the types of their parameters, and type of the result; returns the result, or raises
+FunctionError"""
 
 
 def functions(given: Any, call: Call) -> dict[str, Function]:

@@ -21,19 +21,19 @@ from planner.world.provider.plugin.process import (
     UnknownCall,
 )
 
-# The transport that runs: HTTP/2 of our own, a connection for each thread that calls.
+# The transport in use: our own HTTP/2, with one connection for each calling thread.
 
 
 _IDLE_SECONDS = 60.0  # a connection that was idle for longer is not used again, because its peer may have closed it
 
 
 class Connections:
-    """A connection for each thread that calls, kept for later calls.
+    """One connection for each calling thread; connections are kept for later calls.
 
-    grpcio has one channel and passes each response from thread to thread. Compared with it, using a plugin of the
-    tests: a call takes 335 us instead of 497, with ten threads 234 instead of 302; this side needs 107 us of CPU time
-    instead of 240, with ten threads 98 instead of 170; and starting takes 8 ms instead of 85. `python
-    tests/provider/test_transport.py` repeats the measurement."""
+    grpcio has a single channel, and passes each response from one thread to another. Measured with a plugin of the
+    tests, compared with grpcio: a call takes 335 us instead of 497, or 234 instead of 302 with ten threads; the CPU
+    time on this side is 107 us instead of 240, or 98 instead of 170 with ten threads; and starting takes 8 ms instead
+    of 85. `python tests/provider/test_transport.py` repeats the measurement."""
 
     def __init__(self, target: str, certificate: str, longest: int) -> None:
         self._target, self._certificate, self._longest = target, certificate, longest
@@ -90,11 +90,12 @@ QUICK_SECONDS = 300.0
 """the time limit of calls that only compute; calls that access real objects have none"""
 _SHUTDOWN = "/plugin.GRPCController/Shutdown"
 LONGEST_MESSAGE = 256 << 20
-"""the maximum size in bytes; schemas of 4 MB and more are common, but a longer message is a mistake"""
+"""the maximum size of a message, in bytes; schemas of 4 MB and more are common, but a message above this size is a
+mistake"""
 
 
 class ClientClosedError(Exception):
-    """planner stopped the plugin before a call began: callers that still need it start it again."""
+    """planner stopped the plugin before the call began; a caller that still needs the plugin starts it again."""
 
 
 class PluginClient:
@@ -120,11 +121,11 @@ class PluginClient:
         self._readers = {call: getattr(self.messages, CALLS[call][2]).FromString for call in CALLS}
 
     def call(self, name: str, request: Any, quick: bool = False) -> Any:
-        """The answer to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
+        """The response to a call (a name in CALLS). Raises PluginError, and ClientClosedError after `close`."""
         return self.read(name, self.call_bytes(name, request.SerializeToString(), quick))
 
     def read(self, name: str, data: bytes) -> Any:
-        """The answer to a call from its bytes. Raises PluginError."""
+        """Decodes the response to a call. Raises PluginError."""
         from google.protobuf.message import DecodeError
 
         try:
@@ -143,7 +144,7 @@ class PluginClient:
             return reply.body
 
     def stream(self, name: str, request: Any) -> Generator[Any, None, None]:
-        """The answers to a call (of STREAMS), each as it arrives. Raises PluginError, and ClientClosedError after
+        """The responses to a call (a name in STREAMS), as they arrive. Raises PluginError, and ClientClosedError after
         `close`. Closing the generator before the end cancels the call."""
         from google.protobuf.message import DecodeError
 
@@ -204,7 +205,7 @@ class PluginClient:
             raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
     def close(self) -> None:
-        """End the plugin as soon as no call is running, because other threads may use it, and kill it if it does not
+        """End the plugin as soon as no call is running, because other threads may use it; kill it if it does not
         end."""
         with self._lock:
             is_last = not (self._closed or self._calls)

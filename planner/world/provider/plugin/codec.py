@@ -1,8 +1,9 @@
 """Values to and from the plugin protocol's bytes: MessagePack in the forms of go-cty's msgpack package.
 
-Unknown values are extension 0, or 12 if something is known about them (a map: 1 nullness, 2 prefix, 3 and 4 bounds of a
-number, 5 and 6 bounds of a length). Whole numbers are integers within 64 bits, other numbers are doubles if that is
-exact, otherwise decimal strings. If the type is dynamic, the form is a pair of the type's JSON and the value."""
+Unknown values are extension 0, or extension 12 with a map of what is known: 1 nullness, 2 prefix, 3 and 4 bounds of a
+number, 5 and 6 bounds of a length. Whole numbers within 64 bits are integers. Other numbers are doubles if that is
+exact, otherwise decimal strings. If the type is dynamic, the encoded form is a pair of the type's JSON and the
+value."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def _object_out(value: dict[str, Value], wanted: ObjectType) -> dict[str, Any]:
     for name, of in wanted.attributes.items():
         item = value[name]
         cls = item.__class__
-        # most attributes of most objects are null or texts
+        # most attributes of most objects are null or strings
         if (cls is str and of is STRING) or (cls is bool and of is BOOL):
             out[name] = item
         elif cls is Null and of is not DYNAMIC:
@@ -149,8 +150,7 @@ def _unknown_out(value: Unknown) -> ExtType:
 
 
 def _short(prefix: str) -> str:
-    """A long prefix, shortened at a place where no combining character can follow, because readers refuse long
-    refinements."""
+    """A long prefix, shortened where no combining character can follow, because readers reject long refinements."""
     data = prefix.encode("utf-8", "surrogateescape")
     if len(data) <= _LONGEST_PREFIX:
         return prefix
@@ -164,7 +164,7 @@ def _short(prefix: str) -> str:
 
 
 def decode(data: bytes, wanted: Type) -> Value:
-    """The value of a type that bytes denote. Raises CodecError."""
+    """The value that bytes represent as the given type. Raises CodecError."""
     try:
         return _in(msgpack.unpackb(data, ext_hook=ExtType, strict_map_key=False), wanted)
     except CodecError:
@@ -230,7 +230,8 @@ def _object_in(data: dict[Any, Any], wanted: ObjectType) -> Value:
 
 
 def _element(wanted: Type, items: list[Value]) -> Type:
-    """The element type of a collection; if the wanted type is incomplete, the type of the elements."""
+    """The element type of a collection: that of the wanted type or, if this is incomplete, the type of the actual
+    elements."""
     if not items or not has_dynamic(wanted):
         return wanted
     types = {type_of(item) for item in items} - {DYNAMIC}
@@ -280,7 +281,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     if data.code != _REFINED or len(data.data) > _LONGEST_REFINEMENT:
         raise CodecError(f"an unknown value of the unknown kind {data.code} ({len(data.data)} bytes)")
     unpacker = msgpack.Unpacker(strict_map_key=False)
-    unpacker.feed(data.data)  # padding may follow the map
+    unpacker.feed(data.data)  # the map may be followed by padding
     refinement = unpacker.unpack()
     if refinement.__class__ is not dict:
         raise CodecError("the refinement of an unknown value must be a map")

@@ -1,8 +1,9 @@
 """A connection to a plugin's gRPC server that carries one call at a time (RFC 9113, and gRPC's protocol over HTTP/2).
 
-Each calling thread has a connection to itself during the call: so sending and waiting are two system calls of that
-thread. A client shared by all threads would pass every response from thread to thread, which took longer than the rest
-of the work for a call. HTTP/2 frames for sharing a connection are handled only as far as a peer may send them."""
+During a call, the calling thread has a connection to itself, so that sending and waiting are two system calls of that
+thread. A client that all threads share would pass every response from one thread to another, which took longer than
+everything else in a call. HTTP/2 frames for sharing a connection are handled only as far as a peer may send them,
+because connections are not shared."""
 
 from __future__ import annotations
 
@@ -59,16 +60,16 @@ def request_headers(path: str, secure: bool) -> bytes:
 
 
 def encode_headers(headers: tuple[tuple[str, str], ...]) -> bytes:
-    """A block of headers that does not use the shared table, so that no state is kept between blocks, and all calls of
-    a method begin with the same bytes."""
+    """A block of headers that does not use the shared header table: no state is kept between blocks, and all calls of a
+    method begin with the same bytes."""
     from hpack import Encoder, NeverIndexedHeaderTuple
 
     return bytes(Encoder().encode([NeverIndexedHeaderTuple(*pair) for pair in headers], huffman=False))
 
 
 def decode_headers(data: bytes) -> dict[str, str]:
-    """The headers in a block from a peer that must not use a table. Raises ValueError if the bytes are not such a
-    block."""
+    """The headers in a block from a peer that must not use the header table. Raises ValueError if the bytes are not
+    such a block."""
     from hpack import Decoder
     from hpack.exceptions import HPACKError, OversizedHeaderListError
 
@@ -78,7 +79,7 @@ def decode_headers(data: bytes) -> dict[str, str]:
         pairs = decoder.decode(data, raw=True)
     except OversizedHeaderListError:
         raise ValueError("its headers are longer than allowed") from None
-    except HPACKError:  # its text may contain all the bytes
+    except HPACKError:  # its text may contain any bytes
         raise ValueError("its headers cannot be read") from None
     return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
@@ -100,7 +101,8 @@ class Connection:
         self._unsent = _GREETING
         self._buffer, self._at = b"", 0
         self._stream = -1
-        self._window = self._first_window = _LEAST_WINDOW  # what the peer accepts: in total, and initially for one call
+        # the number of bytes that the peer accepts: in total, and at the beginning of a call
+        self._window = self._first_window = _LEAST_WINDOW
         self._stream_window = 0
         self._received = 0
         self._body = b""  # the unsent part of the request
@@ -109,7 +111,7 @@ class Connection:
         """whether another call can be made"""
 
     def abort(self) -> None:
-        """Close the connection, even if another thread waits for it."""
+        """Close the connection, even while another thread waits for it."""
         self.is_usable = False
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
@@ -162,7 +164,7 @@ class Connection:
         self._socket.sendall(start)
 
     def _answer(self) -> CallReply:
-        """Read until the answer is complete."""
+        """Read until the response is complete."""
         chunks: list[bytes] = []
         size = 0
         fields: dict[str, str] = {}
@@ -180,7 +182,7 @@ class Connection:
                 return _complete(fields, chunks)
 
     def _messages(self) -> Replies:
-        """Read messages until the answer is complete."""
+        """Yield messages until the response is complete."""
         received = bytearray()
         fields: dict[str, str] = {}
         while True:
@@ -192,7 +194,7 @@ class Connection:
             while len(received) >= 5:
                 is_packed, size = unpack_from(">BI", received)
                 if is_packed:
-                    return CallReply(UNKNOWN, "it answered with something else than plain messages", b"")
+                    return CallReply(UNKNOWN, "it responded with something other than uncompressed messages", b"")
                 if size > self._longest:
                     return CallReply(UNKNOWN, f"a message of the answer is longer than {self._longest} bytes", b"")
                 if len(received) < size + 5:
@@ -206,8 +208,8 @@ class Connection:
                 return reply if reply.code or not received else CallReply(UNKNOWN, "its last message has no end", b"")
 
     def _part(self) -> tuple[int, int, bytes]:
-        """The kind (headers or data), flags and payload of the next frame of the answer. The unsent part of the request
-        is sent as the peer accepts it."""
+        """The kind (headers or data), flags and payload of the next frame of the response. The rest of the request is
+        sent as soon as the peer accepts it."""
         while True:
             if self._body:
                 self._send_some()
@@ -262,7 +264,7 @@ class Connection:
             self._buffer, self._at = self._buffer[self._at :] + more, 0
 
     def _control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """Handle a frame about the connection, or about earlier calls."""
+        """Handle a frame that concerns the connection or an earlier call."""
         if kind == _SETTINGS and not flags & _ACK:
             if len(payload) % 6:
                 raise ValueError("settings that end too early")
@@ -282,7 +284,7 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Enlarge the peer's window, which is larger than any response, so this happens once in a gigabyte."""
+        """Enlarge the peer's window. It is larger than any response, so this is needed only once per gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))
@@ -319,7 +321,7 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
 
 
 def _word(payload: bytes) -> int:
-    """The number at the beginning of a frame that has one."""
+    """The number in the first bytes of the payload of certain frames."""
     if len(payload) < 4:
         raise ValueError("a frame that ends too early")
     return int.from_bytes(payload[:4], "big")
@@ -334,7 +336,7 @@ def _widened(window: int, payload: bytes) -> int:
 
 @lru_cache(100)
 def _decoded(payload: bytes) -> dict[str, str]:
-    """Short headers, which are the same in nearly all answers."""
+    """Parses short headers, which are the same in nearly all responses."""
     return decode_headers(payload)
 
 
@@ -350,7 +352,7 @@ def _faults() -> Iterator[None]:
 
 
 def _status(fields: dict[str, str]) -> CallReply:
-    """The status with which a response ends."""
+    """The status at the end of a response."""
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")
@@ -364,7 +366,7 @@ def _complete(fields: dict[str, str], chunks: list[bytes]) -> CallReply:
         return reply
     data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
     if len(data) < 5 or data[0] or unpack_from(">I", data, 1)[0] != len(data) - 5:
-        return CallReply(UNKNOWN, "it answered with something else than one plain message", b"")
+        return CallReply(UNKNOWN, "it responded with something other than one uncompressed message", b"")
     return CallReply(OK, "", data[5:])
 
 
@@ -389,8 +391,8 @@ def _connect(target: str, seconds: float | None) -> socket.socket:
 
 
 def _limit(connected: socket.socket, seconds: float | None) -> None:
-    """Limit waits for the peer to this number of seconds. If possible the system enforces it, because Python would poll
-    before each send or receive and let other threads go first."""
+    """Limit waits for the peer to this number of seconds. If possible the operating system enforces the limit: Python
+    would poll before each send or receive, and let other threads run first."""
     if connected.__class__ is not socket.socket:
         connected.settimeout(seconds)
         return
@@ -401,8 +403,8 @@ def _limit(connected: socket.socket, seconds: float | None) -> None:
 
 
 def _secured(plain: socket.socket, certificate: str) -> socket.socket:
-    """The connection with TLS. The peer must present exactly the certificate in the handshake, so issuer, validity and
-    key length (some use 1024 bits) do not matter. The peer gets no client certificate, see PluginProcess. Raises
+    """The connection with TLS. In the handshake, the peer must present exactly this certificate, so issuer, validity
+    and key length (some use 1024 bits) do not matter. The peer gets no client certificate, see PluginProcess. Raises
     OSError."""
     import ssl
 
@@ -418,8 +420,8 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     return secured
 
 
-# Transport of calls to a plugin: the interface between messages and their carrier. client.py uses http2.py; the tests
-# have another one based on grpcio and compare the two.
+# The transport of calls to a plugin: an interface between messages and the connection. client.py uses http2.py; the
+# tests have another one based on grpcio and compare the two.
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
@@ -435,7 +437,7 @@ class CallReply(NamedTuple):
 
 
 Replies = Generator[bytes, None, CallReply]
-"""The messages of a stream of responses; its result is the status, without a body."""
+"""Yields the messages of a streamed response, and returns the status, without a body."""
 
 
 class Transport(Protocol):

@@ -1,10 +1,10 @@
-"""Answers of plugins, kept in the user's cache for the same request of a later command. rules/renew/calls.dl decides
-which calls may be answered like that.
+"""Responses of plugins, cached in the user's cache for equal requests of later commands. rules/renew/calls.dl decides
+which calls may be answered from the cache.
 
-An answer belongs to the plugin's file, the environment, the settings of the large clouds, the provider configuration,
-the request, and all files that the request names (their sizes and times): providers compare such files while they plan.
-Each answer is encrypted with a key derived from its request, which is not kept. So a value in the cache can only be
-read with the configuration and the state that it was computed from."""
+A response is cached for the plugin's file, the environment, the settings of the large clouds, the provider
+configuration, the request, and the sizes and times of all files that the request names: providers compare such files
+while they plan. Each response is encrypted with a key derived from its request, which is not stored. So reading a value
+in the cache requires the configuration and the state from which it was computed."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 
 SECONDS = 3600
-"""the age at which an answer to a call that may look outside is no longer used"""
+"""the age at which a cached response is no longer used, if the call may access anything but the request"""
 _COMMANDS = 16
-"""the number of commands with new answers after which an unused answer is removed"""
+"""an unused response is removed after this number of commands with new responses"""
 _NONCE = 12
 _MOST_FILES = 2000
-"""the maximum number of files in directories that a request names; with more files a request is not answered from the
+"""the maximum number of files in directories that a request names; a request that names more is not answered from the
 cache"""
 
 UNRELATED = frozenset(("PWD", "OLDPWD", "SHLVL", "_", "TERM", "COLUMNS", "LINES", "TF_CLI_CONFIG_FILE"))
-"""variables on which no answer depends"""
+"""variables on which no response depends"""
 _UNRELATED_PREFIXES = ("TF_VAR_", "TF_LOG", "TF_CLI_ARGS", "PLANNER_")
 _SETTINGS = (
     "~/.aws/config",
@@ -60,22 +60,22 @@ MOST_LOGGED = 1 << 25
 
 
 class CallLog:
-    """Everything on which the answers of a plugin to one command depend, so that a later command can find out whether
-    they would be the same."""
+    """A log of everything on which a plugin's responses to one command depend, from which a later command can determine
+    whether they would be the same."""
 
     def __init__(self, identity: str, binary: str, environment: str) -> None:
         self.identity, self.environment = identity, environment
         self.folder = os.path.dirname(os.path.realpath(binary))
         self.is_complete = True
-        """whether the log determines the answers"""
+        """whether the log contains everything that determines the responses"""
         self.sent: list[tuple[int, str, bytes, bytes]] = []
         """the calls that the process answered: the number of the process, the call, the request, and the digest of the
-        answer"""
+        response"""
         self.since = time()
-        """the time of the oldest kept answer that may have changed since"""
+        """the time of the oldest cached response that may have changed since"""
         self.named: dict[str, bytes] = {}
-        """the files that requests name, and their stamps. Directories where a named file is missing are listed, so that
-        a recorder of files knows them."""
+        """the files that requests name, with their stamps. Directories where a named file is missing are listed, so
+        that a recorder of files knows them."""
         self._folders: set[str] = set()
         self._processes: list[object] = []
         self._configured: set[int] = set()
@@ -83,7 +83,7 @@ class CallLog:
         self._lock = Lock()
 
     def add(self, process: object, call: str, request: bytes, answer: bytes) -> None:
-        """Log a call that a process answered."""
+        """Log a call to which a process responded."""
         with self._lock:
             self._size += len(request)
             if process not in self._processes:
@@ -99,7 +99,7 @@ class CallLog:
                 self.sent.clear()
 
     def fail(self) -> None:
-        """Note that a call failed or that its answer depends on more than is logged."""
+        """Note that a call failed or that its response depends on more than is logged."""
         self.is_complete = False
 
     def names(self, path: str, stamp: str) -> None:
@@ -120,12 +120,12 @@ class CallLog:
 
 
 LOGS: dict[str, CallLog | None] | None = None
-"""the logs of the plugins of this command, by provider; None for a plugin whose answers are not kept"""
+"""the logs of the plugins of this command, by provider; None for a plugin whose responses are not cached"""
 
 
 @contextmanager
 def logged_calls() -> Iterator[dict[str, CallLog | None]]:
-    """Log the calls to all plugins that are started inside."""
+    """Inside, the calls to all plugins that are started are logged."""
     global LOGS
     LOGS = {}
     try:
@@ -135,18 +135,19 @@ def logged_calls() -> Iterator[dict[str, CallLog | None]]:
 
 
 def answer_digest(answer: bytes) -> bytes:
-    """The digest by which the answers of a plugin are compared."""
+    """The digest by which the responses of a plugin are compared."""
     return blake2b(answer, digest_size=16).digest()
 
 
 def environment() -> str:
-    """The part of the environment on which answers depend, including the settings of large clouds."""
+    """The part of the environment on which responses depend, including the settings of large clouds."""
     return blake2b("\n".join(_environment()).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 class KeptAnswers:
-    """The answers of the plugin with this identity, for the current directory. `calls`: the calls that may be answered
-    from here, each with whether its answer depends only on the request; other answers are used only for SECONDS."""
+    """The cached responses of the plugin with this identity, for the current directory. `calls`: the calls that may be
+    answered from the cache, each with whether the response depends only on the request; other responses are used only
+    for SECONDS."""
 
     def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
         self.calls = calls
@@ -162,12 +163,12 @@ class KeptAnswers:
 
     @property
     def starts(self) -> bool:
-        """Whether the last command like this one needed the process."""
+        """Whether the last run of the same command needed the process."""
         self._load()
         return self._starts.get(self._mode, True)
 
     def get(self, call: str, request: bytes) -> bytes | None:
-        """The kept answer to a request, or None."""
+        """The cached response to a request, or None."""
         answers = self._load()
         name, key = _digests(call, request)
         kept = answers.get(name)
@@ -193,7 +194,7 @@ class KeptAnswers:
         self._is_new = True
 
     def save(self) -> None:
-        """Write the answers if there are new ones, ignoring errors."""
+        """Write the responses if there are new ones, ignoring errors."""
         answers = self._load()
         if not self._is_new and self._starts.get(self._mode) == self.is_insufficient:
             return
@@ -221,7 +222,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def _digests(call: str, request: bytes) -> tuple[bytes, bytes]:
-    """The name of an answer, and the key that it is encrypted with."""
+    """The name of a response in the cache, and the key with which it is encrypted."""
     data = call.encode() + b"\0" + request
     return blake2b(data, digest_size=16, person=b"name").digest(), blake2b(data, digest_size=32, person=b"key").digest()
 
@@ -243,8 +244,8 @@ def _stamp(path: str) -> str:
 
 
 def file_stamps(texts: Iterable[str], log: CallLog | None = None) -> bytes | None:
-    """A digest of the sizes and times of all files that are named by one of the texts, also of files in a named
-    directory. None if there are too many. `log` receives the named files."""
+    """A digest of the sizes and times of all files that one of the strings names, also of files in a named directory.
+    None if there are too many. `log` receives the named files."""
     stamps: list[str] = []
     for text in texts:
         if not text or "\n" in text or len(text) > 4096:

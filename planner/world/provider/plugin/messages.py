@@ -1,10 +1,11 @@
-"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11) as far as planner uses them, as one table, from
-the published protocol definitions. On the wire the protocols differ only in a few field numbers and names of calls, so
-both are built from this table, each into its own descriptor pool, separate from other users of protobuf in the process.
+"""The messages of the plugin protocols 5 and 6 (up to 5.11 and 6.11), as far as planner uses them, in one table that
+follows the published protocol definitions. On the wire the protocols differ only in a few field numbers and names of
+calls, so both are built from this table, each into its own descriptor pool, separate from other users of protobuf in
+the process.
 
-A field is `name=number:type`. Two numbers are for protocols 5 and 6; `-` means that a field is missing. Before the
-type, `*` means repeated, `%` a map from strings, `?` present or not, `^` one of several. Enumerations are read as
-numbers."""
+A field is `name=number:type`. If there are two numbers, they are for protocols 5 and 6; `-` means that the protocol
+does not have the field. Before the type, `*` means repeated, `%` a map from strings, `?` present or not, `^` one of
+several. Enumerations are read as numbers."""
 
 from __future__ import annotations
 

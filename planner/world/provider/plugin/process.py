@@ -206,9 +206,9 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 
 
 def environment(directory: str, name: str = "") -> dict[str, str]:
-    """The environment of a plugin (its address: `name`) that will create its socket in a directory. No certificate is
-    offered, because other users cannot enter the directory of the socket. By default plugins write some 20 log lines
-    for each call, half of all their work, so their log level is set to warnings unless a log was requested."""
+    """The environment of a plugin (provider address `name`) that will create its socket in a directory. No certificate
+    is offered, because other users cannot enter the directory of the socket. By default a plugin writes some 20 log
+    lines for each call, which is half of its work. So its log level is set to warnings unless a log was requested."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
@@ -260,7 +260,7 @@ VARIABLE = "TF_REATTACH_PROVIDERS"
 
 @frozen
 class Attachment:
-    """The address of a running plugin. Its output is unknown, and planner does not end it."""
+    """The address of a running plugin. Its output is unknown, and planner does not stop it."""
 
     handshake: Handshake
     is_running: bool = True
@@ -272,7 +272,7 @@ class Attachment:
         return ""
 
     def end(self, seconds: float = 0.0) -> None:
-        """Do nothing: the plugin keeps running."""
+        """Does nothing: the plugin keeps running."""
 
 
 def attachments(environ: Mapping[str, str]) -> dict[str, Attachment]:

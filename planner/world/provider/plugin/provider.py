@@ -1,4 +1,4 @@
-"""A provider that runs as a plugin, with the same interface as any other
+"""A provider that runs as a plugin, with the common interface of providers
 (planner.world.provider.interface.Provider)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planner.world.provider.plugin.streams import ActionCalls, ListCalls
 
 
 class EphemeralCalls(PluginBase):
-    """The calls of a plugin provider about ephemeral resources."""
+    """The calls to a plugin provider about ephemeral resources."""
 
     def open(self, type: str, config: Value) -> interface.OpenedEphemeral:
         """Open the resource with its configuration and return its values."""
@@ -110,7 +110,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return problems
 
     def _configure(self, stamps: bytes | None, /, **fields: Any) -> list[interface.AttributeDiagnostic]:
-        """Configure the plugin, later if it had no problem with the same configuration before. `stamps` as in
+        """Configure the plugin; if the same configuration had no problem before, only when a call needs the process.
+        `stamps` as in
         `_call_kept`. Raises PluginError."""
         call, kept = "ConfigureProvider", self.kept
         message = self._messages.Configuration(**fields)
@@ -193,7 +194,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             schema = self._resource("managed", request.target)
             if not self._schema_parts().general.server_capabilities.move_resource_state:
-                detail = f"{self._who} moves no objects between types, so no {request.source_type} can become a "
+                detail = f"{self._who} does not move objects between types, so no {request.source_type} can become a "
                 refusal = interface.AttributeDiagnostic("error", "Move not supported", f"{detail}{request.target}.")
                 return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(refusal,))
             source_identity: dict[str, Any] = {}
@@ -354,8 +355,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return interface.ReadAnswer(value, diagnostics=tuple(problems))
 
     def function(self, name: str) -> Function | None:
-        """A function from the schema, or a registered one. The registered functions are requested once, if possible
-        after the configuration of the plugin."""
+        """A function from the schema, or one that the plugin registered. The registered functions are requested once,
+        after the plugin is configured if possible."""
         item: Function | None = self.schema().functions.get(name)
         return item or self._registered.get(name)
 
@@ -379,7 +380,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return result
 
     def _call_function(self, name: str, arguments: list[tuple[Value, Type]], result: Type) -> Value:
-        """The result of a provider function; each argument comes with its parameter's type. Raises FunctionError."""
+        """The result of a provider function; each argument is a pair with its parameter's type. Raises
+        FunctionError."""
         try:
             given = [self._dynamic(value, of) for value, of in arguments]
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
@@ -387,7 +389,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             if answer.HasField("error"):
                 raise FunctionError(
                     answer.error.text, answer.error.function_argument
-                )  # the first argument if the error names none
+                )  # the first argument if the error does not name one
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None

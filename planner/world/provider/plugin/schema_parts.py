@@ -1,6 +1,6 @@
 """A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
 which a configuration uses a few types. So planner only searches the message for the beginning and end of each type's
-schema. The list of about 2,000 places is cached with the bytes, and a type is decoded on first use."""
+schema. The list of about 2,000 places is cached with the bytes, and the schema of a type is decoded on first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = {
     "functions": "Function",
     "identity_schemas": "IdentitySchema",
 }
-"""the kind of message of the values in each table"""
+"""the message type of the values in each table"""
 _ANSWER_TABLES = {
     2: "resource_schemas",
     3: "data_source_schemas",
@@ -50,9 +50,9 @@ class DamagedSchema(Exception):
 
 
 class SchemaParts:
-    """The schema of a plugin that speaks a protocol `version`: `head` holds everything outside the tables, as bytes;
-    `read` returns bytes at an offset, perhaps fewer (it may raise OSError). Raises ValueError if the head is not a
-    valid message."""
+    """The schema of a plugin, which speaks protocol `version`. `head`: the bytes of everything outside the tables.
+    `read` returns bytes at an offset, perhaps fewer than requested (it may raise OSError). Raises ValueError if the
+    head is not a valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
         self.version, self.head, self.places = version, head, places
@@ -62,8 +62,8 @@ class SchemaParts:
         """the message without its tables"""
 
     def part(self, table: str, name: str) -> Any:
-        """One schema, as a message. Raises KeyError if there is none of that name, DamagedSchema, and ValueError if its
-        bytes are not a valid message."""
+        """One schema, as a message. Raises KeyError if there is no schema with that name, DamagedSchema, and ValueError
+        if its bytes are not a valid message."""
         start, size, check = self.places[table][name]
         try:
             data = self._read(start, size)
@@ -75,7 +75,7 @@ class SchemaParts:
 
 
 class MessageTable(Mapping[str, Any]):
-    """One table as a mapping of names to messages, each made by `part` on first use."""
+    """One table as a mapping from names to messages, each of which `part` creates on first use."""
 
     def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:
         self._names, self._part = names, part
@@ -96,8 +96,8 @@ class MessageTable(Mapping[str, Any]):
 
 
 def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
-    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes that their places
-    refer to. Raises ValueError if they are not such messages."""
+    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which their
+    places refer. Raises ValueError if the bytes are not such messages."""
     spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
     head = _search(answer, _ANSWER_TABLES, spans, 0)
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
@@ -110,12 +110,12 @@ def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[Sc
 
 
 def general_part(version: int, answer: bytes) -> Any:
-    """The answer to GetProviderSchema without its tables, as a message. Raises ValueError."""
+    """The response to GetProviderSchema without its tables, as a message. Raises ValueError."""
     return _decoded(messages(version).SchemaAnswer, _search(answer, _ANSWER_TABLES, {table: {} for table in TABLES}, 0))
 
 
 def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tuple[int, int]]], base: int) -> bytes:
-    """Record the begin and end of the values in the tables (fields by number), and return the bytes of everything
+    """Record where the values in the tables (fields by number) begin and end, and return the bytes of everything
     else."""
     rest = bytearray()
     at = 0
@@ -138,7 +138,7 @@ def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tupl
 
 
 def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """The number and kind of the field at a place, and the begin and end of its value. Raises ValueError."""
+    """The number and kind of the field at a place, and where its value begins and ends. Raises ValueError."""
     tag, at = _varint(data, at, end)
     kind = tag & 7
     first = at
@@ -179,15 +179,15 @@ def _decoded(kind: Any, data: bytes) -> Any:
 
 # The schemas of plugins in the user's cache, because requesting the schema of a large provider takes seconds. An entry
 # belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
-# of scripts are not cached. The head of an entry is a list of places; behind it are the bytes as the plugin sent them,
-# of which a run reads only the types that it uses, each with a checksum in the list.
+# of scripts are not cached. The head of an entry is a list of places; after it follow the bytes as the plugin sent
+# them, of which a run reads only the types that it uses, each with a checksum in the list.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
 
 
 def load_parts(binary: str) -> SchemaParts | None:
-    """The schema that the plugin in a file sent in an earlier run, if it is known."""
+    """The schema that the plugin in a file sent in an earlier run; None if it is not cached."""
     name = _name(binary)
     entry = SCHEMAS.open(name) if name is not None else None
     if entry is None:

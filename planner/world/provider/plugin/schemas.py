@@ -43,8 +43,8 @@ class Converted(Mapping[str, ResourceSchema]):
 
 
 def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
-    """The schema of a resource type, with the identity of its objects, if any. Raises ValueError if a type in it cannot
-    be read or, if it is checked, the schema contradicts itself."""
+    """The schema of a resource type, with the schema of its objects' identity, if any. Raises ValueError if a type in
+    it cannot be read, and, if the schema is checked, if it contradicts itself."""
     block = block_schema(schema.block)
     problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:
@@ -68,7 +68,7 @@ def action_schema(name: str, given: Any) -> ResourceSchema:
 
 
 def identity_schema(schema: Any) -> BlockSchema:
-    """The identity of an object, as a body of attributes."""
+    """The identity of an object, as the schema of a body with attributes."""
     return BlockSchema(
         {
             a.name: AttributeSchema(
@@ -157,7 +157,7 @@ def _schema_rules_attribute(attribute: AttributeSchema, prefix: str, name: str) 
     if not (attribute.optional or attribute.required or attribute.computed):
         yield f"{at} is neither required nor optional nor computed"
     if attribute.required and (attribute.optional or attribute.computed):
-        yield f"{at} is required and yet {'optional' if attribute.optional else 'computed'}"
+        yield f"{at} is required, but also {'optional' if attribute.optional else 'computed'}"
     if attribute.nested is not None:
         if attribute.nested.nesting == "set" and has_dynamic(attribute.type):
             yield f"{at} is a set whose elements have no certain type"

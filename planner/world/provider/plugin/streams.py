@@ -1,5 +1,5 @@
-"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events, the
-response to a search a stream of results."""
+"""Calls to a plugin about actions and existing objects. The response to an invocation is a stream of events, and the
+response to a search is a stream of results."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _MOST_REMARKS = 1000
 
 
 class ListCalls(PluginBase):
-    """The calls of a plugin provider about searches and generated configuration."""
+    """The calls to a plugin provider about searches and generated configuration."""
 
     def validate_list(
         self, type: str, config: Value, includes_objects: Value, limit: Value
     ) -> list[AttributeDiagnostic]:
-        """The problems of a search, which may have unknown values."""
+        """The problems of a search configuration, which may have unknown values."""
         try:
             answer = self._call(
                 "ValidateListResourceConfig",
@@ -51,7 +51,7 @@ class ListCalls(PluginBase):
         return diagnostics(answer.diagnostics)
 
     def list_objects(self, request: ListRequest) -> Generator[Finding, None, None]:
-        """The results of a search, as they arrive. Ends after the limit, which some providers ignore, or an error."""
+        """The results of a search, as they arrive. Ends after an error or the limit, which some providers ignore."""
         results = remarks = 0
         try:
             schema = self._resource("managed", request.type)
@@ -109,7 +109,7 @@ class ListCalls(PluginBase):
 
 
 class ActionCalls(PluginBase):
-    """The calls of a plugin provider about actions."""
+    """The calls to a plugin provider about actions."""
 
     def validate_action(self, type: str, config: Value) -> list[AttributeDiagnostic]:
         """The problems of an action's configuration, which may have unknown values."""
@@ -140,7 +140,10 @@ class ActionCalls(PluginBase):
             with closing(self._stream("InvokeAction", "Invoke", **self._action_fields(type, config))) as events:
                 for event in events:
                     if result is not None:
-                        return [*result, self._failed(PluginError(f"It went on after the action {type} was complete."))]
+                        return [
+                            *result,
+                            self._failed(PluginError(f"It continued after the action {type} was complete.")),
+                        ]
                     if event.WhichOneof("selector") == "completed":
                         result = diagnostics(event.completed.diagnostics)
                     else:
@@ -152,7 +155,7 @@ class ActionCalls(PluginBase):
         return result
 
     def _action_fields(self, type: str, config: Value) -> dict[str, Any]:
-        """The fields of a request about an action. Raises PluginError and CodecError."""
+        """The fields of a request that concerns an action. Raises PluginError and CodecError."""
         config_field = self._action_config(type, config)
         return {"action_type": type, "config": config_field, "client_capabilities": self._abilities()}
 

@@ -1,8 +1,8 @@
-"""`backend "azurerm"`: the state in a blob of Azure Storage, locked by a lease on it, whose holder is recorded in the
-blob's metadata.
+"""`backend "azurerm"`: the state is a blob in Azure Storage. A lease on the blob locks it, and the blob's metadata name
+the holder of the lease.
 
-Every lock changes the entity tag of the blob. So versions are digests of the content, and the entity tag read with the
-content is the condition for replacing it."""
+Every lock changes the entity tag of the blob. So versions are digests of the content; the blob is replaced only if it
+still has the entity tag that was read with the content."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ class AzureClient(StateClient):
         body: bytes = b"",
         lease: str | None = None,
     ) -> HttpResponse:
-        """Send a request about the state's blob, with our lease or another one."""
+        """Send a request about the state's blob, with our own lease or with a given one."""
         held = self._lease if lease is None else lease
         headers_of_lease = {"x-ms-lease-id": held} if held else {}
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
 
     def _properties(self) -> HttpResponse | None:
-        """The blob without its content; None if there is none."""
+        """The headers of the blob, without its content; None if it does not exist."""
         secret = {k: v for k, v in self._to.secret.items() if "scope" not in k}
         try:
             return self._ask("HEAD", headers=secret, lease="")
@@ -230,7 +230,7 @@ class AzureClient(StateClient):
         return mine
 
     def _say(self, info: LockInfo | None, lease: str | None = None) -> None:
-        """Record the holder of the lock in the metadata."""
+        """Record the holder of the lock in the blob's metadata."""
         known = _metadata(self._properties())
         known.pop(f"x-ms-meta-{_META}", None)
         if info is not None:
@@ -256,7 +256,7 @@ class AzureClient(StateClient):
             raise Held(f"failed to retrieve lock info: error getting lock info: there is no blob {self.place}")
         holder = _holder(known)
         if holder is None:
-            # a lease whose holder ended before it recorded itself; its id suffices
+            # the holder of this lease ended before it recorded itself; the id of the lease suffices
             if known.headers.get("x-ms-lease-status") == "locked":
                 try:
                     self._release(lock_id)
@@ -339,7 +339,8 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # not below the name of the state, which accounts with directories do not allow, and not a name of a workspace
+        # not below the name of the state, because accounts with directories do not allow that, and not a valid name of
+        # a workspace
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 

@@ -1,4 +1,4 @@
-"""The `cloud` block: states in workspaces of Terraform Enterprise or a server like it, chosen by name or by tags."""
+"""The `cloud` block: states in workspaces of Terraform Enterprise or a similar server, chosen by name or by tags."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _HELP = (
 
 
 class CloudBackend(TfeBackend):
-    """One workspace, or all with some tags."""
+    """One workspace, or all workspaces with certain tags."""
 
     type = "cloud"
 
@@ -129,7 +129,8 @@ def open(read: SettingsReading, seal: Seal) -> CloudBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace in the organization. A state of `remote` has the same identity."""
+    """The identity of a state: its workspace in the organization. The backend `remote` computes the same identity for
+    this workspace."""
     name = (settings.get("workspaces") or {}).get("name") or workspace
     host = settings.get("hostname") or os.environ.get("TF_CLOUD_HOSTNAME") or ""
     return f"tfe:{host}/{settings.get('organization') or os.environ.get('TF_CLOUD_ORGANIZATION') or ''}/{name}"

@@ -1,8 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
 
 Keys, flags and lock infos are the same as in OpenTofu. A lock and its info are set and removed in one transaction, so a
-lock always has its holder. A session that expires while its process runs is replaced, unless the state was written or
-the lock forced meanwhile."""
+lock always has information about its holder. A session that expires while its process runs is replaced, unless the
+state was written or the lock was removed by force meanwhile."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ConsulClient(StateClient):
             digest, names = chunks
             try:
                 return Payload(self._join(digest, names), self._seen)
-            except ServiceError:  # a writer has removed the parts; read the new list
+            except ServiceError:  # a writer has removed the parts meanwhile: read the new list
                 if not left or version_of(self._cluster.key(self._path)) == self._seen:
                     raise
         raise AssertionError
@@ -115,7 +115,7 @@ class ConsulClient(StateClient):
         old = self._chunks_kept()
         payload = compress(data) if self._compresses else data
         digest = _sum(data)
-        # larger ones would be refused after being sent
+        # Consul would reject larger values after receiving them
         version = self._set(payload, before) if len(payload) <= _CHUNK else ""
         parts: str | None = None
         if not version:
@@ -135,13 +135,13 @@ class ConsulClient(StateClient):
             if not version:
                 raise ServiceError(f"the list of parts of {self.place} is too large for Consul")
         if old is not None and old != parts:
-            with suppress(ServiceError):  # leftover parts do no harm
+            with suppress(ServiceError):  # leftover parts are harmless
                 self._drop(old)
         self._seen = version
         return version
 
     def _chunks_kept(self) -> str | None:
-        """The digest in the names of the stored parts; None if there are none."""
+        """The digest in the names of the stored parts; None if the state is not stored in parts."""
         kept = self._cluster.key(self._path)
         chunks = _chunks(value_of(kept)) if kept is not None else None
         return chunks[0] if chunks is not None else None
@@ -189,7 +189,7 @@ class ConsulClient(StateClient):
                     if "lock" not in problem:
                         raise ServiceError(problem)
                     raise Held(
-                        f"Consul does not give the lock on {self._path} to anybody yet: {problem}", may_wait=True
+                        f"Consul does not allow anyone to take the lock on {self._path} yet: {problem}", may_wait=True
                     )
             except BaseException:
                 session.end()
@@ -200,7 +200,7 @@ class ConsulClient(StateClient):
             return lock
 
     def _refuse_others(self) -> None:
-        """Raises Held if there is a holder, and ServiceError if the key is not a lock."""
+        """Raises Held if another holder has the lock, and ServiceError if the key is not a lock."""
         kept = self._cluster.key(self._lock_key)
         if kept is None:
             return
@@ -258,8 +258,9 @@ class ConsulClient(StateClient):
             raise ServiceError(problem)
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock is ours; if our session has expired, it is taken again unless the lock was forced or the
-        state written meanwhile. Raises a temporary ServiceError while Consul grants the lock to no session."""
+        """Whether the lock is ours. If our session has expired, the lock is taken again, unless it was removed by force
+        or the state was written meanwhile. Raises a temporary ServiceError as long as Consul does not allow any session
+        to take the lock."""
         with self._mutex:
             kept = self._cluster.key(self._lock_key)
             holder = str((kept or {}).get("Session") or "")
@@ -311,7 +312,7 @@ def _sum(data: bytes) -> str:
 
 
 def _chunks(value: bytes) -> tuple[str, list[str]] | None:
-    """The digest and the keys of a state that is stored in several keys; None if it is in one."""
+    """The digest and the keys of a state that is stored in several keys; None if it is stored in one key."""
     if b'"current-hash"' not in value:
         return None
     try:
@@ -321,7 +322,7 @@ def _chunks(value: bytes) -> tuple[str, list[str]] | None:
         return None
     good = isinstance(digest, str) and digest.isalnum() and isinstance(names, list)
     if not good or not all(isinstance(name, str) for name in names):
-        raise ServiceError("The list of the keys with the parts of the state cannot be read")
+        raise ServiceError("The list of the keys that contain the state cannot be read")
     return digest, names
 
 

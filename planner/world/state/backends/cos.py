@@ -1,5 +1,6 @@
-"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While that object is
-checked and created, a tag of the account serves as a lock. Releasing a lock requires the digest of its object."""
+"""`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While the lock object
+is checked and created, a tag of the account serves as a lock. To release a lock, the digest of the lock object must be
+known."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ class CosClient(StateClient):
     # ------------------------------------------------------------ objects
 
     def _read(self, key: str) -> tuple[bytes, str, str] | None:
-        """An object, its digest and its entity tag. The digest is checked."""
+        """The content of an object, its digest and its entity tag. The digest is checked."""
         try:
             answer = self._at.bucket.get(key)
         except ServiceError as problem:
@@ -107,7 +108,7 @@ class CosClient(StateClient):
         return answer.body, has, answer.headers.get("etag", "")
 
     def _write(self, key: str, data: bytes, before: str | None = None) -> str | None:
-        """The entity tag; None if the object has changed."""
+        """Returns the new entity tag; None if the object has changed."""
         headers = {"x-cos-meta-md5": _md5(data), "x-cos-acl": self._at.acl}
         if self._at.encrypt:
             headers["x-cos-server-side-encryption"] = "AES256"
@@ -149,7 +150,7 @@ class CosClient(StateClient):
             kept = self._read(self._lock)
             if kept is not None:
                 holder = lock_info_of(kept[0])
-                if holder is not None and holder.id == info.id:  # our own, whose response was lost
+                if holder is not None and holder.id == info.id:  # our own lock object, whose response was lost
                     return evolve(info, id=kept[1])
                 raise self._held_error(f"lock file {self._lock} exists")
             data = info.to_json()
@@ -315,7 +316,7 @@ def open(read: SettingsReading, seal: Seal) -> CosBackend:
 
 
 def _role(role: Mapping[str, Any], read: SettingsReading) -> tuple[str, str, int]:
-    """The role to assume, the name of the session, and the seconds that it lasts."""
+    """The role to assume, the name of the session, and its duration in seconds."""
     problems = []
     for name in ("role_arn", "session_name"):
         variable = f"TENCENTCLOUD_ASSUME_ROLE_{name.removeprefix('role_').upper()}"

@@ -1,7 +1,6 @@
 """`backend "gcs"`: the state in an object of Google Cloud Storage, locked by an object next to it.
 
-Versions are generations; the id of a lock is the generation of its object.
-"""
+Versions are generations; the id of a lock is the generation of its lock object."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ SCHEMA = BlockSchema(
 _SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 _STATE, _LOCK = ".tfstate", ".tflock"
 _RACES = 20
-"""The number of immediate retries for a lock that is released while it is read."""
+"""The number of immediate retries if a lock is released while its object is read."""
 
 
 class GoogleError(ServiceError):
@@ -97,7 +96,7 @@ class Bucket:
         }
 
     def read(self, name: str, is_secret: bool = True) -> Payload | None:
-        """An object with its generation. Locks are not secret."""
+        """An object together with its generation. Locks are not secret."""
         try:
             answer = self.ask("GET", self.url(name, alt="media"), self._secret(is_secret))
         except GoogleError as problem:
@@ -107,7 +106,8 @@ class Bucket:
         return Payload(answer.body, answer.headers.get("x-goog-generation", ""))
 
     def write(self, name: str, data: bytes, is_secret: bool = True, before: str | None = None) -> str:
-        """Store an object, and return its generation. With `before` as in Client.put, the response may be 412."""
+        """Store an object, and return its generation. With `before` as in Client.put; the response may have status
+        412."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         query = {"name": name, "uploadType": "multipart"}
         if before is not None:
@@ -139,7 +139,8 @@ class Bucket:
         return str(document.get("generation") or "") if isinstance(document, dict) else ""
 
     def remove(self, name: str, **conditions: str) -> None:
-        """Remove an object. Raises GoogleError, also if it does not exist, unless that is due to a lost response."""
+        """Remove an object. Raises GoogleError, also if the object does not exist, unless the response of an earlier
+        removal was lost."""
         url = self.url(name, **conditions)
         try:
             self.ask("DELETE", url, retries=NONE)
@@ -215,7 +216,7 @@ class GcsClient(StateClient):
                 holder = lock_info_of(kept.data) if kept is not None else None
                 if kept is None or holder is None:
                     raise Held(text, may_wait=is_taken) from None
-                if holder.id == info.id:  # our own, whose response was lost
+                if holder.id == info.id:  # our own lock object, whose response was lost
                     return evolve(info, id=kept.version)
                 raise Held(text, evolve(holder, id=kept.version)) from None
         raise Held(text, may_wait=True)
@@ -229,7 +230,8 @@ class GcsClient(StateClient):
             raise Held(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Also compares the generation itself, because not every server with this protocol does so when removing."""
+        """Also compares the generation here, because not every server with this protocol does so when it removes an
+        object."""
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():
             text = "At least one of the pre-conditions you specified did not hold."
@@ -375,7 +377,7 @@ def open(read: SettingsReading, seal: Seal) -> GcsBackend:
 
 
 def _endpoint(read: SettingsReading) -> tuple[str, bool]:
-    """The address of the storage, and whether that is a server for tests, which requires no credentials."""
+    """The address of the storage, and whether it is a test server, which requires no credentials."""
     given = read.text(
         "storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"
     )

@@ -1,4 +1,4 @@
-"""`backend "http"`: the state behind a URL, locked by two requests (GitLab's and others' interface)."""
+"""`backend "http"`: the state behind a URL, locked by two kinds of requests (the interface of GitLab and others)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SCHEMA = BlockSchema(
         "retry_wait_min": number("The minimum time in seconds to wait between HTTP request attempts."),
         "retry_wait_max": number("The maximum time in seconds to wait between HTTP request attempts."),
         "client_ca_certificate_pem": text("A PEM-encoded CA certificate chain to verify the server's certificate."),
-        "client_certificate_pem": text("A PEM-encoded certificate that the client shows to the server."),
+        "client_certificate_pem": text("A PEM-encoded certificate with which the client authenticates."),
         "client_private_key_pem": text("The PEM-encoded private key of the client's certificate."),
         "headers": texts("A map of headers, sent with each request.", kind="map"),
     }
@@ -62,8 +62,8 @@ class StateEndpoint:
 
 
 class HttpClient(NothingBeside):
-    """The state behind a URL. The server does not keep versions, so the former content is compared before it is
-    replaced."""
+    """The state behind a URL. The server does not keep versions, so the stored content is compared with the content
+    that was read before it is replaced."""
 
     def __init__(self, endpoint: StateEndpoint) -> None:
         self._to = endpoint
@@ -104,7 +104,7 @@ class HttpClient(NothingBeside):
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
             to = _redirected(method, at, answer)
-            if _host(to) != _host(at):  # the credentials are only for this host
+            if _host(to) != _host(at):  # the credentials are sent only to this host
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
         raise ServiceError(
@@ -160,7 +160,7 @@ class HttpClient(NothingBeside):
         holder = lock_info_of(answer.body)
         if holder is None:
             raise Held("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
-        if holder.id == info.id:  # our own request, whose response was lost
+        if holder.id == info.id:  # our own lock, whose response was lost
             self._lock = info
             return info
         raise Held(f"HTTP remote state already locked:\nID={holder.id}", holder)
@@ -187,8 +187,8 @@ class HttpClient(NothingBeside):
 
 
 def _redirected(method: str, url: str, answer: HttpResponse) -> str:
-    """The target of a redirect. Raises ServiceError: a redirect may only turn a request into a GET, and must not lead
-    from https to http."""
+    """The URL to which a response redirects. Raises ServiceError: a redirect may only turn a request into a GET, and
+    must not lead from https to http."""
     try:
         to = urljoin(url, answer.headers["location"])
         before, after = urlsplit(url), urlsplit(to)
@@ -205,7 +205,7 @@ def _redirected(method: str, url: str, answer: HttpResponse) -> str:
         )
     if method not in ("GET", "HEAD") and answer.status < 307:
         text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose the sent data"
-        raise ServiceError(f"{method} {display_url(url)}: {text}. Name that address in the configuration")
+        raise ServiceError(f"{method} {display_url(url)}: {text}. Write that address in the configuration")
     if _host(before.geturl()) == _host(to) and "@" not in after.netloc:  # still the same user
         to = after._replace(netloc=before.netloc).geturl()
     return to

@@ -45,7 +45,7 @@ class MemoryClient(StateClient):
     def put(self, data: bytes, before: str | None) -> str:
         now = "" if self._kept.data is None else str(self._kept.writes)
         if before is not None and before != now:
-            raise Newer(f"version {now or 'none'} is there, not {before or 'none'}")
+            raise Newer(f"the stored version is {now or 'none'}, not {before or 'none'}")
         self._kept.data = data
         self._kept.writes += 1
         return str(self._kept.writes)
@@ -102,7 +102,8 @@ class InMemory(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> InMemory:
-    """The states of this process. With `lock_id`, the default state is locked by an operation `test`."""
+    """The states of this process. With `lock_id`, the default state is locked from the beginning, by an operation
+    `test`."""
     read.finish_check()
     backend = InMemory(read.settings, seal)
     if read.settings.get("lock_id") and InMemory.kept.get(DEFAULT_WORKSPACE) is None:
@@ -112,5 +113,5 @@ def open(read: SettingsReading, seal: Seal) -> InMemory:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """Each process has its own."""
+    """Each process has its own states."""
     return f"inmem:#{workspace}"

@@ -63,7 +63,7 @@ SCHEMA = BlockSchema(
 )
 _INFO = "app.terraform.io/lock-info"
 _MINE = "planner.world.state"
-"""the label of documents with their owner"""
+"""the label of documents, whose value is their owner"""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _ATTEMPTS = 8
 
@@ -120,7 +120,7 @@ class Namespace:
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object by a new version; False if another writer was faster. Raises ServiceError."""
+        """Replace an object with a new version; False if another writer was faster. Raises ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:
@@ -196,7 +196,7 @@ class KubernetesClient(StateClient):
                 secret["data"] = {**_data(secret), "tfstate": kept}
                 if self._at.replace("secrets", secret):
                     return _digest(kept)
-        raise ServiceError(f"{self.place} is changed again and again by others", may_pass=True)
+        raise ServiceError(f"other clients change {self.place} again and again", may_pass=True)
 
     def delete(self) -> None:
         self._remove("secrets", self._secret, "Secret")
@@ -232,7 +232,7 @@ class KubernetesClient(StateClient):
                 done = self._at.create("leases", {**body, "spec": {"holderIdentity": info.id}})
             else:
                 holder = _holder(lease)
-                if holder == info.id:  # our own request, whose response was lost
+                if holder == info.id:  # our own lock, whose response was lost
                     done = True
                 elif holder is not None:
                     raise Held("the state is already locked by another tofu client", _info(lease), may_wait=True)
@@ -241,7 +241,7 @@ class KubernetesClient(StateClient):
             if done:
                 self._held = info.id
                 return info
-        raise ServiceError(f"the lease {self._lease} is changed again and again by others", may_pass=True)
+        raise ServiceError(f"other clients change the lease {self._lease} again and again", may_pass=True)
 
     def unlock(self, lock_id: str) -> None:
         self._held = ""
@@ -256,7 +256,7 @@ class KubernetesClient(StateClient):
                 return self._remove("leases", self._lease, "Lease")
             if self._at.replace("leases", _held_by(lease, None, "")):
                 return None
-        raise ServiceError(f"the lease {self._lease} is changed again and again by others", may_pass=True)
+        raise ServiceError(f"other clients change the lease {self._lease} again and again", may_pass=True)
 
     def force_unlock(self, lock_id: str) -> None:
         self.unlock(lock_id)
@@ -278,7 +278,8 @@ class KubernetesClient(StateClient):
         return sha256(self._secret.encode()).hexdigest()[:40]
 
     def _document(self, name: str) -> tuple[str, dict[str, Any] | None]:
-        """The name of a document's secret, and its content. Raises ServiceError if that is not a document."""
+        """The name of a document's secret, and the document in it. Raises ServiceError if the secret is not a
+        document."""
         whole = f"{self._secret}.{name.lower()}"
         result = self._at.read("secrets", whole)
         if result is not None and (result["metadata"].get("labels") or {}).get(_MINE) != self._mark:
@@ -304,7 +305,7 @@ class KubernetesClient(StateClient):
                 )
             if done:
                 return
-        raise ServiceError(f"the secret {whole} is changed again and again by others", may_pass=True)
+        raise ServiceError(f"other clients change the secret {whole} again and again", may_pass=True)
 
     def delete_beside(self, name: str) -> None:
         whole, item = self._document(name)
@@ -339,7 +340,7 @@ def _info(lease: Mapping[str, Any]) -> LockInfo | None:
 
 
 def _held_by(lease: dict[str, Any], holder: str | None, message: str) -> dict[str, Any]:
-    """The lease with another holder (None: without a holder)."""
+    """The lease with a new holder (None: no holder)."""
     metadata, spec = dict(lease["metadata"]), dict(lease.get("spec") or {})
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != _INFO}
     spec.pop("holderIdentity", None)
@@ -368,7 +369,7 @@ class KubernetesBackend(RemoteBackend):
 
 
 def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
-    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError if they do not
+    """The backend with the settings of its block, and the variables KUBE_*. Raises ServiceError if the settings do not
     determine the cluster."""
     suffix = read.required("secret_suffix")
     namespace = read.text("namespace", "KUBE_NAMESPACE", default="default")
@@ -392,7 +393,7 @@ def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
                 "certificate": "client_certificate",
                 "key": "client_key",
             }
-            read.wrong(f'"{setting[name]}": it must be a text in the form of PEM')
+            read.wrong(f'"{setting[name]}": it must be a string in PEM format')
     context, user, cluster = (
         read.text("config_context", "KUBE_CTX"),
         read.text("config_context_auth_info", "KUBE_CTX_AUTH_INFO"),
@@ -421,7 +422,7 @@ def open(read: SettingsReading, seal: Seal) -> KubernetesBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its secret, in the cluster that the settings name."""
+    """The identity of a state: its secret, in the cluster that the settings select."""
     where = settings.get("host") or os.environ.get("KUBE_HOST") or ""
     if not where:
         paths = [settings.get("config_path") or os.environ.get("KUBE_CONFIG_PATH")]

@@ -38,8 +38,8 @@ SCHEMA = BlockSchema(
 
 
 class StateStore:
-    """The state in one file. Reads from `read_path` (the same file unless given) until the first write; keeps the
-    state that was there before the first write in `backup_path` ("" keeps none)."""
+    """The state in one file. Reads from `read_path` (by default the same file) until the first write; the state before
+    the first write is saved in `backup_path` ("": no backup)."""
 
     def __init__(
         self, path: str, read_path: str | None = None, backup_path: str | None = None, seal: Seal = PLAIN
@@ -70,7 +70,7 @@ class StateStore:
         stop: Stop | None = None,
     ) -> list[Diagnostic]:
         """Take the lock for an operation (`OperationTypeApply` and the like), waiting up to `timeout` seconds."""
-        note_look(self.read_path)  # the file is read through the lock, which opens it for writing
+        note_look(self.read_path)  # the file is read through its lock, which opened it for writing
         return self.lock_file.acquire(operation, timeout, on_wait=on_wait, stop=stop)
 
     def unlock(self) -> list[Diagnostic]:
@@ -122,8 +122,8 @@ class StateStore:
         return []
 
     def _beside(self, name: str) -> str:
-        """The name of a document. Other programs do not take it for a state, but patterns that hide states and backups
-        from version control (`*.tfstate.*`) match it."""
+        """The file name of a document. Other programs do not mistake it for a state, but it matches the usual patterns
+        that exclude states and backups from version control (`*.tfstate.*`)."""
         folder, file = os.path.split(os.path.realpath(self.path))
         return os.path.join(folder, f".{file.removesuffix('.tfstate')}.tfstate.{name}.json")
 
@@ -137,8 +137,8 @@ class StateStore:
     # ------------------------------------------------------------ read and write
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state in the file, with the changes in the journal of an interrupted apply; None if there is no file
-        yet, or an error."""
+        """The state in the file, plus the changes in the journal of an interrupted apply; None if there is no file yet,
+        or on an error."""
         try:
             data = self._bytes(self.read_path)
             content = self._files.opened(data)
@@ -157,8 +157,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
-        """A warning about an empty state file with a non-empty backup. planner never leaves it so, and a plan would
-        create everything again."""
+        """A warning about an empty state file that has a non-empty backup. planner never leaves a state like that, and
+        a plan would create everything again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -214,9 +214,9 @@ class StateStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state, to be closed by the next `write`. The content of an older
-        journal is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made
-        it."""
+        """A journal for an operation that changes the state; the next `write` closes it. The content of an older
+        journal is saved first. `begins_with`: the state at the beginning of the operation, after refreshing and
+        moving."""
         if is_written(self.journal_path):
             detail = (
                 f"Another process is writing {self.journal_path} without the lock of the state. Its changes would be "
@@ -248,8 +248,8 @@ class StateStore:
             return 0o600
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial. The serial grows only when the content differs from what
-        was last read or written; a new file gets a lineage of its own."""
+        """Save a state, and return it with its new serial. The serial grows only if the content differs from the
+        content last read or written; a new file gets a new lineage."""
         if not self._read:
             _, diagnostics = self.read()
             if has_errors(diagnostics):
@@ -278,7 +278,7 @@ class StateStore:
             mark_saving(self.journal_path, state, checksum, self.seal)
 
     def _save(self, state: State, mark: Callable[[State, str], None]) -> list[Diagnostic]:
-        """Replace the file by this state, after `mark` has recorded it with its checksum in the journal."""
+        """Replace the file with this state; before that, `mark` records the state with its checksum in the journal."""
         try:
             text = self._files.text(state)
         except ValueError as bad:  # a value without a JSON form
@@ -298,7 +298,7 @@ class StateStore:
         return []
 
     def erase(self) -> list[Diagnostic]:
-        """Leave an empty file and a backup, after the state was copied elsewhere."""
+        """Leave an empty file and a backup, after the state was copied to another backend."""
         try:
             before = self._bytes(self.path)
             if before and self.backup_path:
@@ -314,7 +314,7 @@ class StateStore:
         return []
 
     def _end_journal(self) -> list[Diagnostic]:
-        """Remove the journal, because the state file has everything."""
+        """Remove the journal, because the state file contains all its changes."""
         if self.journal is not None:
             self.journal.close()
             self.journal = None
@@ -352,7 +352,7 @@ class StateStore:
         if old is None or not same_content(old, state):
             self._write_backup(self._files.backup(before))
             self._backed_up = True
-        elif self._is_pending and os.path.exists(self.backup_path):  # the former backup must not remain unencrypted
+        elif self._is_pending and os.path.exists(self.backup_path):  # the former backup must not remain in clear
             resealed = self._files.resealed(read_whole(self.backup_path))
             if resealed is not None:
                 self._write_backup(resealed)
@@ -365,7 +365,7 @@ class StateStore:
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:
-        """Replace the file atomically or, if the directory does not allow new files, write in place."""
+        """Replace the file atomically; if the directory does not allow new files, overwrite it."""
         target = os.path.realpath(self.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
 
@@ -395,7 +395,8 @@ class StateStore:
 
 @frozen
 class LocalBackend:
-    """`backend "local"`: the state of the default workspace in `path`, of any other in a directory of its own."""
+    """`backend "local"`: the state of the default workspace in the file `path`, and that of each other workspace in a
+    directory of its own."""
 
     path: str = DEFAULT_PATH
     workspace_directory: str = DEFAULT_WORKSPACE_DIRECTORY
@@ -460,7 +461,6 @@ def open(read: SettingsReading, seal: Seal) -> LocalBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a local state: the real path of its file. `directory`: the directory to which relative paths are
-    relative."""
+    """The identity of a local state: the real path of its file. `directory`: relative paths start there."""
     path, folder = settings.get("path") or DEFAULT_PATH, settings.get("workspace_dir") or DEFAULT_WORKSPACE_DIRECTORY
     return os.path.realpath(os.path.join(directory, LocalBackend(str(path), str(folder)).state_path(workspace)))

@@ -56,7 +56,7 @@ SCHEMA = BlockSchema(
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds for which a state may differ from its digest in TableStore, and seconds between two checks."""
+"""Seconds for which the state and its digest in TableStore may differ, and seconds between two checks."""
 _BAD_DIGEST = (
     "state data in OSS does not have the expected content.\n\n"
     "This may be caused by unusually long delays in OSS processing a previous state\n"
@@ -92,7 +92,7 @@ class OssClient(StateClient):
 
     def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
-        # not below the prefix, where OpenTofu treats every name as a workspace
+        # not below the prefix, because OpenTofu treats every name there as a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
 
     @property
@@ -179,7 +179,7 @@ class OssClient(StateClient):
             except ServiceError as more:
                 lines = f"\n\t* {text}\n\t* \ngetting lock info got an error: {more.text}\n"
                 raise ServiceError(f"2 errors occurred:{lines}", may_pass=more.may_pass) from None
-            if holder is not None and holder.id == info.id:  # our own, whose response was lost
+            if holder is not None and holder.id == info.id:  # our own lock, whose response was lost
                 return info
             raise Held(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
         return info
@@ -289,7 +289,7 @@ def open(read: SettingsReading, seal: Seal) -> OssBackend:
     read.finish_check()
     table, where = read.text("tablestore_table"), read.text("tablestore_endpoint", "ALICLOUD_TABLESTORE_ENDPOINT")
     if table and not where:
-        read.wrong('"tablestore_table": needs "tablestore_endpoint"', "Locks in a table need to know where it is.")
+        read.wrong('"tablestore_table": needs "tablestore_endpoint"', "Locking with a table requires its address.")
     region = read.text("region", "ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION")
     endpoint = read.text("endpoint", "ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT")
     read.check()
@@ -351,7 +351,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
 
 
 def _endpoint(region: str, keys: AliyunKeys, http: Http) -> str:
-    """The address of OSS in a region: from the location service, otherwise the usual name."""
+    """The address of OSS in a region: from the location service or, if that fails, by the usual name."""
     query = {"ServiceCode": "oss", "Id": region, "Type": "openAPI"}
     quick = Http(timeout=10.0, retries=NONE, proxies=http.proxies)
     try:

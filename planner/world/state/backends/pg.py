@@ -1,7 +1,7 @@
 """`backend "pg"`: states in rows of a PostgreSQL table, locked by advisory locks of the session.
 
-A lock exists as long as its connection, so the lock of a killed process is released. If a connection breaks and the
-state was not written meanwhile, the lock is taken again."""
+A lock exists as long as its connection, so the lock of a killed process is released. If a connection breaks, the lock
+is taken again, unless the state was written meanwhile."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SCHEMA = BlockSchema(
 T = TypeVar("T")
 CONNECTING = 30
 LONGEST = 300.0
-"""seconds that the server may take for a connection, and for one transaction"""
+"""seconds that the server may take to connect, and for one transaction"""
 
 
 @frozen(repr=False)
 class StateTable:
-    """A table of states, and how it is created."""
+    """A table of states, and the statements that create it."""
 
     connection: str
     schema: str
@@ -66,7 +66,7 @@ class StateTable:
 
     @property
     def creation_lock(self) -> int:
-        """The number of the lock for creating rows, which is OpenTofu's."""
+        """The number of the advisory lock for creating rows; OpenTofu uses the same."""
         return -fnv1(f"{self.schema}\0{self.name}".encode())
 
 
@@ -84,12 +84,12 @@ def fnv1(data: bytes) -> int:
 
 
 class PgConnection:
-    """A connection, opened on first use and reopened after it breaks. Several threads may use it, in turn."""
+    """A connection that is opened on first use and reopened after it breaks. Several threads may use it, in turn."""
 
     def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
-        """the number of the connection, to which locks belong"""
+        """the process id of the connection's server process, to which locks belong"""
         self._connection: Any = None
         self._mutex = RLock()
 
@@ -102,8 +102,8 @@ class PgConnection:
         self.do(lambda cursor: cursor.execute(query, values))
 
     def make(self, query: str) -> None:
-        """Create something missing. With `IF NOT EXISTS`, the second of two concurrent commands may still fail, and
-        then finds that it exists. Raises ServiceError."""
+        """Create something missing. Even with `IF NOT EXISTS`, the second of two concurrent commands may fail; it then
+        finds that the object exists. Raises ServiceError."""
         errors = _psycopg().errors
 
         def made(cursor: Any) -> None:
@@ -111,13 +111,13 @@ class PgConnection:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
             except errors.UniqueViolation as problem:
-                if problem.diag.schema_name != "pg_catalog":  # otherwise a name conflict is the problem
+                if problem.diag.schema_name != "pg_catalog":  # otherwise the cause is a name conflict
                     raise
 
         self.do(made)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """The result of work with a cursor, in a separate transaction or none. Raises ServiceError."""
+        """The result of `work` with a cursor, in a transaction of its own or in none. Raises ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -164,10 +164,11 @@ class PgConnection:
 
 @contextmanager
 def _in_time(connection: Any) -> Iterator[None]:
-    """Break the connection if the server takes longer than LONGEST, or if a stop ends this thread's wait."""
+    """Break the connection if the server takes longer than LONGEST, or if a stop request ends this thread's wait."""
 
     def end() -> None:
-        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:  # it may already be closed
+        # the connection may already be closed
+        with suppress(Exception), socket(fileno=os.dup(connection.fileno())) as one:
             one.shutdown(SHUT_RDWR)
 
     timer = Timer(LONGEST, end)
@@ -184,7 +185,7 @@ def _in_time(connection: Any) -> Iterator[None]:
 
 
 def _patience(psycopg: Any, table: StateTable) -> dict[str, int]:
-    """The time limit for a connection, unless the connection string or the environment sets it."""
+    """The time limit for connecting, unless the connection string or the environment sets one."""
     given = psycopg.conninfo.conninfo_to_dict(table.connection)
     return {} if "connect_timeout" in given or "PGCONNECT_TIMEOUT" in os.environ else {"connect_timeout": CONNECTING}
 
@@ -199,11 +200,11 @@ def _psycopg() -> Any:
 
 
 _TOLD = re.compile(r"""(?s)(?: after| in|:) "(?![a-z_]+"$).*|(?<=['"])[^'"\s]*@""")
-"""parts of a message that may show a password from the connection string, or a part of it"""
+"""parts of a message that may contain a password from the connection string, or a piece of it"""
 
 
 def _secretless(problem: Exception) -> str:
-    """The message of a connection problem, without the possible password of a malformed connection string."""
+    """The message of a connection problem, without the password that a malformed connection string may contain."""
     return _TOLD.sub("", _message(problem))
 
 
@@ -303,10 +304,10 @@ class PgClient(StateClient):
             self._give_back(int(lock.path))
 
     def force_unlock(self, lock_id: str) -> None:
-        """Do nothing, because a lock ends with its holder's connection."""
+        """Does nothing, because a lock ends with its holder's connection."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the current connection has the lock; otherwise it is taken again if the state was not written."""
+        """Whether the current connection has the lock; if not, the lock is taken again unless the state was written."""
         if self._lock is None:
             return False
         self._session.rows("SELECT 1")
@@ -323,7 +324,7 @@ class PgClient(StateClient):
         return (rows[0][0] if rows else "") == seen
 
     def holder(self) -> LockInfo | None:
-        """A process that holds the lock of the row; PostgreSQL has no more information."""
+        """A process that holds the lock of the row; PostgreSQL has no more information about it."""
         rows = self._session.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), ''), coalesce(to_char(a.backend_start AT TIME ZONE 'UTC', "
             "'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '') FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
@@ -393,7 +394,7 @@ class PgBackend(RemoteBackend):
         self._session: PgConnection | None = None
 
     def session(self) -> PgConnection:
-        """The connection, with the table in place. Raises ServiceError."""
+        """The connection, after the table has been created if necessary. Raises ServiceError."""
         if self._session is None:
             session = PgConnection(self.table)
             _prepare(session, self.table)
@@ -409,7 +410,7 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """Create missing tables, if the block allows it. Checking first needs fewer rights."""
+    """Create missing tables, if the block allows it. Checking for them first requires fewer permissions."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
@@ -461,4 +462,4 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
 
 _WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
 _PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
-"""the location of a database in a connection string"""
+"""the part of a connection string that names the host and the database"""

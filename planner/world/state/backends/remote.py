@@ -1,4 +1,4 @@
-"""`backend "remote"`: states in workspaces of Terraform Enterprise or a server like it."""
+"""`backend "remote"`: states in workspaces of Terraform Enterprise or a similar server."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SCHEMA = BlockSchema(
         "workspaces": NestedBlock(
             BlockSchema(
                 {
-                    "name": text("The workspace that the default one is. There are no others then."),
-                    "prefix": text("What names of workspaces begin with, which is left out here."),
+                    "name": text("The single workspace, used as the default one. There are no other workspaces then."),
+                    "prefix": text("The prefix of the workspaces' names on the server, which planner leaves out."),
                 }
             ),
             "single",
@@ -36,7 +36,7 @@ SCHEMA = BlockSchema(
 
 
 class NamedBackend(TfeBackend):
-    """One named workspace, or all with a common prefix."""
+    """One named workspace, or all workspaces with a common prefix."""
 
     type = "remote"
 
@@ -91,7 +91,8 @@ def open(read: SettingsReading, seal: Seal) -> NamedBackend:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """The identity of a state: its workspace in the organization. A state of `cloud` has the same identity."""
+    """The identity of a state: its workspace in the organization. The backend `cloud` computes the same identity for
+    this workspace."""
     block = settings.get("workspaces") or {}
     name = block.get("name") or ""
     if workspace != DEFAULT_WORKSPACE or not name:

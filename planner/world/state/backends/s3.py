@@ -1,4 +1,4 @@
-"""`backend "s3"`: its settings, and the workspaces in a bucket (state/remote/s3.py: a state in an object)."""
+"""`backend "s3"`: its settings, and the workspaces in a bucket (state/remote/s3.py has the state in an object)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ SCHEMA = BlockSchema(
     }
 )
 _MOST_PAGES = 10_000
-"""the maximum number of pages, of 1,000 objects each"""
+"""the maximum number of pages of a list, of 1,000 objects each"""
 _KMS_KEY = re.compile(
     r"[a-f0-9]{8}-[a-f0-9]{4}-[1-5][a-f0-9]{3}-[ab89][a-f0-9]{3}-[a-f0-9]{12}|mrk-[a-f0-9]{32}|alias/[a-zA-Z0-9/_-]+"
 )

@@ -1,1 +1,1 @@
-"""States in services: the interface that a backend implements (client), and the store that uses it."""
+"""States in services: the interface that each backend implements (client), and the store that uses it."""

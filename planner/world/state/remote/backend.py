@@ -16,12 +16,13 @@ from planner.world.state.remote.store import READ, RemoteStore
 
 
 class RemoteBackend(ABC):
-    """A backend in a service. The module of a type implements access to the state of a workspace, and their list."""
+    """A backend that stores states in a service. The module of each backend type implements access to the state of a
+    workspace, and the list of workspaces."""
 
     type: ClassVar[str]
     has_workspaces: ClassVar[bool] = True
     makes_empty: ClassVar[bool] = False
-    """whether `init` saves an empty state if there is none, as OpenTofu does for this type"""
+    """whether `init` saves an empty state if none exists, as OpenTofu does for this backend type"""
 
     def __init__(self, settings: Mapping[str, Any], seal: Seal = PLAIN) -> None:
         self._settings, self.seal = dict(settings), seal

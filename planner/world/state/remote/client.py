@@ -1,4 +1,5 @@
-"""The interface of a backend for the state of one workspace: bytes with a version, a lock, further documents."""
+"""The interface through which a backend accesses the state of one workspace: bytes with a version, a lock, and further
+documents."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from planner.world.state.lock import LockInfo
 
 @frozen
 class Payload:
-    """Stored bytes and their version (as the service defines it: an entity tag, a generation)."""
+    """Stored bytes with their version, which the service defines (an entity tag or a generation, for example)."""
 
     data: bytes
     version: str
 
 
 class Held(ServiceError):
-    """The lock is held by another process. `info` is the known data about the holder; `may_wait`: whether trying again
-    can help."""
+    """The lock is held by another process. `info`: the known data about the holder; `may_wait`: whether a later attempt
+    can succeed."""
 
     def __init__(self, text: str, info: LockInfo | None = None, may_wait: bool | None = None) -> None:
         super().__init__(text)
@@ -29,7 +30,8 @@ class Held(ServiceError):
 
 
 class Newer(ServiceError):
-    """The stored version differs from the one that was read, because another process has written it meanwhile."""
+    """The stored version differs from the one that was read, because another process has written the state
+    meanwhile."""
 
 
 class RemoteStateClient(Protocol):
@@ -41,11 +43,11 @@ class RemoteStateClient(Protocol):
 
     @property
     def locks(self) -> bool:
-        """Whether locks are taken, according to the configuration."""
+        """Whether locks are used, according to the configuration."""
 
     @property
     def lock_path(self) -> str:
-        """The Path of lock infos."""
+        """The value of Path in lock infos."""
 
     def get(self) -> Payload | None:
         """The stored bytes; None if there are none."""
@@ -59,13 +61,13 @@ class RemoteStateClient(Protocol):
 
     def lock(self, info: LockInfo) -> LockInfo:
         """Take the lock, and return the info with the id for releasing it. Raises Held. A request that succeeded
-        although its response was lost counts as successful."""
+        although its response was lost is treated as successful."""
 
     def unlock(self, lock_id: str) -> None:
-        """Release the lock with this id. Raises ServiceError, also if another process holds it."""
+        """Release the lock with this id. Raises ServiceError, also if another process holds the lock."""
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock with this id, even of another holder."""
+        """Remove the lock with this id, even if another process holds it."""
 
     def has_lock(self, lock_id: str) -> bool:
         """Whether the lock with this id is still held. True if the service does not provide this information."""
@@ -78,7 +80,7 @@ class RemoteStateClient(Protocol):
 
     @property
     def has_place_beside(self) -> bool:
-        """Whether documents can be kept next to the state."""
+        """Whether documents can be stored next to the state."""
 
     def get_beside(self, name: str) -> bytes | None:
         """A document next to the state. `name` consists of letters, digits, dots and dashes."""
@@ -91,14 +93,14 @@ class RemoteStateClient(Protocol):
 
 
 class StateClient:
-    """The common part of most services: the user's interval of snapshots applies."""
+    """The common base for most services: the user's interval between snapshots applies."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else interval
 
 
 class NothingBeside(StateClient):
-    """The common part of services that store only the state, without documents next to it."""
+    """The common base for services that store only the state, without documents next to it."""
 
     @property
     def has_place_beside(self) -> bool:
@@ -120,11 +122,11 @@ class NothingBeside(StateClient):
 LARGEST = 1 << 30
 """the maximum size of a state, in bytes"""
 _FRAME = 31
-"""the window size that makes zlib use the gzip frame"""
+"""the window size that makes zlib write the gzip format"""
 
 
 def compress(data: bytes) -> bytes:
-    """The data, compressed; the same for the same data."""
+    """The compressed data; equal data give equal bytes."""
     compressor = zlib.compressobj(6, zlib.DEFLATED, _FRAME)
     return compressor.compress(data) + compressor.flush()
 

@@ -1,7 +1,7 @@
-"""The copy of a journal next to a state in a service, so that another machine can continue an interrupted operation.
-The journal in the working directory is written first, before anything starts. A separate thread sends new entries to
-the service, at most half a second later while the service responds. The copy has a head, which names the journal, and
-parts with its text. Only the last part is replaced, until it is full."""
+"""A copy of the journal next to a state in a service, so that another machine can continue an interrupted operation.
+Before anything starts, the journal is written to the working directory. A separate thread sends new entries to the
+service, at most half a second later as long as the service responds. The copy has a head, which identifies the journal,
+and parts with the journal's text. Only the last part is replaced, until it has reached its full size."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLOSING = 5.0
 
 @frozen
 class Copied:
-    """A journal that was found next to a state: its id, and its bytes."""
+    """A journal that was found next to a state: its id and its bytes."""
 
     id: str
     data: bytes
@@ -47,7 +47,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
     if head is None:
         return None
     none = ServiceError(
-        f"the document {HEAD} next to {client.place} names no journal: remove it if the state is right without it"
+        f"the document {HEAD} next to {client.place} does not identify a journal: remove it if the state is right "
+        "without it"
     )
     try:
         document = json.loads(head)
@@ -65,7 +66,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
 
 
 def forget(client: RemoteStateClient, journal: str, parts: int | None = None) -> None:
-    """Remove the copy of a journal: its head first, so that no incomplete copy is ever read. Raises ServiceError."""
+    """Remove the copy of a journal. The head is removed first, so that no incomplete copy is ever read. Raises
+    ServiceError."""
     client.delete_beside(HEAD)
     number = 0
     while number < _MOST_PARTS if parts is None else number < parts:
@@ -76,7 +78,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
 
 
 def forget_all(client: RemoteStateClient) -> None:
-    """Remove everything next to a removed state. Raises ServiceError."""
+    """Remove all documents next to a state that was removed. Raises ServiceError."""
     copy = read_copy(client)
     if copy is not None:
         forget(client, copy.id)
@@ -95,16 +97,16 @@ def id_of(data: bytes) -> str:
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state has the changes of this copy, for the machine with the journal itself, and remove the copy.
-    Raises ServiceError."""
+    """Record that the state contains the changes of this copy, for the machine that has the journal itself, and remove
+    the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
 
 
 def is_taken_in(client: RemoteStateClient, data: bytes) -> bool:
-    """Whether a state has all changes in the bytes of a journal, because they were added to it from the copy. Raises
-    ServiceError."""
+    """Whether a state contains all changes in the bytes of a journal, because they were added to the state from the
+    copy. Raises ServiceError."""
     return client.has_place_beside and [id_of(data), len(data)] in _taken_copies(client)
 
 
@@ -125,7 +127,7 @@ class Copier:
         self._grown, self._end = Event(), Event()
         self._thread: Thread | None = None
         self._sent = 0
-        """the number of bytes that the service has"""
+        """the number of bytes that are already in the service"""
         self._copying = Lock()
         self._has_head = False
         self.problem: ServiceError | None = None
@@ -142,7 +144,7 @@ class Copier:
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """End copying. `finished`: the state has everything, so the copy is removed."""
+        """End copying. `finished`: the state contains everything, so the copy is removed."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:

@@ -1,6 +1,6 @@
 """planner's documents next to a state in a service, in parts of a size that every service accepts. The first part
-begins with a line with the length and the checksum of the whole, so that a partly written document, or one that is
-being replaced, is not read."""
+begins with a line that has the length and the checksum of the whole document, so that a document that is incomplete or
+being replaced is not read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def delete_documents(client: RemoteStateClient) -> None:
 
 
 def _delete_from(client: RemoteStateClient, name: str, number: int) -> None:
-    with suppress(ServiceError):  # with which some services respond if it does not exist
+    with suppress(ServiceError):  # the response of some services for a missing document
         while client.get_beside(_part(name, number)) is not None:
             client.delete_beside(_part(name, number))
             number += 1

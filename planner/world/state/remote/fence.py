@@ -1,7 +1,7 @@
-"""The fence: a process that has lost its lock starts nothing and does not overwrite a newer state.
+"""The fence: a process that has lost its lock starts no operation and does not overwrite a newer state.
 
-A lock can be lost unnoticed: its lease or session ends, or it is removed by force. It is checked before a change if the
-last check is some seconds old, and always before the state is written."""
+A process may lose its lock without noticing: its lease or session ends, or the lock is removed by force. The lock is
+checked before a change if the last check is some seconds old, and always before the state is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
 INTERVAL = 3.0
-"""Seconds for which a check is valid."""
+"""Seconds for which the result of a check is used."""
 OUTAGE = 120.0
 """Seconds for which a service may be unavailable before an error is reported."""
 
@@ -31,7 +31,7 @@ class Fence:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Raises Failure if the lock is lost. A recent result is reused."""
+        """Raises Failure if the lock is lost; the result of a recent check is reused. A recent result is reused."""
         with self._mutex:
             if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
                 self._ask()
@@ -68,15 +68,15 @@ class Fence:
 
     def _lost_lock(self, why: str) -> Diagnostic:
         detail = (
-            f"{why}\n\nWithout the lock, another process may change the same objects. Nothing new was begun, and the "
+            f"{why}\n\nWithout the lock, another process may change the same objects. No new operation began, and the "
             "state was not written: the changes made until then are in the journal."
         )
         return error("state.lock_lost", "The state lock was lost", detail)
 
 
 def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """The response of a service, with retries while it is unavailable. Raises ServiceError if that takes too long, or
-    if a stop is requested."""
+    """The response of a service, which is retried while the service is unavailable. Raises ServiceError if that takes
+    too long, or if a stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Journals of states in services: the journal that is being written, and journals left by interrupted operations."""
+"""Journals of states in services: the one that is being written, and those that interrupted operations left."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from planner.world.state.remote.fence import Fence
 
 
 class Leftovers:
-    """Journals left behind: files next to `path` in the working directory, and the copy in the service. The file of a
-    journal is complete; a copy without a file comes from another machine. Journals that are still being written are
-    ignored. True if there is anything to add to the state. Raises ServiceError for services and OSError for files."""
+    """The journals left behind: files next to `path` in the working directory, and the copy in the service. The file of
+    a journal is complete; a copy without a file was written by another machine. Journals that are still being written
+    are ignored. True if the journals add anything to the state. Raises ServiceError for problems of services, and
+    OSError for problems of files."""
 
     def __init__(self, client: RemoteStateClient, path: str, seal: Seal) -> None:
         self._client, self._path, self._seal = client, path, seal
@@ -38,7 +39,7 @@ class Leftovers:
         self._copy: Copied | None = None
         self._is_damaged = False
         self.missing: tuple[str, ...] = ()
-        """the instances with objects that the state does not have, although a journal recorded them"""
+        """the instances whose objects a journal recorded and that the state does not have"""
         self.adopts = False
         """whether these objects are added to the state"""
 
@@ -48,8 +49,8 @@ class Leftovers:
     def taken_in(
         self, state: State | None, checksum: str, is_at_work: Callable[[], bool]
     ) -> tuple[State | None, list[Diagnostic]]:
-        """The state with the changes in the journals; None with an error. `checksum`: of the stored state, in clear;
-        `is_at_work`: whether the writer of the copy is still running."""
+        """The state plus the changes in the journals; None on an error. `checksum`: the checksum of the unencrypted
+        stored state; `is_at_work`: whether the writer of the copy is still running."""
         problems: list[Diagnostic] = []
         self._files, self._copy, self._is_damaged, self.missing = [], None, False, ()
         ids = set()
@@ -95,7 +96,7 @@ class Leftovers:
 
     @property
     def _beside(self) -> str:
-        """The name of the copy."""
+        """The name of the copied journal."""
         return f"{HEAD} beside {self._client.place}"
 
     def _leftover_files(self) -> list[str]:
@@ -109,7 +110,7 @@ class Leftovers:
         return [path for path in (os.path.join(folder, n) for n in names) if not is_written(path)]
 
     def found(self) -> dict[str, bytes]:
-        """The bytes of the journals by place."""
+        """The bytes of the journals by the places where they are stored."""
         result = {path: read_whole(path) for path in self._leftover_files()}
         copy = read_copy(self._client)
         if copy is not None and copy.id not in map(id_of, result.values()):
@@ -117,7 +118,7 @@ class Leftovers:
         return result
 
     def discard(self, place: str) -> None:
-        """Discard a journal, file and copy; its bytes are kept in a file whose name shows this."""
+        """Discard a journal: its file and its copy. Its bytes are kept in a file whose name marks it as discarded."""
         copy, kept = read_copy(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)
@@ -149,7 +150,7 @@ class Leftovers:
 
 
 class GuardedJournal(Journal):
-    """A journal that refuses new operations after the lock is lost, and that is copied while it grows."""
+    """A journal that refuses new operations after the lock is lost, and whose copy grows with it."""
 
     def __init__(self, fence: Fence | None, copier: Copier | None, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -173,7 +174,7 @@ class GuardedJournal(Journal):
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
-            self._copier.copy_now()  # otherwise other machines would not know who is changing the state
+            self._copier.copy_now()  # otherwise other machines could not determine which process is changing the state
 
     def _tell(self) -> None:
         if self._copier is not None:

@@ -15,7 +15,7 @@ _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
 Override = Callable[[str], bool]
-"""returns whether to override the failure that a prompt names"""
+"""returns whether to override the failure that a prompt describes"""
 
 
 @frozen(eq=False)
@@ -162,7 +162,7 @@ class Reports:
             if self.override("Do you want to override the soft failed policy check?"):
                 self.run.override("policy-checks", id)
                 return ""
-            return f"{title}: it failed softly, and was not overridden."
+            return f"{title}: it failed softly and was not overridden."
         return f"{title}: it ended as {status.replace('_', ' ')}."
 
 

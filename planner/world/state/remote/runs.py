@@ -20,7 +20,7 @@ from planner.foundation.vocabulary.records import field, frozen
 
 FINAL = frozenset(("planned_and_finished", "applied", "discarded", "errored", "canceled", "force_canceled"))
 WAITING = frozenset(("policy_soft_failed", "policy_override", "post_plan_awaiting_decision"))
-"""statuses in which a decision on the server is needed"""
+"""statuses in which the server waits for a decision"""
 SAVED = "planned_and_saved"
 PENDING = "pending"
 _LARGEST_NOTE = 4096
@@ -37,7 +37,7 @@ class ServerRun:
     api: Tfe
     id: str
     page: str
-    """the address of its page for browsers"""
+    """the address of the run's page, for browsers"""
     check: Callable[[ServerRun], None] = field(default=lambda run: None)
     """called before each pause; raises ServiceError to end the waiting"""
 
@@ -112,14 +112,14 @@ class ServerRun:
         self.api.ask("POST", path_of(kind, id, "actions", "override"))
 
     def pause(self, tries: int) -> None:
-        """Wait before the next request about the same, longer each time."""
+        """Wait before the next request for the same data, longer each time."""
         self.check(self)
         self.api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
 
 
 @frozen
 class SavedRun:
-    """A run that waits for its apply, as `plan -out` saves it: its id, and the host of the server."""
+    """A run that waits for its apply: its id, and the host of the server. `plan -out` saves it."""
 
     run_id: str
     hostname: str
@@ -131,7 +131,7 @@ class SavedRun:
 
 
 def saved_run(path: str) -> SavedRun | None:
-    """The run that a file names; None if it is another kind of file, or cannot be read."""
+    """The run that a file names; None if the file is of another kind, or cannot be read."""
     try:
         where = on_disk(path)
         if not os.path.isfile(where) or os.path.getsize(where) > _LARGEST_NOTE:
@@ -145,7 +145,7 @@ def saved_run(path: str) -> SavedRun | None:
 
 
 def upload_root(directory: str, working_directory: str) -> Path:
-    """The directory to upload: if the workspace has its root module in a subdirectory, the parent directory."""
+    """The directory to upload: a parent directory, if the workspace has its root module in a subdirectory."""
     root = absolute_path(directory)
     inner = posixpath.normpath(working_directory) if working_directory else "."
     if inner not in (".", "/") and f"{root}/".endswith(f"/{inner.strip('/')}/"):
@@ -174,7 +174,7 @@ def start_run(
             raise ServiceError("the server could not read the uploaded configuration")
         api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
     else:
-        raise ServiceError("the server has not taken over the uploaded configuration in time")
+        raise ServiceError("the server has not processed the uploaded configuration in time")
     relations = {
         "workspace": {"data": {"type": "workspaces", "id": workspace}},
         "configuration-version": {"data": {"type": "configuration-versions", "id": version}},
@@ -206,11 +206,11 @@ IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
 _LARGEST = 1 << 30
 Patterns = list[tuple[re.Pattern[str], bool]]
-"""(pattern, whether matching files are excluded); the last match decides"""
+"""(pattern, whether it excludes the files that match); the last pattern that matches decides"""
 
 
 def archive(folder: Path) -> bytes:
-    """A .tar.gz of a directory. Raises ServiceError."""
+    """A .tar.gz archive of a directory. Raises ServiceError."""
     buffer = io.BytesIO()
     try:
         with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
@@ -250,7 +250,7 @@ def ignore_patterns(folder: Path) -> Patterns:
 
 
 def is_ignored(name: str, patterns: Patterns) -> bool:
-    """Whether a file is excluded, by its own name or by the name of a parent directory."""
+    """Whether a file is excluded, by its own name or the name of a parent directory."""
     ignored = False
     for pattern, leaves_out in patterns:
         if pattern.match(name):

@@ -1,8 +1,7 @@
 """The state of a workspace in an object of a bucket, locked by an object next to it, by an item in DynamoDB, or by
 both.
 
-An item of the table has the digest of the expected content, so that an old copy of the object is noticed.
-"""
+An item of the table has the digest of the expected content, so that an outdated copy of the object is noticed."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds for which a state may differ from its digest in DynamoDB, and seconds between two checks."""
+"""Seconds for which the state and its digest in DynamoDB may differ, and seconds between two checks."""
 
 
 @frozen(repr=False)
@@ -86,8 +85,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""the document next to a state that gets its checksum before DynamoDB does, so that the state is valid even if a
-process is killed in between"""
+"""the document next to a state that receives the state's checksum before DynamoDB does, so that the state stays valid
+if the process is killed in between"""
 
 
 class S3Client(StateClient):
@@ -98,7 +97,7 @@ class S3Client(StateClient):
     def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
-        """the entity tag of our last write, which may be repeated if its checksum could not be stored"""
+        """the entity tag of our last write, which may be repeated if its digest could not be stored"""
 
     @property
     def place(self) -> str:
@@ -252,7 +251,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks; a process that was killed between them leaves only one."""
+        """Remove both locks; if a process was killed while it removed them, only one is left."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
@@ -302,7 +301,7 @@ class S3Client(StateClient):
         holder = lock_info_of(text.encode())
         if holder is None or holder.id != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
-        # the literal text, because another program may use another form
+        # compares the literal text, because another program may write the JSON differently
         condition = {"ConditionExpression": "Info = :info", "ExpressionAttributeValues": {":info": {"S": text}}}
         self._item("DeleteItem", {**condition, "Key": _key(self.lock_path)})
 
@@ -332,7 +331,8 @@ class S3Client(StateClient):
 
 
 class _Later(Thread):
-    """A value that is computed while data are sent, because checksums of large states take as long as sending them."""
+    """A value that is computed while data are sent, because computing checksums of large states takes as long as
+    sending them."""
 
     def __init__(self, work: Callable[[], str]) -> None:
         super().__init__(name="digest", daemon=True)
@@ -360,8 +360,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether a lock that was refused is in fact held by this process, because an earlier response was lost. If
-    it is not, raises Held or ServiceError."""
+    """Check whether a refused lock is in fact held by this process, because an earlier response was lost. Otherwise
+    raises Held or ServiceError."""
     try:
         holder = ask()
     except ServiceError as more:

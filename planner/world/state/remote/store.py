@@ -1,7 +1,7 @@
-"""The state of a workspace that a service keeps: locked, read, written, with a journal in the working directory.
+"""The state of a workspace in a service: locked, read and written, with a journal in the working directory.
 
-Locks, serials and the written form are the same as in OpenTofu (states/remote): compact JSON, a serial that grows if
-the content differs, waiting for locks with growing pauses."""
+Locks, serials and the stored form are the same as in OpenTofu (states/remote): compact JSON, a serial that grows if the
+content differs, and growing pauses while waiting for a lock."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from planner.world.state.workspace import data_directory
 READ = "state.remote_read"
 """the code of errors while reading from a service"""
 FOLDER = "planner"
-"""the folder in the data directory for journals and other files of states that are stored elsewhere"""
+"""the subdirectory of the data directory for journals and other files of states that are stored elsewhere"""
 _LONGEST_PAUSE = 16.0
 """Seconds between two attempts to take a lock."""
 
 
 class RemoteStore:
-    """A state in a service. `backup_path`: a file for the state that was there before the first write ("": none)."""
+    """A state in a service. `backup_path`: a file for the state as it was before the first write ("": none)."""
 
     def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
@@ -53,7 +53,7 @@ class RemoteStore:
         self._read = False
         self._is_pending = False
         self._unanswered: dict[str, State] = {}
-        """states whose write failed but may have succeeded in the service, by the checksums of their bytes"""
+        """states whose writing failed, although the service may have stored them, by the checksums of their bytes"""
         self._lineage = ""
         self._info: LockInfo | None = None
         self._fence: Fence | None = None
@@ -130,7 +130,7 @@ class RemoteStore:
         )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock, as far as it is known: the service compares ids when the lock is removed."""
+        """The holder of the lock, as far as it is known; the service compares the ids when the lock is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
         return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
@@ -158,7 +158,7 @@ class RemoteStore:
     # ------------------------------------------------------------ read
 
     def read(self) -> tuple[State | None, list[Diagnostic]]:
-        """The state, with the changes in the journal of an interrupted operation; None if there is none yet, or on an
+        """The state plus the changes in the journal of an interrupted operation; None if there is none yet, or on an
         error."""
         note_service_read()
         try:
@@ -177,7 +177,7 @@ class RemoteStore:
         return state, [*problems, *item]
 
     def _take_in(self, kept: Payload | None) -> tuple[str, list[Diagnostic]]:
-        """Read a state. Returns the checksum of its unencrypted content, and its problems."""
+        """Read a state. Returns also the checksum of its unencrypted content, and its problems."""
         if kept is None or not kept.data:
             self.current, self._version, self._read = None, kept.version if kept is not None else "", True
             return "", []
@@ -195,7 +195,7 @@ class RemoteStore:
         return self._beside("journal")
 
     def _beside(self, name: str) -> str:
-        """A file in the working directory that belongs to this state."""
+        """The path of a file in the working directory that belongs to this state."""
         digest = hashlib.sha256(self.client.place.encode()).hexdigest()[:20]
         return os.path.join(absolute_path(data_directory(os.environ)), FOLDER, f"{digest}.{name}")
 
@@ -225,9 +225,9 @@ class RemoteStore:
     def begin_journal(
         self, operation: str, begins_with: State | None = None
     ) -> tuple[Journal | None, list[Diagnostic]]:
-        """A journal for an operation that changes the state, to be closed by the next `write`. The content of an older
-        journal is saved first. `begins_with`: the state that the operation begins with, as refreshing and moving made
-        it."""
+        """A journal for an operation that changes the state; the next `write` closes it. The content of an older
+        journal is saved first. `begins_with`: the state at the beginning of the operation, after refreshing and
+        moving."""
         state, problems = self.read()
         if has_errors(problems):
             return None, problems
@@ -241,7 +241,7 @@ class RemoteStore:
         self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         path = self.journal_path
-        if os.path.exists(path):  # of another running process, without a lock
+        if os.path.exists(path):  # the copy of another running process, without a lock
             path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -258,14 +258,14 @@ class RemoteStore:
     # ------------------------------------------------------------ write
 
     def write(self, state: State) -> tuple[State, list[Diagnostic]]:
-        """Save a state, and return it with its new serial, which grows only when the content differs from what was
-        last read or written; a new state gets a lineage of its own."""
+        """Save a state, and return it with its new serial. The serial grows only if the content differs from the
+        content last read or written; a new state gets a new lineage."""
         if not self._read:
             _, problems = self.read()
             if has_errors(problems):
                 return state, problems
         problems = self._settle(OUTAGE if self.journal is not None else 0.0)
-        if problems:  # the rescued state follows whatever the service has
+        if problems:  # the rescued state follows the state that the service has, whatever it is
             last = [*self._unanswered.values()][-1]
             return successor(last, state, self._lineage)[0], problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
@@ -295,8 +295,8 @@ class RemoteStore:
         self._left.mark_saving(state, checksum)
 
     def _save(self, state: State, mark: Callable[[State, str], None], longest: float = 0.0) -> list[Diagnostic]:
-        """Replace the stored state, after `mark` has recorded the new one with its checksum in the journal. `longest`:
-        seconds for which the service may be unavailable."""
+        """Replace the stored state; before that, `mark` records the new state with its checksum in the journal.
+        `longest`: seconds for which the service may be unavailable."""
         try:
             data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
@@ -337,8 +337,8 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Find out whether a failed write succeeded although its response was lost; then the next state gets the next
-        serial and replaces it. `longest`: seconds for which the service may be unavailable."""
+        """Determine whether a failed write succeeded although its response was lost; if so, the next state gets the
+        next serial and replaces it. `longest`: seconds for which the service may be unavailable."""
         if not self._unanswered:
             return []
         try:
@@ -354,7 +354,7 @@ class RemoteStore:
         return []
 
     def _put(self, sealed: bytes) -> str:
-        """Write the state. A write whose response was lost counts if it succeeded."""
+        """Write the state. A write whose response was lost is treated as successful if it succeeded."""
         try:
             return self.client.put(sealed, self._version)
         except Newer:
@@ -369,7 +369,7 @@ class RemoteStore:
             self.backup_path = ""
 
     def _end_journal(self, state: State) -> list[Diagnostic]:
-        """Remove the journals, because the service has everything."""
+        """Remove the journals, because the service has the complete state."""
         self.current, self._read = state, True
         if self._copier is not None:
             self._copier.close(finished=True)
@@ -413,7 +413,7 @@ class RemoteStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """As Store. If a service stores only the state, the document is in the working directory."""
+        """As Store. If a service stores only states, the document is stored in the working directory."""
         path = self._beside(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
@@ -466,7 +466,7 @@ def _where(problem: ServiceError, place: str) -> str:
 def _not_locked(problem: ServiceError) -> Diagnostic:
     info = problem.info if isinstance(problem, Held) else None
     message = problem.text
-    if info is not None:  # some services have no other data
+    if info is not None:  # some services store nothing except the state
         message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))
     detail = (
         f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"

@@ -1,5 +1,5 @@
-"""States that Terraform Enterprise, or a server like it, keeps in workspaces: the common part of the backends `remote`
-and `cloud`. planner.operations.remote_run has runs on the server."""
+"""States that Terraform Enterprise, or a similar server, keeps in workspaces: the common part of the backends `remote`
+and `cloud`. planner.operations.remote_run contains runs on the server."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ _JSON_API = "application/vnd.api+json"
 _INTERVAL = "x-terraform-snapshot-interval"
 _LONGEST_INTERVAL = 3600
 _LONGEST_NUMBER = 18
-"""the maximum number of digits"""
+"""the maximum number of digits of a serial"""
 _PENDING = 30
-"""seconds that a server may process a state before the lock is released"""
+"""seconds that a server may take to process a state before the lock is released"""
 
 
 class Organization:
-    """An organization at a host; services, token and existence are checked on first use."""
+    """An organization on a host; the host's services, the token and the organization's existence are checked on first
+    use."""
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
@@ -103,8 +104,8 @@ class TfeClient(NothingBeside):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """The interval of OpenTofu: `cloud` writes snapshots as often as the server allows, `remote` unless it is
-        itself a run of the server."""
+        """The interval that OpenTofu uses: `cloud` writes snapshots as often as the server allows, and `remote` does
+        not, unless it is itself a run of the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -165,7 +166,7 @@ class TfeClient(NothingBeside):
 
     @property
     def runs_there(self) -> bool:
-        """Whether plans and applies of the workspace run on the server. Raises ServiceError."""
+        """Whether the plans and applies of the workspace run on the server. Raises ServiceError."""
         result = self._workspace()
         if result is None or not self.organization.runs:
             return False
@@ -177,18 +178,18 @@ class TfeClient(NothingBeside):
 
     @property
     def working_directory(self) -> str:
-        """The directory of the root module in uploaded configurations; "" for the top. Raises ServiceError."""
+        """The directory of the root module in uploaded configurations; "" if it is at the top. Raises ServiceError."""
         return str(_attributes(self._workspace()).get("working-directory") or "")
 
     @property
     def has_structured_output(self) -> bool:
-        """Whether logs of runs are messages for programs, without the plan. Raises ServiceError."""
+        """Whether the logs of runs are messages for programs, without the plan. Raises ServiceError."""
         return bool(_attributes(self._workspace()).get("structured-run-output-enabled"))
 
     @property
     def workspace_variables(self) -> list[dict[str, Any]]:
-        """The variables of runs on the server, if there are such runs: key, value, category, hcl, sensitive. Raises
-        ServiceError."""
+        """The variables of runs on the server, if the workspace has such runs: key, value, category, hcl, sensitive.
+        Raises ServiceError."""
         if not self.runs_there:
             return []
         path = path_of("workspaces", self.ensure(), "vars")
@@ -256,7 +257,7 @@ class TfeClient(NothingBeside):
             body["relationships"] = {"run": {"data": {"type": "runs", "id": os.environ["TFE_RUN_ID"]}}}
         try:
             made = self._create(workspace, body)
-            if made is None:  # an older server, which needs the state immediately
+            if made is None:  # an older server, which requires the state immediately
                 attributes["state"] = b64encode(data).decode("ascii")
                 made = api.ask("POST", path_of("workspaces", workspace, "state-versions"), {"data": body})
             elif _attributes(_data(made)).get("hosted-state-upload-url"):
@@ -308,7 +309,7 @@ class TfeClient(NothingBeside):
             if problem.code != "409":
                 raise
             said = self._holder_info(self._workspace(again=True))
-            if said is None or said.id != info.id:  # otherwise our own request, whose response was lost
+            if said is None or said.id != info.id:  # otherwise it is our own request, whose response was lost
                 holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
                 raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
             done = {}
@@ -321,11 +322,11 @@ class TfeClient(NothingBeside):
         return result if result is not None else _gone("resource not found")
 
     def _nobody(self) -> LockInfo:
-        """The lock info of a holder without data about itself."""
+        """The lock info of a holder that left no data about itself."""
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
     def _holder_info(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
-        """The lock info written by the holder, if it is planner."""
+        """The lock info that the holder wrote; only planner writes one."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
 
@@ -349,7 +350,7 @@ class TfeClient(NothingBeside):
                     continue
                 result = self._workspace(again=True)
                 if problem.code == "409" and not _attributes(result).get("locked"):
-                    return None  # our own request, whose response was lost
+                    return None  # our own lock, whose response was lost
                 raise
         return None
 
@@ -393,7 +394,7 @@ def _attributes(data: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _state_data(data: bytes) -> tuple[int, str, bytes]:
-    """The serial and the lineage of a state, and its outputs; an encrypted state has no other data."""
+    """The serial, the lineage and the outputs of a state; for an encrypted state, only the serial and the lineage."""
     try:
         state = json.loads(data)
         serial, lineage = int(state.get("serial") or 0), str(state.get("lineage") or "")
@@ -408,7 +409,7 @@ def _state_data(data: bytes) -> tuple[int, str, bytes]:
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
-    """The id of a project, "" if it does not exist. `makes`: create it in that case. Raises ServiceError."""
+    """The id of a project, "" if it does not exist. `makes`: create a missing project. Raises ServiceError."""
     path = path_of("organizations", organization.name, "projects")
     for item in organization.api.all(path, **{"filter[names]": name}):
         if _attributes(item).get("name") == name:
