@@ -89,9 +89,9 @@ def test_a_search_before_it_runs(probe: PluginProvider, probe_world: Path) -> No
     assert problem.path == (("attr", "mode"),)
     assert calls(probe_world)[-1]["request"]["limit"] == 5
     (problem,) = probe.validate_list("probe_plain", {}, True, 5)
-    assert "nothing named probe_plain" in problem.detail
+    assert "no type probe_plain" in problem.detail
     (found,) = probe.list_objects(ListRequest("probe_plain", {}))
-    assert isinstance(found, AttributeDiagnostic) and "nothing named probe_plain" in found.detail
+    assert isinstance(found, AttributeDiagnostic) and "no type probe_plain" in found.detail
     assert list(MockedProvider(probe).list_objects(ListRequest("probe_thing", config))) == []
 
 
@@ -105,7 +105,7 @@ def test_generated_configuration(probe: PluginProvider, monkeypatch: pytest.Monk
     assert problems == [] and (config["size"], config["note"]) == (3, "generated")
     assert all(config[name].__class__ is Null for name in ("id", "token", "old_note"))
     (problem,) = probe.generate_config("probe_absent", {})[1]
-    assert "nothing named probe_absent" in problem.detail
+    assert "no type probe_absent" in problem.detail
 
 
 def plan(probe: PluginProvider, name: str, prior: Any = None) -> tuple[Any, Any]:

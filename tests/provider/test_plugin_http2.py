@@ -516,7 +516,7 @@ def test_streams(start: Start, name: str) -> None:
                     for at in range(0, len(data), 16_384):
                         peer.send(DATA, 0, stream, data[at : at + 16_384])
                 peer.send(HEADER, 5, stream, trailer)
-            if status[1].startswith(("it answered with something", "a message")):
+            if status[1].startswith(("it responded with something", "a message")):
                 return
 
     connection = start(act, longest=50_000)

@@ -213,7 +213,7 @@ def test_providers_that_break_the_rules(plugin: PluginProvider) -> None:
     assert [d.summary for d in kept.diagnostics] == ["Invalid provider response"]
     assert "test_thing.password_wo" in kept.diagnostics[0].detail
     assert plan(plugin, config(plugin, fail="legacy")).legacy_type_system
-    assert "nothing named odd" in plugin.validate_resource("managed", "odd", {})[0].detail
+    assert "no type odd" in plugin.validate_resource("managed", "odd", {})[0].detail
     bad = plugin.validate_resource("managed", "test_thing", config(plugin, size=True))
     assert "a number is required, not a bool" in bad[0].detail
     assert plugin.read("odd", {}, None).diagnostics and plugin.read_data("odd", {}).diagnostics

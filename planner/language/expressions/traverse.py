@@ -202,7 +202,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 def can_iterate(value: Value) -> bool:
     """Whether a value without marks has a type with elements, or will have one."""
     cls = value.__class__
-    if cls is dict or cls is tuple:  # computing their types would need the types of all elements
+    if cls is dict or cls is tuple:  # computing the types of its elements would be necessary
         return True
     return not isinstance(type_of(value), Primitive)
 

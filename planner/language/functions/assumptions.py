@@ -43,7 +43,7 @@ def _marked(name: str, description: str) -> Param:
     into=FUNCTIONS,
 )
 def assumeequal(actual: Value, expected: Value) -> Value:
-    """Returns the second value, on the assumption that the first one is equal to it."""
+    """Returns the second value, on the assumption that the first one equals it."""
     try:
         converted = convert(actual, type_of(expected))
     except ConversionError:
@@ -75,7 +75,7 @@ def assumestringprefix(value: Value, prefix: str) -> Value:
 
 
 def _with(value: Value, more: Refinement) -> Value:
-    """A value with a further property. Raises FunctionError if it cannot have it."""
+    """A value with an additional property. Raises FunctionError if the value cannot have it."""
     if value.__class__ is Null:
         raise FunctionError(_FAILED, 0)
     if value.__class__ is not Unknown:
@@ -97,7 +97,7 @@ def _smaller(one: int | None, other: int | None) -> int | None:
 
 
 def _lengths(kind: str, type: Type) -> None:
-    """Declare the three functions about the length of a kind of collection."""
+    """Declare the three functions about the length of one kind of collection."""
     least = Param("min_length", NUMBER, f"The smallest length that the {kind} can have.")
     most = Param("max_length", NUMBER, f"The greatest length that the {kind} can have.")
 

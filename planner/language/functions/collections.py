@@ -154,7 +154,7 @@ def coalesce(*values: Value, result_type: Type) -> Value:
         try:
             value = convert(value, result_type)
         except ValueError:
-            continue  # of types that convert only for some values; OpenTofu passes over the others
+            continue  # types that convert only for some values; OpenTofu ignores the other types
         if value.__class__ is Unknown:
             return unknown(result_type)
         if value.__class__ is not Null and not (result_type is STRING and value == ""):

@@ -39,7 +39,8 @@ FUNCTIONS: list[Function] = []
 )
 def _convert_to_type(value: Value, constraint: Value) -> Value:
     """Returns a value converted to a type."""
-    raise FunctionError("The type must be written out in the call.", 1)  # the compiler of calls evaluates all others
+    # the compiler of calls evaluates all other arguments
+    raise FunctionError("The type must be written out in the call.", 1)
 
 
 def _conversion(name: str, wanted: Type, what: str) -> None:
@@ -95,7 +96,7 @@ def nonsensitive(value: Value) -> Value:
 def issensitive(value: Value) -> Value:
     """Returns whether a value as a whole is sensitive."""
     plain, marks = unmark(value)
-    # The final value may be sensitive or not.
+    # The final value may turn out to be sensitive or not.
     return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
 
 
@@ -137,7 +138,7 @@ def can(expression: Callable[[], Value]) -> Value:
         value = expression()
     except Failure:
         return False
-    # The expression may fail when its unknown part is known.
+    # The expression may fail as soon as its unknown part is known.
     return True if is_wholly_known(value) else unknown(BOOL)
 
 
@@ -160,14 +161,14 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         except Failure as failure:
             problems += failure.diagnostics
             continue
-        # If this expression fails when its unknown part is known, the result is another expression, perhaps of another
-        # type.
+        # If this expression fails as soon as its unknown part is known, the result is another expression, perhaps of
+        # another type.
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")
 
 
-# Functions that no longer exist; calls report the replacement.
+# Functions that no longer exist; a call reports the replacement.
 
 _ANYTHING = Param("vals", DYNAMIC, allow_null=True, allow_unknown=True, allow_dynamic=True)
 
@@ -182,11 +183,11 @@ def _no_map(*values: Value) -> Type:
 
 @function(variadic=_ANYTHING, result=_no_list, not_null=False, into=FUNCTIONS, name="list")
 def list_(*values: Value) -> Value:
-    """No longer exists: write tolist([...])."""
+    """No longer exists: use tolist([...])."""
     raise AssertionError
 
 
 @function(variadic=_ANYTHING, result=_no_map, not_null=False, into=FUNCTIONS, name="map")
 def map_(*values: Value) -> Value:
-    """No longer exists: write tomap({...})."""
+    """No longer exists: use tomap({...})."""
     raise AssertionError

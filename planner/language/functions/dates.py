@@ -42,7 +42,7 @@ _LENIENT = re.compile(
 
 
 class Moment:
-    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC, in seconds, that its text has."""
+    """A point in time: nanoseconds since 1970 (UTC), and the offset from UTC, in seconds, with which it was written."""
 
     __slots__ = ("nanoseconds", "offset")
 
@@ -52,7 +52,7 @@ class Moment:
 
     @property
     def fields(self) -> tuple[int, int, int, int, int, int, int]:
-        """Year, month, day, hour, minute, second and weekday (0 is Sunday), in its own offset."""
+        """Year, month, day, hour, minute, second and weekday (0 is Sunday), in the timestamp's own offset."""
         days, second = divmod(self.nanoseconds // _SECOND + self.offset, _DAY)
         year, month, day = date_of(days)
         return year, month, day, second // 3600, second // 60 % 60, second % 60, (days + 4) % 7
@@ -70,8 +70,8 @@ class Moment:
 
 
 def parse_timestamp(written: str, argument: int | None = None, strict: bool = True) -> Moment:
-    """The moment that an RFC 3339 timestamp denotes. If not `strict`, an hour of one digit, a decimal comma, and any
-    two digits in the offset are accepted, too. Raises FunctionError."""
+    """The point in time that an RFC 3339 timestamp denotes. If not `strict`, also accepts an hour of one digit, a
+    decimal comma, and any two digits in the offset. Raises FunctionError."""
     match = (_STRICT if strict else _LENIENT).fullmatch(written)
     result = seconds_of(match, *((23, 59) if strict else (24, 60))) if match else None
     if match and result:
@@ -80,7 +80,8 @@ def parse_timestamp(written: str, argument: int | None = None, strict: bool = Tr
 
 
 def parse_duration(written: str) -> int:
-    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError, also if it does not fit into 64 bits."""
+    """A duration like 1h30m or -1.5s in nanoseconds. Raises FunctionError, also for a duration that does not fit into
+    64 bits."""
     wrong = FunctionError(f'"{written}" is not a duration, like 90s or 1h30m.')
     negative = written.startswith("-")
     rest = written[1:] if written[:1] in ("-", "+") else written
@@ -128,7 +129,7 @@ def _fraction(digits: str, unit: int) -> int:
     into=FUNCTIONS,
 )
 def formatdate(form: str, timestamp: str) -> Value:
-    """Writes a timestamp in another form."""
+    """Formats a timestamp."""
     moment = parse_timestamp(timestamp, 1)
     out: list[str] = []
     position = 0
@@ -152,8 +153,8 @@ def formatdate(form: str, timestamp: str) -> Value:
 
 
 def _quote_end(form: str, start: int) -> int:
-    """The end of a text between apostrophes. Two apostrophes mean a literal one, inside such a text and
-    outside."""
+    """The end of a literal text between apostrophes. Two apostrophes denote an apostrophe, both inside a literal text
+    and outside."""
     if form.startswith("''", start):
         return start + 2
     position = start + 1

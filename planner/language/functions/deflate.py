@@ -1,11 +1,11 @@
-"""Compresses text to exactly the bytes of OpenTofu: DEFLATE (RFC 1951) as the compressor of Go's standard library
-writes it at its default level, in the frame of gzip (RFC 1952).
+"""Compresses text to exactly the same bytes as OpenTofu: DEFLATE (RFC 1951) as written by the compressor of Go's
+standard library at its default level, in the frame of gzip (RFC 1952).
 
-Any compressor's output would be readable, but this one must be identical, because results of `base64gzip` are used in
-attributes such as `user_data_base64`, which change with a single byte. So all choices in DEFLATE are the same: the hash
-of four bytes, how far chains of equal hashes are followed, when a better match one byte later is waited for (lazy
-matching), where blocks end, and how lengths of codes are limited (Katajainen, Moffat and Turpin: A fast and
-space-economical algorithm for length-limited coding, 1995)."""
+Any compressor would produce readable data, but these must be identical, because results of `base64gzip` are used in
+attributes such as `user_data_base64`, which change if a single byte differs. So everything that a DEFLATE compressor
+may choose is the same: the hash of four bytes, how far chains of equal hashes are followed, when the compressor waits
+for a better match one byte later (lazy matching), where blocks end, and how the lengths of codes are limited
+(Katajainen, Moffat and Turpin: A fast and space-economical algorithm for length-limited coding, 1995)."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _ORDER = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15)
 _INFINITE = (1 << 31) - 1
 
 Codes = list[tuple[int, int]]
-"""symbol -> (the bits of its code as they are written, how many)"""
+"""symbol -> (the bits of its code in the order in which they are written, the number of bits)"""
 
 
 def gzip(data: bytes) -> bytes:
-    """Compress data like Go's gzip writer if they are written at once, flushed and closed."""
+    """Compress data like Go's gzip writer if all data are written at once, flushed and closed."""
     return in_frame(data, deflate(data))
 
 
 def in_frame(data: bytes, compressed: bytes) -> bytes:
     """Compressed data in the frame of gzip."""
-    head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, no known system
+    head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # no name, no time, no flags, an unknown system
     return head + compressed + zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def deflate(data: bytes) -> bytes:
-    """Compress data like `gzip`, without its frame."""
+    """Compress data like `gzip`, but without the frame."""
     out = Bits()
     for block in _blocks(data):
         _write_block(out, block)
-    for is_last in (0, 1):  # flushing and closing write empty stored blocks
+    for is_last in (0, 1):  # flushing and closing each write an empty stored block
         out.put(is_last, 3)
         out.fill()
         out.put(0xFFFF0000, 32)
@@ -83,8 +83,8 @@ class Bits:
 
 
 class _Block(NamedTuple):
-    """Literals (0 to 255) and matches (length << 16 | distance, which is more). `source`: the data that they encode, if
-    the compressor still has them and could store them uncompressed."""
+    """Tokens: literals (0 to 255) and matches (length << 16 | distance, which is a larger number). `source`: the data
+    that the tokens encode, if the compressor still has them and could store them uncompressed."""
 
     tokens: list[int]
     source: bytes | None
@@ -97,11 +97,11 @@ def _blocks(data: bytes) -> list[_Block]:
     tokens: list[int] = []
     heads: dict[int, int] = {}
     before = [-1] * _WINDOW  # position modulo the window -> the last position before it with the same hash
-    base = began = 0  # the beginnings of the compressor's window and of the block
+    base = began = 0  # the positions at which the compressor's window and the block begin
     known = min(2 * _WINDOW, size)
     last_insert = size - _LEAST
     length, offset = _LEAST - 1, 0
-    pending = False  # a literal that waits because the next byte may begin a better match
+    pending = False  # a literal that waits, because a better match may begin at the next byte
 
     def end_block(at: int) -> None:
         nonlocal tokens, began
@@ -145,7 +145,7 @@ def _blocks(data: bytes) -> list[_Block]:
 
 
 def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> int:
-    """Record a position by the hash of its four bytes; returns the previous one with the same hash, or -1."""
+    """Record a position under the hash of its four bytes; returns the previous position with the same hash, or -1."""
     hash = (int.from_bytes(data[at : at + 4], "big") * _HASH & 0xFFFFFFFF) >> 32 - _HASH_BITS
     head = before[at & _WINDOW - 1] = heads.get(hash, -1)
     heads[hash] = at
@@ -153,7 +153,7 @@ def _insert(data: bytes, at: int, heads: dict[int, int], before: list[int]) -> i
 
 
 def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: int) -> tuple[int, int]:
-    """Length and distance of the best match along the chain of a hash that is longer than three bytes."""
+    """Length and distance of the best match that is longer than three bytes, along the chain of a hash."""
     length, offset = _LEAST - 1, 0
     nice = min(_NICE, most)
     lowest = at - _WINDOW
@@ -182,7 +182,7 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
 
 
 def _write_block(out: Bits, block: _Block) -> None:
-    """A block in its shortest form: with fixed codes, with its own codes, or stored."""
+    """A block in its shortest form: with the fixed codes, with codes of its own, or stored."""
     literals, offsets = count_codes(block.tokens)
     literal_count = max(i for i, n in enumerate(literals) if n) + 1
     offset_count = max((i for i, n in enumerate(offsets) if n), default=-1) + 1
@@ -213,8 +213,7 @@ def _write_block(out: Bits, block: _Block) -> None:
 
 
 def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
-    """The frequencies of a block's codes: of the codes of literals, of its end (once) and of lengths; and of the codes
-    of offsets."""
+    """The frequencies of a block's codes: those of literals, of the end (once) and of lengths; and those of offsets."""
     literals, offsets = [0] * 286, [0] * 30
     for token in tokens:
         if token < 256:
@@ -227,7 +226,7 @@ def count_codes(tokens: list[int]) -> tuple[list[int], list[int]]:
 
 
 def extra_bits(literals: list[int], offsets: list[int]) -> int:
-    """The number of extra bits after the codes of lengths and offsets."""
+    """The number of extra bits that follow the codes of lengths and offsets."""
     extra = sum(n * bits for n, bits in zip(literals[_FIRST_LENGTH:], _LENGTH_EXTRA, strict=True))
     return extra + sum(n * bits for n, bits in zip(offsets, _OFFSET_EXTRA, strict=True))
 
@@ -269,10 +268,10 @@ class _Header(NamedTuple):
 
 
 def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -> _Header:
-    """The header of a block, which declares its codes: the lengths of the codes, equal ones together, in a code of
-    their own."""
+    """The header of a block, which declares its codes: the lengths of the codes, with equal lengths combined, in a
+    separate code."""
     lengths = [length for codes, n in zip(own, (literal_count, offset_count), strict=True) for _, length in codes[:n]]
-    runs: list[tuple[int, int, int]] = []  # symbol, value and number of the bits behind it
+    runs: list[tuple[int, int, int]] = []  # symbol, value and number of the extra bits
     at = 0
     while at < len(lengths):
         length = lengths[at]
@@ -307,7 +306,7 @@ def header_of(own: tuple[Codes, Codes], literal_count: int, offset_count: int) -
 
 
 def code_table(counts: list[int], longest: int) -> Codes:
-    """Codes for symbols with these frequencies, none longer than `longest`."""
+    """Codes for symbols with these frequencies; no code is longer than `longest`."""
     used = sorted((n, symbol) for symbol, n in enumerate(counts) if n)
     codes = [(0, 0)] * len(counts)
     if len(used) <= 2:
@@ -325,12 +324,11 @@ def code_table(counts: list[int], longest: int) -> Codes:
 
 
 def _length_counts(counts: list[int], longest: int) -> list[int]:
-    """How many codes get 1, 2, ... bits; the counts are in increasing order, three at least.
+    """The number of codes with 1, 2, ... bits; the frequencies are in increasing order, and there are at least three.
 
-    The lists of packages of the coin collector's problem, of which only the last two members are known at any time,
-    are made from the last one on; each takes two members of the one below when it needs a pair. `leaves[i][j]` is the
-    number of single symbols in list j up to the last member of list i.
-    """
+    The lists of packages of the coin collector's problem are built from the last list on. Of each list only the last
+    two members are known at any time. A list takes two members of the list below it when it needs a pair.
+    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i."""
     number = len(counts)
     counts = [*counts, _INFINITE]
     top = min(longest, number - 1)
@@ -345,7 +343,7 @@ def _length_counts(counts: list[int], longest: int) -> list[int]:
     level = top
     while True:
         if next_pair[level] == next_leaf[level] == _INFINITE:
-            needed[level] = 0  # this list has no more members, so the next one gets no more pairs
+            needed[level] = 0  # this list has no more members, so the next list gets no more pairs
             next_pair[level + 1] = _INFINITE
             level += 1
             continue

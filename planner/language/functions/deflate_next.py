@@ -1,8 +1,8 @@
 """Compresses text to exactly the bytes of OpenTofu 1.13: DEFLATE (RFC 1951) as the compressor of Go 1.27 writes it at
 its default level. The frame, the codes and their headers come from planner.language.functions.deflate.
 
-Matches are found by two hashes, of four and of seven bytes, of which the longer remembers two positions; data are cut
-into blocks of 65,535 bytes, and a block may reuse the codes of the one before."""
+Matches are found with two hashes, of four and of seven bytes; the longer hash remembers two positions. Data are cut
+into blocks of 65,535 bytes, and a block may reuse the codes of the block before it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from planner.language.functions.deflate import Bits, Codes
 _BLOCK = 65_535
 _WINDOW = 1 << 15
 _HISTORY = 5 * _BLOCK
-"""the number of bytes that the compressor keeps; when that is exceeded, only a window of them is kept"""
+"""the number of bytes that the compressor keeps; beyond it, only a window of them is kept"""
 _MARGIN = 11
 _LONGEST = 258
 _NONE = -_BLOCK
-"""the position in an empty entry: too far away for a match"""
+"""the position in an empty entry, which is too far away for a match"""
 _END = 256
 _SMALL = 250
-"""the number of tokens below which the fixed codes are tried"""
+"""the number of tokens below which the fixed codes are considered"""
 _GUESSED_HEADER = 70 * 8
 _NEW_CODES = 7
-"""log2 of the fraction of a block's size that new codes must save"""
+"""log2 of the fraction of a block's size that new codes must save to be used"""
 _WORDS = struct.Struct("<Q")
 _FLOAT, _INT = struct.Struct("<f"), struct.Struct("<i")
 _IMPOSSIBLE = (1 << 31) - 1
@@ -33,12 +33,12 @@ _MASK = (1 << 64) - 1
 
 
 def gzip(data: bytes) -> bytes:
-    """Compress data like Go's gzip writer when they are written at once, flushed and closed."""
+    """Compress data like Go's gzip writer if all data are written at once, flushed and closed."""
     return common.in_frame(data, deflate(data))
 
 
 def deflate(data: bytes) -> bytes:
-    """Compress data like `gzip`, without its frame."""
+    """Compress data like `gzip`, but without the frame."""
     writer, matches = _BlockWriter(), _MatchFinder(data)
     begins = range(0, len(data), _BLOCK)
     for begin in begins:
@@ -69,18 +69,18 @@ def _write_block(writer: _BlockWriter, matches: _MatchFinder, source: bytes, beg
 
 
 class _MatchFinder:
-    """Finds earlier occurrences of bytes."""
+    """Finds earlier occurrences of sequences of bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.short: dict[int, int] = {}
         self.long: dict[int, tuple[int, int]] = {}
-        """hash -> the last position, and the one before it"""
+        """hash -> the last position, and the position before that"""
         self.base = 0
-        """the beginning of the history"""
+        """the position at which the history begins"""
 
     def word(self, at: int) -> int:
-        """Eight bytes, the first one lowest."""
+        """Eight bytes as a number, the first byte lowest."""
         word: int = _WORDS.unpack_from(self.data, at)[0]
         return word
 
@@ -88,7 +88,7 @@ class _MatchFinder:
         self.long[hash] = (at, self.long.get(hash, (_NONE, _NONE))[0])
 
     def length(self, at: int, before: int, end: int) -> int:
-        """The number of bytes that are the same at two positions, before an end of the first."""
+        """The number of bytes that are equal at two positions, before the end of the first range."""
         data, count, part = self.data, 0, 16
         while at + count < end:
             part = min(part * 4, end - at - count)
@@ -143,8 +143,8 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or behind a position: its position, the earlier position, its length (0: at least four),
-        and the next position to try."""
+        """The next match at or after a position: its position, the earlier position, its length (0: at least four), and
+        the next position to try."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)
@@ -197,7 +197,7 @@ class _MatchFinder:
             word = next_word
 
     def _by_end(self, at: int, before: int, length: int, last: int, end: int) -> tuple[int, int, int]:
-        """A match that reaches further, found by what follows this one; the first two bytes need not fit."""
+        """A match that reaches further, found by the bytes after this match; the first two bytes need not match."""
         behind = at + length
         if behind >= last:
             return at, before, length
@@ -206,7 +206,7 @@ class _MatchFinder:
         if second - (newer - length + 2) >= _WINDOW:
             return at, before, length
         for entry in (newer, older):
-            other = entry - length + 2  # of the better length, if the first one gave it
+            other = entry - length + 2  # the second match, if it is longer than the first
             if 0 < second - other < _WINDOW and other >= self.base:
                 longer = self.length(second, other, end)
                 if longer > length:
@@ -223,7 +223,7 @@ def _long_hash(word: int) -> int:
 
 
 def _match(length: int, distance: int) -> Iterator[int]:
-    """The tokens of a match of any length: none shorter than three."""
+    """The tokens of a match of any length; none of them is shorter than three."""
     while length > 0:
         part = length
         if part > _LONGEST:
@@ -236,7 +236,7 @@ def _match(length: int, distance: int) -> Iterator[int]:
 
 
 class _BlockWriter:
-    """Writes blocks. The last block may be open: its end is written when a block with other codes follows."""
+    """Writes blocks. The last block may still be open: its end is written when a block with other codes follows."""
 
     def __init__(self) -> None:
         self.out = Bits()
@@ -251,7 +251,7 @@ class _BlockWriter:
             self.header = 0
 
     def store(self, source: bytes) -> None:
-        """A block that is not compressed."""
+        """A block that is stored uncompressed."""
         self.close_block()
         self.out.put(0, 3)
         self.out.fill()
@@ -260,13 +260,13 @@ class _BlockWriter:
         self.out.bytes += source
 
     def end(self) -> None:
-        """The last block, which is empty."""
+        """The final block, which is empty."""
         self.close_block()
         self.out.put(3, 10)
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """A block without matches, in codes of its own or in the codes of the open block."""
+        """A block without matches, with codes of its own or the codes of the open block."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:
@@ -304,7 +304,8 @@ class _BlockWriter:
         self.header = header.size
 
     def block(self, tokens: list[int], source: bytes, is_last: bool) -> None:
-        """A block in its shortest form: with the codes of the open block, with its own or fixed codes, or stored."""
+        """A block in its shortest form: with the codes of the open block, with codes of its own or the fixed codes, or
+        stored."""
         counts, offsets = common.count_codes(tokens)
         if self.only_literals or not _fit(self.own, counts, offsets):
             self.close_block()
@@ -350,7 +351,7 @@ class _BlockWriter:
             self.close_block()
 
     def _fixed(self, tokens: list[int], source: bytes | None) -> None:
-        """A block in fixed codes; not compressed if its source is given."""
+        """A block with the fixed codes; stored uncompressed if its source is given."""
         if source is not None:
             self.store(source)
             return
@@ -362,7 +363,7 @@ class _BlockWriter:
 
 
 def _fit(own: tuple[Codes, Codes], literals: list[int], offsets: list[int]) -> bool:
-    """Whether there are codes for all symbols that occur."""
+    """Whether the codes cover all symbols that occur."""
     pairs = ((own[0], literals), (own[1], offsets))
     return all(not n or code[1] for codes, counts in pairs for code, n in zip(codes, counts, strict=False))
 
@@ -372,7 +373,7 @@ def _reused_size(codes: Codes, counts: list[int]) -> int:
     return sum(n * bits for n, bits in used) if all(bits for _, bits in used) else _IMPOSSIBLE
 
 
-# ---------------------------------------------------------------- estimates, in numbers of 32 bits
+# ---------------------------------------------------------------- estimates, in 32-bit numbers
 
 
 def _single(value: float) -> float:
@@ -384,7 +385,7 @@ _A, _B, _C = _single(-0.34484843), _single(2.02466578), _single(0.67487759)
 
 
 def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int:
-    """The approximate number of bits that the best codes would need."""
+    """The approximate number of bits with the best possible codes."""
     total, inverse = 0.0, _single(1.0 / number)
 
     def add(counts: list[int]) -> None:
@@ -405,7 +406,7 @@ def _estimated_bits(literals: list[int], offsets: list[int], number: int) -> int
 
 
 def _log2(value: float) -> float:
-    """An approximation of the logarithm, as good as its table of three numbers."""
+    """An approximation of the logarithm, with the precision of its table of three numbers."""
     bits: int = _INT.unpack(_FLOAT.pack(value))[0]
     whole = float((bits >> 23 & 255) - 128)
     part: float = _FLOAT.unpack(_INT.pack((bits & -0x7F800001) + (127 << 23)))[0]

@@ -32,8 +32,8 @@ FUNCTIONS: list[Function] = []
 
 
 def base64_bytes(string: str) -> bytes | None:
-    """The bytes that Base64 (RFC 4648 section 4) encodes, None if it is invalid. Line breaks are ignored, and so are
-    the unused bits of the last character."""
+    """The bytes that a Base64 string (RFC 4648 section 4) encodes; None if it is invalid. Line breaks are ignored, and
+    so are the unused bits of the last character."""
     plain = string.replace("\r", "").replace("\n", "")
     if len(plain) % 4 or not plain.isascii():
         return None
@@ -44,7 +44,7 @@ def base64_bytes(string: str) -> bytes | None:
 
 
 def _loose_base64(plain: str) -> bytes | None:
-    # Strict mode refuses unused bits of the last character that are not zero.
+    # Strict mode rejects a last character whose unused bits are not zero.
     if re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", plain) is None:
         return None
     return a2b_base64(plain)
@@ -57,7 +57,7 @@ def base64_text(data: bytes) -> str:
 
 @function(Param("str", STRING, allow_marked=True), result=STRING, into=FUNCTIONS)
 def base64decode(string: Value) -> Value:
-    """Decodes Base64. The bytes must be text in UTF-8."""
+    """Decodes Base64. The decoded bytes must be text in UTF-8."""
     string, marks = unmark(string)
     data = base64_bytes(string)
     if data is None:
@@ -143,8 +143,8 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 @function(Param("str", STRING), result=STRING, into=FUNCTIONS)
 def urlencode(string: str) -> Value:
-    """Encodes a string for the query part of a URL: letters, digits and - _ . ~ are unchanged, a space becomes +, all
-    else %XX."""
+    """Encodes a string for the query part of a URL: letters, digits and - _ . ~ are unchanged, a space becomes +, and
+    everything else %XX."""
     return "".join(
         chr(b) if b in _UNRESERVED else "+" if b == 32 else f"%{b:02X}"
         for b in string.encode("utf-8", "surrogateescape")
@@ -185,8 +185,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """The unknown JSON text of an unknown value. Its first character is known from the type, unless the value may be
-    null."""
+    """The unknown JSON string for an unknown value. Its first character is known from the type, unless the value might
+    be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}
@@ -212,7 +212,7 @@ def jsondecode(string: str) -> Value:
 
 def _json_type(string: Value) -> Type:
     if string.__class__ is not Unknown:
-        return DYNAMIC  # the text determines the type
+        return DYNAMIC  # the content of the text determines the type
     prefix = string.refinement.prefix.strip() if string.refinement is not None else ""
     first = prefix[:1]
     if not first or first in "{[n":
@@ -263,11 +263,11 @@ def _csv_type(string: str) -> Type:
 
 # Character encodings by the names that IANA registers for them.
 #
-# Those of one byte are exact. Of the East Asian ones (of several bytes) Python's and the WHATWG's tables differ for
-# some rare characters.
+# The single-byte encodings are exact. Of the East Asian ones (of several bytes) Python's and the WHATWG's tables differ
+# for some rare characters.
 
 
-# A codec of Python: the registered names (in lower case) that it serves.
+# A codec of Python, with the registered names (in lower case) for which it is used.
 _CODECS = """
 ascii: ansi_x3.4-1968 ansi_x3.4-1986 cp367 csascii ibm367 iso-ir-6 iso646-us iso_646.irv:1991 us us-ascii
 big5hkscs: big5 csbig5
@@ -330,12 +330,12 @@ _CHANGED: dict[str, tuple[str, dict[int, str]]] = {
     "koi8_u": ("koi8_u", {174: "\u045e", 190: "\u040e"}),
     "cp1255": ("cp1255", {202: "\u05ba"}),
 }
-_WITH_CONTROLS = ("iso8859_1", "iso8859_9")  # the others of ISO 8859 leave 0x80 to 0x9f undefined
+_WITH_CONTROLS = ("iso8859_1", "iso8859_9")  # the other encodings of ISO 8859 leave 0x80 to 0x9f undefined
 _PRIVATE = range(0xE000, 0xF900)
 
 
 class CharsetError(LookupError):
-    """No encoding has this name."""
+    """There is no character encoding with this name."""
 
 
 @cache
@@ -351,7 +351,7 @@ def _names() -> dict[str, str]:
 
 
 def find(name: str) -> str:
-    """The codec for a registered name in any case. Raises CharsetError."""
+    """The codec for a registered name in upper or lower case. Raises CharsetError."""
     codec = _names().get(name.strip().lower())
     if codec is None:
         raise CharsetError(name)
@@ -366,7 +366,8 @@ def _table(codec: str) -> str:
 
 
 def encode(string: str, name: str) -> bytes:
-    """A text in an encoding. Raises CharsetError, or UnicodeError for characters that the encoding does not have."""
+    """Encode a text in a character encoding. Raises CharsetError, or UnicodeError for characters that do not exist in
+    the encoding."""
     codec = find(name)
     if codec == "utf-16":
         return codecs.BOM_UTF16_BE + string.encode("utf_16_be")
@@ -379,7 +380,7 @@ def encode(string: str, name: str) -> bytes:
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text from bytes in an encoding. Raises CharsetError, or UnicodeError for invalid bytes."""
+    """Decode bytes in a character encoding. Raises CharsetError, or UnicodeError for invalid bytes."""
     codec = find(name)
     if codec == "utf-16":
         little = data.startswith(codecs.BOM_UTF16_LE)
@@ -397,8 +398,8 @@ def decode(data: bytes, name: str) -> str:
     return string
 
 
-# Comma-separated values (RFC 4180), with the strictness of Go's encoding/csv: a quotation mark only around a whole
-# field or doubled inside one; empty lines are ignored; \r\n becomes \n, also inside a field.
+# Comma-separated values (RFC 4180), as strict as Go's encoding/csv: a quotation mark may only enclose a whole field, or
+# be doubled inside one; empty lines are ignored; \r\n becomes \n, also inside a field.
 
 
 class CsvError(ValueError):
@@ -406,7 +407,7 @@ class CsvError(ValueError):
 
 
 def records(source: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a table: number of the first line of each (from 1), and its fields. Raises CsvError."""
+    """The rows of a table: the number of each row's first line (from 1), and its fields. Raises CsvError."""
     lines = _lines(source)
     number = 0
     while number < len(lines):
@@ -439,7 +440,8 @@ def _lines(source: str) -> list[str]:
 
 
 def _quoted(rest: str, lines: list[str], number: int) -> tuple[str, str | None, int]:
-    """The field after its opening mark, what follows it (None: the line is done), and the number of the line read."""
+    """The field after its opening quotation mark, the text after it (None: the row is complete), and the number of the
+    line where it ends."""
     out: list[str] = []
     while True:
         before, mark, after = rest.partition('"')

@@ -1,4 +1,4 @@
-"""Names of files in expressions, and the calls that read them, without the imports of the functions themselves."""
+"""Names of files in expressions, and calls that read files, without importing the functions themselves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from planner.language.syntax.nodes import Call
 CONTENTS = ("file", "filebase64", "templatefile")
 """functions that return the contents of files"""
 HASHES = ("md5", "sha", "base64sha", "bcrypt", "filemd5", "filesha", "filebase64sha")
-"""prefixes of the names of functions whose results do not show their arguments"""
+"""prefixes of the names of functions whose results do not reveal their arguments"""
 
 
 def shown_reads(calls: Sequence[Call]) -> list[Call]:
-    """The calls in an expression that return the contents of files and are not arguments of a digest."""
+    """The calls in an expression that return the contents of files, except those that are arguments of a digest."""
     names = {call: call.name.removeprefix("core::") for call in calls}
     digests = [call for call in calls if names[call].startswith(HASHES)]
     reads = [call for call in calls if names[call] in CONTENTS]
@@ -23,7 +23,7 @@ def shown_reads(calls: Sequence[Call]) -> list[Call]:
 
 
 def clean(path: str) -> str:
-    """The shortest name of the same file, by its spelling alone; `.` for an empty one."""
+    """The shortest path to the same file, judged by its spelling alone; `.` for an empty path."""
     path = os.path.normpath(path) if path else "."
     return path[1:] if path.startswith("//") else path
 
@@ -39,6 +39,6 @@ def expand_home(path: str) -> str:
 
 
 def located(path: str, base_dir: str) -> str:
-    """The path of a file named relative to a directory."""
+    """The path of a file whose name is relative to a directory."""
     path = expand_home(path)
     return clean(path if path.startswith("/") else f"{base_dir or '.'}/{path}")

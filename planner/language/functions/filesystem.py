@@ -1,4 +1,5 @@
-"""Files and their names. Relative names start from the module's directory, for `abspath` from the current directory."""
+"""Files and their names. Relative names start from the module's directory; for `abspath`, from the current
+directory."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ FUNCTIONS: list[Function] = []
 
 
 def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | None = None) -> bytes:
-    """The content of a file. Raises FunctionError about the argument; `hidden`: errors must not show the name."""
+    """The content of a file. Raises FunctionError about the argument; `hidden`: error messages must not contain the
+    name."""
     name = "The file" if hidden else f'"{path}"'
     try:
         at = located(path, base_dir)
@@ -59,7 +61,7 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
 
 
 def _similar(path: str) -> str:
-    """A suggestion of the file in the same directory with the most similar name."""
+    """A suggestion: the file in the same directory with the most similar name."""
     directory, slash, name = path.rpartition("/")
     try:
         beside = sorted(entry.name for entry in list_directory(directory or slash or "."))
@@ -69,7 +71,7 @@ def _similar(path: str) -> str:
 
 
 def read_text(path: str, base_dir: str, hidden: bool = False) -> str:
-    """The content of a file, the first argument, which must be text in UTF-8. Raises FunctionError."""
+    """The content of the file that the first argument names; it must be text in UTF-8. Raises FunctionError."""
     data = read_bytes(path, base_dir, hidden, 0)
     try:
         return data.decode("utf-8")
@@ -155,8 +157,8 @@ def filebase64sha512(path: str, *, context: CallContext) -> Value:
 
 @function(Param("path", STRING, allow_marked=True), result=BOOL, into=FUNCTIONS)
 def fileexists(path: Value, *, context: CallContext) -> Value:
-    """Returns whether a file exists. Fails if the name belongs to a directory, or to another object that is not a
-    file."""
+    """Returns whether a file exists. Fails if the name belongs to a directory, or to something else that is not a
+    regular file."""
     path, marks = unmark(path)
     name = "The path" if marks else f'"{path}"'
     try:
@@ -168,7 +170,7 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     except (OSError, ValueError):
         raise FunctionError(f"{name} cannot be looked up.") from None
     if not stat.S_ISREG(mode):
-        # No argument has this index, so the error is about the call as a whole.
+        # No argument has this index, so that the error refers to the call as a whole.
         raise FunctionError(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}.")
     return mark(True, marks)
 
@@ -215,35 +217,36 @@ def pathexpand(path: str) -> Value:
 
 # File name patterns: `*`, `?`, `[a-z]`, `[^a-z]`, `{one,two}`, `**` for any number of directories, `\` to escape.
 #
-# After doublestar (the library that OpenTofu uses): names that begin with a dot match like any other, symbolic links
-# are followed, directories that cannot be read count as empty.
+# After doublestar (the library that OpenTofu uses): names that begin with a dot match like any other name, symbolic
+# links are followed, and directories that cannot be read are treated as empty.
 
 
 _META = re.compile(r"\\.|([*?\[{])", re.DOTALL)
 _UNESCAPE = re.compile(r"\\([*?\[\]{}])")
 _ENDS = re.compile(r"\.(?!tmp$|backup$|info$|planner$|terraform$|tfstate$)\w+$")
-"""endings of patterns that match none of planner's own files"""
+"""suffixes of patterns that cannot match planner's own files"""
 
 
 class PatternError(ValueError):
-    """A pattern with an unclosed bracket or brace, or a backslash at its end."""
+    """A pattern with an unclosed bracket or brace, or with a backslash at its end."""
 
 
 def glob(pattern: str) -> list[str]:
-    """The names of existing files and directories that match a pattern (a clean path). Raises PatternError."""
+    """The names of existing files and directories that match a pattern (a path in its shortest spelling). Raises
+    PatternError."""
     base, rest = _split(pattern)
     if not _is_valid(pattern if rest in ("", ".", "..") else rest):
         raise PatternError(pattern)
     paths: set[str] = set()
     for alternative in _alternatives(rest):
         parts = alternative.split("/")
-        if all(parts):  # braces may leave an empty part, which names nothing
+        if all(parts):  # braces may leave an empty part, which does not name a file
             paths.update(_matches(base, parts))
     return sorted(paths)
 
 
 def _split(pattern: str) -> tuple[str, str]:
-    """The directory that the pattern begins with, before all special characters, and the rest."""
+    """The directory before all special characters of a pattern, and the rest of the pattern."""
     meta = next((match.start() for match in _META.finditer(pattern) if match[1]), len(pattern))
     slash = meta
     while (slash := pattern.rfind("/", 0, slash)) > 0 and pattern[slash - 1] == "\\":
@@ -275,7 +278,8 @@ def _is_valid(pattern: str) -> bool:
 
 
 def _class_end(pattern: str, position: int) -> int:
-    """Index of the bracket that closes the class whose content begins at a position; -1: there is none."""
+    """The index of the bracket that closes a character class whose content begins at a position; -1 if it is not
+    closed."""
     if pattern[position : position + 1] in ("^", "!"):
         position += 1
     if pattern[position : position + 1] in ("", "]"):
@@ -355,7 +359,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
 def _entries(directory: str) -> Sequence[Entry]:
     try:
         return list_directory(directory or ".")
-    except (OSError, ValueError):  # ValueError: a null character, which no name has
+    except (OSError, ValueError):  # ValueError: a null character, which is not allowed in names
         return []
 
 

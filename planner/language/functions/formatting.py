@@ -50,7 +50,7 @@ class Verb:
 
 
 def format_values(form: str, values: list[Value]) -> str:
-    """The format with its verbs replaced by the values. Raises FunctionError."""
+    """The format, with its verbs replaced by the values. Raises FunctionError."""
     out: list[str] = []
     next_argument, used, position = 1, 0, 0
     while True:
@@ -176,7 +176,7 @@ def _fixed(number: Any, places: int) -> str:
 
 
 def _plain(digits: str, point: int, places: int) -> str:
-    """Digits with `places` of them after the point."""
+    """Digits, `places` of them after the decimal point."""
     if point <= 0:
         whole, fraction = "0", "0" * -point + digits
     else:
@@ -197,7 +197,7 @@ def _exponential(digits: str, point: int, places: int, letter: str) -> str:
 
 
 def general(number: Any, precision: int, letter: str) -> str:
-    """A number with `precision` digits (-1: as many as it needs), and with an exponent if it is very small or large."""
+    """A number with `precision` digits (-1: as many as it needs); it has an exponent if it is very small or large."""
     if numbers.is_infinite(number):
         return "-Inf" if number < 0 else "+Inf"
     if precision < 0:

@@ -1,7 +1,7 @@
 """Reading JSON as values, with the rules of Go's decoder and go-cty's implied types.
 
-Of several properties with the same name, all must have the same type, and the last one counts. Closing brackets after
-the document are ignored, and half of a surrogate pair becomes U+FFFD."""
+If several properties of an object have the same name, all must have the same type, and the last one is used. Closing
+brackets after the document are ignored, and a lone surrogate becomes U+FFFD."""
 
 from __future__ import annotations
 

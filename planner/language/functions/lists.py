@@ -121,7 +121,7 @@ def _concat_type(sequences: tuple[Value, ...]) -> Type:
 
 @function(Param("list", _ANY_LIST), result=type_of, into=FUNCTIONS)
 def distinct(values: List, *, result_type: Type) -> Value:
-    """Removes duplicates from a list. Of equal elements the first one remains."""
+    """Removes duplicates from a list. Of several equal elements, the first one is kept."""
     if not is_wholly_known(values):
         return unknown(result_type)
     if values.element is STRING or values.element is BOOL:

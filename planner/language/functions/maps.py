@@ -96,14 +96,14 @@ def _values_type(mapping: Value) -> Type:
     into=FUNCTIONS,
 )
 def merge(*maps: Value, result_type: Type) -> Value:
-    """Merges maps or objects. Of several elements with the same key, the last one counts."""
+    """Merges maps or objects. If several elements have the same key, the last one is used."""
     marks = NO_MARKS
     merged: dict[str, Value] = {}
     for each in maps:
         each, own = unmark(each)
         if each.__class__ is Null:
             continue
-        if kind(each) not in ("map", "object"):  # reached only beside an argument of no certain type
+        if kind(each) not in ("map", "object"):  # only after an argument whose type is not certain
             raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
         marks |= own
         merged.update(entries(each))
@@ -143,8 +143,8 @@ def _merge_type(maps: tuple[Value, ...]) -> Type:
     into=FUNCTIONS,
 )
 def transpose(mapping: Map) -> Value:
-    """Swaps the keys of a map of lists with the strings in the lists: each string becomes a key, and its list has the
-    keys that had the string."""
+    """Swaps the keys of a map of lists with the strings in the lists: each string becomes a key, and its value is the
+    list of the keys whose lists contained the string."""
     if not is_wholly_known(mapping):
         return unknown(MapType(_STRINGS))
     swapped: dict[str, list[str]] = {}

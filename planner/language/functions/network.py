@@ -1,6 +1,6 @@
 """Network addresses in CIDR notation (RFC 4632, RFC 4291).
 
-Octets may have leading zeros, and an IPv4 address mapped into IPv6 is written as IPv4, as in OpenTofu."""
+Octets may have leading zeros, and an IPv4 address that is mapped into IPv6 is written as IPv4, as in OpenTofu."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Network:
 
 
 def unmapped(address: int, bits: int) -> tuple[int, int]:
-    """An address as number and size, a mapped IPv4 address in its short form."""
+    """An address as a number and its size in bits; a mapped IPv4 address in its short form."""
     return (address & 0xFFFFFFFF, 32) if bits == 128 and address >> 32 == 0xFFFF else (address, bits)
 
 
 def address_text(address: int, bits: int) -> str:
-    """An address as it is written (RFC 5952)."""
+    """The text of an address (RFC 5952)."""
     address, bits = unmapped(address, bits)
     return str(IPv4Address(address)) if bits == 32 else str(IPv6Address(address))
 
@@ -72,7 +72,7 @@ def _number(digits: str, base: int, most: int) -> int | None:
 
 
 def parse_ipv4(written: str) -> int | None:
-    """The number of an IPv4 address, or None."""
+    """The IPv4 address as a number, or None."""
     octets = [_number(part, 10, 255) for part in written.split(".")]
     if len(octets) != 4:
         return None
@@ -85,7 +85,7 @@ def parse_ipv4(written: str) -> int | None:
 
 
 def parse_ipv6(written: str) -> int | None:
-    """The number of an IPv6 address, or None. The last 32 bits may be written as an IPv4 address."""
+    """The IPv6 address as a number, or None. The last 32 bits may be written as an IPv4 address."""
     head, gap, tail = written.partition("::")
     if gap and "::" in tail:
         return None
@@ -140,7 +140,7 @@ _PREFIX = Param("prefix", STRING, "A prefix in CIDR notation, like 10.0.0.0/8.")
 def cidrcontains(prefix: str, address: str) -> Value:
     """Returns whether a prefix contains an address, or all addresses of another prefix."""
     outer = parse_network(prefix)
-    # The first . or : determines the notation.
+    # The first . or : determines which notation is used.
     mark = next((c for c in address if c in ".:"), "")
     value = parse_ipv4(address) if mark == "." else parse_ipv6(address) if mark == ":" else None
     if value is not None:
@@ -165,7 +165,7 @@ def cidrhost(prefix: str, host: Value) -> Value:
     number = big_int(host)
     network = parse_network(prefix)
     size = 1 << (network.bits - network.prefix)
-    counted = abs(number) & 0xFFFFFFFFFFFFFFFF  # only the lowest 64 bits are checked
+    counted = abs(number) & 0xFFFFFFFFFFFFFFFF  # only the lowest 64 bits are checked, as in OpenTofu
     counted -= (counted >> 63) << 64
     if number < 0:
         counted = -number - 1
@@ -227,7 +227,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
     subnets: list[str] = []
     if new_bits:
         small_int(new_bits[0], 1)
-    end = network.first  # where the free addresses begin
+    end = network.first  # the first address that is still free
     for index, bits in enumerate(new_bits, 1):
         extension = small_int(bits, index)
         if not 1 <= extension <= (128 if follows_next() and network.bits == 128 else 32):
@@ -237,7 +237,7 @@ def cidrsubnets(prefix: str, *new_bits: Value) -> Value:
             raise FunctionError(f"A prefix of {length} bits is too long for the address.", index)
         size = 1 << (network.bits - length)
         first = -(-end // size) * size
-        # OpenTofu refuses a subnet that begins at the address 0, and subnets in the mapped form.
+        # OpenTofu rejects a subnet that begins at the address 0, and subnets in the mapped form.
         if first > network.last or first == 0 or (network.is_ipv4 and network.bits == 128):
             raise FunctionError(f"There is no room left for a subnet with a prefix of {length} bits.", index)
         subnets.append(f"{address_text(first, network.bits)}/{length}")

@@ -56,7 +56,7 @@ def floor(number: Value) -> Value:
 
 
 def _whole(number: Any, whole: int) -> Value:
-    # A whole number that is not an int is unchanged, except negative zero.
+    # A whole number that is not an int stays unchanged, except negative zero.
     return number if number == whole != 0 else whole
 
 
@@ -233,9 +233,9 @@ def _add(a: Value, b: Value) -> Value:
         raise FunctionError("The sum of opposing infinities is not defined.") from None
 
 
-# Logarithm and power of doubles, to the last bit as OpenTofu's released programs compute them. `pow` and `log` of the
-# language work on doubles, and the C library rounds some results differently. The methods: natural logarithm after
-# FreeBSD's e_log.c; exponential after N. Shibata, "Efficient evaluation methods of elementary functions suitable for
+# Logarithm and power of doubles, with exactly the same bits as in OpenTofu's released programs. `pow` and `log` of the
+# language work on doubles, and the C library rounds some results differently. The methods are: the natural logarithm of
+# FreeBSD's e_log.c; the exponential of N. Shibata, "Efficient evaluation methods of elementary functions suitable for
 # SIMD computation" (2010), with fused multiply-add; power by repeated squaring of the mantissa.
 
 _DOUBLE = gmpy2.context(precision=53)
@@ -266,7 +266,7 @@ _TAYLOR = (
 
 
 def log(x: float) -> float:
-    """The natural logarithm; minus infinity at zero, NaN below."""
+    """The natural logarithm; minus infinity for zero, NaN for negative numbers."""
     if math.isnan(x) or x == math.inf:
         return x
     if x == 0:

@@ -14,15 +14,17 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 
 FUNCTIONS: list[Function] = []
 
-_MEMORY = 1 << 28  # bytes that the automaton of one expression may take
-# Quoted text, escapes, and character classes, so that the openings of named groups are distinguished from similar text.
+_MEMORY = 1 << 28  # the number of bytes that the automaton of one expression may use
+# Quoted text, escapes, and character classes; they are matched to distinguish the openings of named groups from similar
+# text.
 _TOKENS = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(.)|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<(\w+)>", re.DOTALL)
 
-Spans = list[tuple[int, int]]  # of the whole match and of each group, in bytes; (-1, -1): no match
+Spans = list[tuple[int, int]]  # the ranges, in bytes, of the whole match and of each group; (-1, -1): no match
 
 
 class Pattern:
-    """A compiled regular expression over UTF-8. `names` are the names of its groups, in order, "" for none."""
+    """A compiled regular expression for text in UTF-8. `names` are the names of its groups, in order; "" for groups
+    without a name."""
 
     __slots__ = ("_expression", "groups", "names")
 
@@ -52,7 +54,7 @@ class Pattern:
                 self.names[index - 1] = name.decode()
 
     def search(self, data: bytes, position: int = 0) -> Spans | None:
-        """The first match from a position on. Empty matches inside a character are ignored."""
+        """The first match at or after a position. Empty matches inside a character are ignored."""
         while position <= len(data):
             match = self._expression.search(data, position)
             if match is None:
@@ -65,7 +67,7 @@ class Pattern:
         return None
 
     def search_all(self, data: bytes) -> Iterator[Spans]:
-        """All matches that do not overlap. An empty one directly after another match does not count."""
+        """All matches that do not overlap. An empty match directly after another match is ignored."""
         position, previous_end = 0, -1
         while (spans := self.search(data, position)) is not None:
             start, end = spans[0]
@@ -77,7 +79,7 @@ class Pattern:
 
 
 def next_character(data: bytes, position: int) -> int:
-    """The beginning of the character after the one at a position."""
+    """The position after the character that begins at a position."""
     position += 1
     while position < len(data) and data[position] & 0xC0 == 0x80:
         position += 1
@@ -146,7 +148,7 @@ def regex(pattern: str, string: str) -> Value:
     into=FUNCTIONS,
 )
 def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
-    """Returns all matches of a regular expression in a string, each in the form of `regex`."""
+    """Returns all matches of a regular expression in a string, each in the same form as the result of `regex`."""
     expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     return List(result_type.element, tuple(_match_value(expression, data, s) for s in expression.search_all(data)))
 
@@ -181,12 +183,13 @@ def _replace_matches(pattern: Pattern, string: str, replacement: str) -> str:
     return "".join(out)
 
 
-Choice = Callable[[Spans], int]  # of the groups with the same name, the one that has matched
+Choice = Callable[[Spans], int]  # of the groups with this name, the one that has matched
 
 
 def _template(replacement: str, pattern: Pattern) -> list[str | Choice]:
-    """The parts of a replacement: texts, and groups for `$name` and `${name}`. `$$` is a dollar sign. The longest
-    possible name is used. A group that does not exist or has not matched is empty."""
+    """The parts of a replacement: literal texts, and groups for `$name` and `${name}`. `$$` denotes a dollar sign. Of
+    several possible names, the longest one is used. A group that does not exist or did not match is replaced by an
+    empty string."""
     parts: list[str | Choice] = []
     rest = replacement
     while True:

@@ -1,9 +1,9 @@
 """Declarations and calls of functions.
 
 The rules follow the language's type system (go-cty, package function): arguments are converted to the types of their
-parameters, null is refused, the result for unknown arguments is an unknown value of the declared type, and the result
-has all marks of the arguments. With an `allow_...` flag of a parameter, the implementation handles that case.
-"""
+parameters; null is rejected; if an argument is unknown, the result is an unknown value of the declared type; and the
+result has all marks of the arguments. If a parameter has an `allow_...` flag, the implementation handles that case
+itself."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from planner.foundation.vocabulary.release import follows_next
 
 
 class FunctionError(Exception):
-    """A failed call. `argument` is the index of the wrong argument, None if the error is about the whole call. `kind`
-    selects the position of the message: `missing` (too few arguments: at the closing parenthesis), `surplus` (at the
-    first argument too many), `argument` (at that argument) or `call` (at the function's name). `also` are further
-    errors, of other arguments."""
+    """A failed call. `argument` is the index of the invalid argument, None if the error concerns the whole call. `kind`
+    selects the position of the message: `missing` (too few arguments: the closing parenthesis), `surplus` (the first
+    argument that is too much), `argument` (that argument) or `call` (the function's name). `also` contains further
+    errors, about other arguments."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class FunctionError(Exception):
 
 
 class Param:
-    """A parameter. `allow_dynamic`: the type of the result is known although this argument's type is not;
-    `next_allows_null`: null is allowed in the next version of OpenTofu."""
+    """A parameter. `allow_dynamic`: the type of the result is known even if this argument's type is not.
+    `next_allows_null`: the next version of OpenTofu allows null."""
 
     __slots__ = (
         "allow_dynamic",
@@ -97,11 +97,11 @@ class CallContext:
     """The context of a function call.
 
     `base_dir`: directory for relative file names. `planning`: impure functions (timestamp, uuid, bcrypt) return unknown
-    values. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of templatefile calls around
-    this one. `evaluate_template(source, file name, variables, context)` renders a template with only these variables in
-    scope, and raises Failure; the evaluator of the call sets it. `evaluating`: the functions of a template are called
-    with a context of the next depth. `trial`: only whether the call can be made matters; expensive work may be left
-    out."""
+    values, because a plan is made. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of
+    templatefile calls that contain this call. `evaluate_template(source, file name, variables, context)` renders a
+    template in whose scope there are only these variables, and raises Failure; the evaluator of the call sets it.
+    `evaluating`: the functions in a template are called with a context of the next depth. `trial`: the caller only
+    needs to know whether the call can be made, so expensive work may be left out."""
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
 
@@ -129,13 +129,13 @@ EvaluateTemplate: TypeAlias = Callable[[str, str, "dict[str, Value]", CallContex
 
 
 class Function:
-    """A function: its signature, its result type (or a function of the arguments that returns it) and its
-    implementation.
+    """A function: its signature, its implementation, and its result type (or a function that returns this type for the
+    arguments).
 
-    The implementation takes the arguments by position, and `result_type` or `context` if it has a keyword-only
-    parameter of that name. `not_null`: the result is never null, even if it is unknown. `impure`: two calls with the
-    same arguments may have different results. `lazy`: the arguments are functions without parameters that evaluate an
-    expression."""
+    The implementation receives the arguments by position. If it has a keyword-only parameter `result_type` or
+    `context`, it receives that, too. `not_null`: the result is never null, even if it is unknown. `impure`: two calls
+    with the same arguments may have different results. `lazy`: the implementation receives each argument as a function
+    without parameters that evaluates the expression."""
 
     __slots__ = (
         "description",
@@ -180,13 +180,13 @@ class Function:
 
     @property
     def return_type(self) -> Type:
-        """The type of the result as far as the signature determines it."""
+        """The type of the result, as far as the signature determines it."""
         if self.lazy:
             return self.result  # type: ignore[no-any-return]
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
         try:
             return self.result_type(arguments)[0]
-        except FunctionError:  # of a function whose calls always fail
+        except FunctionError:  # for a function whose calls always fail
             return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
@@ -228,12 +228,13 @@ def function(
 
 
 def unknown(type: Type, refinement: Refinement | None = None) -> Value:
-    """An unknown value of a type, or the value that a refinement of it leaves."""
+    """An unknown value of a type, or the only value that the refinement permits."""
     return Unknown(type) if refinement is None and type is not DYNAMIC else refined(type, refinement or NOTHING)
 
 
 def call(function: Function, arguments: Sequence[Value], context: CallContext) -> Value:
-    """Calls a function. For a lazy one the arguments are callables that evaluate them. Raises FunctionError."""
+    """Calls a function. If the function is lazy, the arguments are callables that evaluate them. Raises
+    FunctionError."""
     count, required = len(arguments), len(function.params)
     if count < required:
         missing = function.params[count]
@@ -265,7 +266,7 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
 
 
 def _prepare(function: Function, arguments: Sequence[Value]) -> tuple[list[Value], frozenset[Mark], bool]:
-    """The arguments, converted to the types of their parameters and without marks; these marks; and whether an argument
+    """The arguments, converted to the types of their parameters and without marks; the marks; and whether an argument
     is unknown although its parameter does not accept unknown values."""
     params, fixed = function.params, len(function.params)
     values: list[Value] = []
@@ -302,8 +303,8 @@ def misfit(function: Function, index: int, value: Value, problem: ValueError) ->
 
 
 def _check_values(function: Function, values: Sequence[Value]) -> bool:
-    """Refuse null if it is not allowed. Returns whether the type of the result is unknown because the type of an
-    argument is unknown (later arguments are not checked)."""
+    """Reject null if it is not allowed. Returns whether the type of the result is unknown because the type of an
+    argument is unknown (if so, later arguments are not checked)."""
     params, fixed = function.params, len(function.params)
     for index, value in enumerate(values):
         cls = value.__class__
@@ -364,7 +365,7 @@ def _big_int(value: Value, argument: int | None) -> int:
 
 
 def text(s: str) -> str:
-    """A string as the language keeps it: in normal form NFC."""
+    """A string in the form that the language uses: in normal form NFC."""
     if s.isascii():
         return s
     return unicodedata.normalize("NFC", s)
@@ -439,11 +440,10 @@ def items(value: Value) -> tuple[Value, ...]:
 
 
 def sequence(t: Type, values: Iterable[Value]) -> Value:
-    """A list of a type or, if the type is not a list type, a tuple. If the type has no element type, the elements
-    determine it.
+    """A list of this type or, if the type is not a list type, a tuple. If the list type has no element type, the
+    elements determine it.
 
-    Raises FunctionError if they are of several types.
-    """
+    Raises FunctionError if the elements are of several types."""
     elements = tuple(values)
     if not isinstance(t, ListType):
         return elements

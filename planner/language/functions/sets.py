@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MOST_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # larger numbers make no difference
+_PRODUCT_LIMIT = 1024  # larger numbers make no difference to the result
 
 
 def _common_type(*sets: Value) -> Type:
@@ -40,7 +40,7 @@ def _common_type(*sets: Value) -> Type:
         t = shape(each)[1]
         element = DYNAMIC if t is DYNAMIC else t.element
         if each.__class__ is Set and not each.items and element is DYNAMIC:
-            continue  # an empty set of unknown type matches any type
+            continue  # an empty set of unknown type is compatible with any type
         elements.append(element)
     if not elements:
         return _ANY_SET
@@ -63,7 +63,7 @@ def _combined(sets: tuple[Value, ...], result_type: Type, combine: Combine, unkn
         if result is None:
             result = converted
         elif converted.element != result.element:
-            raise FunctionError("The sets have elements of different types.")  # some have an unknown type
+            raise FunctionError("The sets have elements of different types.")  # some of the sets have an unknown type
         else:
             result = make_set(result.element, combine(result, converted))
     return result
@@ -148,7 +148,7 @@ def _has_length(value: Value) -> bool:
 
 
 def _longest(value: Value) -> int | None:
-    """The maximum number of elements, None if unknown."""
+    """The maximum number of elements; None if unknown."""
     if value.__class__ is not Unknown:
         return len(items(value))
     return len(shape(value)[1].elements) if kind(value) == "tuple" else length_bounds(value)[1]

@@ -1,4 +1,5 @@
-"""Strings: case, trimming, parts, joining and splitting. Characters are grapheme clusters where a length is counted."""
+"""Strings: case, trimming, parts, joining and splitting. Where a length is counted, a character is a grapheme
+cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 
 FUNCTIONS: list[Function] = []
 
-# White space by the Unicode character database. Python's white space has four more control characters.
+# White space by the Unicode character database. Python's white space contains four additional control characters.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
     "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -147,7 +148,7 @@ def substr(string: str, offset: Value, length: Value) -> Value:
     characters = graphemes(string)
     if start < 0:
         start = max(0, start + len(characters))
-    # After a negative offset, a length of 0 means the rest, as a negative length does.
+    # After a negative offset, a length of 0 means the rest of the string, like a negative length.
     return text("".join(characters[start : start + count] if count > 0 else characters[start:]))
 
 
@@ -217,7 +218,8 @@ def upper(string: str) -> Value:
 
 
 def _upper(character: str) -> str:
-    # Only mappings to one character. For Greek letters with a subscript these are the title case mappings.
+    # Only mappings to a single character are used. For Greek letters with a subscript, these mappings are the title
+    # case mappings.
     capital = character.upper()
     if len(capital) > 1:
         capital = character.title()

@@ -85,11 +85,11 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
 
 
 def _missing(problems: list[Diagnostic], known: Collection[str]) -> FunctionError | None:
-    """The error that names the missing variables of a template; None if there are other problems."""
+    """The error that names the variables that are missing for a template; None if there are other problems."""
     subjects = [d.subject for d in problems if d.code == "language.unknown_variable" and d.subject]
     if not subjects or len(subjects) < len(problems):
         return None
-    names = {s.source.text[s.start : s.end]: s for s in reversed(subjects)}  # the first use of each
+    names = {s.source.text[s.start : s.end]: s for s in reversed(subjects)}  # the first use of each variable
     uses = [f'no value for "{name}", which the template uses at {names[name]}' for name in reversed(names)]
     hints = "".join(did_you_mean(name, known) for name in reversed(names))
     return FunctionError(f"It has {' and '.join(uses)}.{hints}", 1)

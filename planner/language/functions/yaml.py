@@ -39,9 +39,10 @@ def yamlencode(value: Value) -> Value:
     return text(write(value)) if is_wholly_known(value) else unknown(STRING)
 
 
-# Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with some of 1.2.
+# Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with parts of YAML 1.2.
 #
-# Plain `yes`, `on`, `y` and the like are bools, `017` is seventeen; timestamps become strings in the form of RFC 3339;
+# Plain `yes`, `on`, `y` and similar words are bools, and `017` is seventeen; timestamps become strings in the form of
+# RFC 3339;
 # `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML does the parsing into
 # events.
 
@@ -65,7 +66,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """The text is not a valid YAML document, or has something that is not a value."""
+    """The text is not a valid YAML document, or contains something that cannot be a value."""
 
 
 def read(source: str) -> Value:
@@ -236,7 +237,7 @@ def _number(source: str) -> Value | None:
 
 
 def timestamp(source: str) -> str | None:
-    """A YAML timestamp in the form of RFC 3339, without fractions of a second; None if it is not one."""
+    """A YAML timestamp in the form of RFC 3339, without fractions of a second; None if the text is not a timestamp."""
     match = _TIMESTAMP.fullmatch(source)
     if match is None:
         return None
@@ -263,7 +264,7 @@ def _timestamp(match: re.Match[str]) -> str | None:
 
 _WIDTH = 80
 _STEP = 2
-_SIMPLE_KEY = 128  # longest key, in bytes, on the line of its value
+_SIMPLE_KEY = 128  # the maximum length of a key, in bytes, on the same line as its value
 _BREAKS = "\r\n\x85\u2028\u2029"
 _ESCAPES = {
     "\0": "0", "\a": "a", "\b": "b", "\t": "t", "\n": "n", "\v": "v", "\f": "f", "\r": "r", "\x1b": "e",
@@ -283,7 +284,8 @@ def write(value: Value) -> str:
 
 
 class _Writer:
-    """State of libyaml's emitter: its position in the line, and whether only white space or indicators came before."""
+    """The state of libyaml's emitter: its position in the line, and whether the line contains only white space or
+    indicators so far."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -444,8 +446,8 @@ def _is_printable(character: str) -> bool:
 
 
 def _may_be_literal(string: str) -> bool:
-    """Whether a string may be a literal: without characters to escape, and without a space before a line break or at
-    the end."""
+    """Whether a string can be a literal: it has no characters to escape, and no space before a line break or at the
+    end."""
     if not all(map(_is_printable, string)) or string.endswith(" "):
         return False
     return not any(a == " " and b in _BREAKS for a, b in pairwise(string))

@@ -1,1 +1,2 @@
-"""Text to typed syntax: the configuration language, JSON, the rule language, and sets of vertices."""
+"""From text to typed syntax: the configuration language, JSON, the rule language, and expressions for sets of
+vertices."""

@@ -1,5 +1,5 @@
-"""Typed syntax of attributes, blocks and bodies (the content of a file, or between the braces of a block), in native or
-JSON syntax, read through a schema."""
+"""Typed syntax of attributes, blocks and bodies (the content of a file, or of the braces of a block), in native or JSON
+syntax, which is read through a schema."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -41,7 +41,7 @@ from planner.language.syntax.nodes import (
 class Attribute(SyntaxNode):
     """`name = expr`. start/end cover the whole; the name is [start, name_end).
 
-    In JSON syntax the expression is created on first use, and then a malformed template in it raises Failure."""
+    In JSON syntax the expression is created on first use; a malformed template in it raises Failure at that time."""
 
     __slots__ = ("name", "name_end", "expr", "source")
     name: str
@@ -52,8 +52,8 @@ class Attribute(SyntaxNode):
 
     @property
     def literal(self) -> Expression:
-        """The value without templates (for variable values and references in strings): in JSON syntax every string
-        verbatim as a Literal, in native syntax `expr`."""
+        """The value without templates (for variable values and references in strings): in JSON syntax every string is a
+        literal, in native syntax the value is `expr`."""
         return self.expr
 
     @property
@@ -71,7 +71,7 @@ class Attribute(SyntaxNode):
 
 @node_class
 class Label(SyntaxNode):
-    """A block label, quoted or bare, with its span (quotes included)."""
+    """A block label, quoted or bare, with its span (which includes the quotes)."""
 
     __slots__ = ("value",)
     value: str
@@ -79,7 +79,8 @@ class Label(SyntaxNode):
 
 @node_class
 class Block(SyntaxNode):
-    """`type "label" { ... }`. start is the type, header_end the end of the last label (or type), end after `}`."""
+    """`type "label" { ... }`: `start` is where the type begins, `header_end` where the last label (or the type) ends,
+    and `end` is after `}`."""
 
     __slots__ = ("type", "type_end", "labels", "header_end", "body", "source")
     type: str
@@ -95,13 +96,13 @@ class Block(SyntaxNode):
 
     @property
     def header_span(self) -> Span:
-        """From the block type to the last label: the span of diagnostics."""
+        """The text from the block type to the last label, which is the span of diagnostics."""
         return Span(self.source, self.start, self.header_end)
 
 
 @frozen
 class ExpectedBlock:
-    """A block type that a body may contain and the names of its labels, for messages."""
+    """A block type that a body may contain, and the names of its labels, for messages."""
 
     type: str
     labels: tuple[str, ...] = ()
@@ -109,14 +110,14 @@ class ExpectedBlock:
 
 @frozen
 class BodySchema:
-    """The permitted content of a body. `attributes` maps a name to whether it is required."""
+    """The permitted content of a body. `attributes` maps each name to whether the attribute is required."""
 
     attributes: dict[str, bool] = field(factory=dict)
     blocks: tuple[ExpectedBlock, ...] = ()
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """The types of its blocks; all bodies read by this schema share the set."""
+        """The types of its blocks; all bodies that are read with this schema share the set."""
         return frozenset(block.type for block in self.blocks)
 
 
@@ -130,15 +131,15 @@ class Content:
 
 
 class Body(Protocol):
-    """A body in either syntax. Reading never changes it; JSON bodies need the schema to distinguish blocks from
+    """A body in either syntax. Reading does not change a body; JSON bodies need the schema to distinguish blocks from
     attributes."""
 
     def content(self, schema: BodySchema) -> Content:
-        """Everything in the body; parts that the schema does not name are errors."""
+        """The complete content of a body; parts that the schema does not name are errors."""
         ...
 
     def partial_content(self, schema: BodySchema) -> tuple[Content, Body]:
-        """The part that the schema names, and a body with the rest."""
+        """The part of a body that the schema names, and a body with the rest."""
         ...
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
@@ -147,7 +148,7 @@ class Body(Protocol):
 
     @property
     def missing_span(self) -> Span:
-        """The span for diagnostics about a missing argument (the block's closing brace in native syntax)."""
+        """The span of diagnostics about a missing argument (the block's closing brace in native syntax)."""
         ...
 
 
@@ -155,9 +156,9 @@ class Body(Protocol):
 
 
 class NativeBody:
-    """Attributes by name and blocks in source order. `start` is the opening brace (or the beginning of the file's first
-    token), `end` follows the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
-    block types that a partial reading already took."""
+    """Attributes by name and blocks in source order. `start` is the offset of the opening brace (or of the file's first
+    token), `end` is after the closing brace; offsets as in nodes. `taken` and `taken_types` name the attributes and
+    block types that an earlier partial reading took."""
 
     __slots__ = ("attributes", "blocks", "end", "source", "start", "taken", "taken_types")
 
@@ -190,7 +191,7 @@ class NativeBody:
         return Span(self.source, self.start, self.start)
 
     def content(self, schema: BodySchema) -> Content:
-        if not self.blocks:  # as in most bodies, everything is requested
+        if not self.blocks:  # as for most bodies, the schema requests everything
             taken = self.taken
             own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
             if own.keys() <= schema.attributes.keys():
@@ -272,7 +273,7 @@ def missing_argument(name: str, span: Span) -> Diagnostic:
 
 
 def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
-    """Too many or too few labels."""
+    """The error about too many or too few labels."""
     names, labels = schema.labels, block.labels
     if len(labels) > len(names):
         label = labels[len(names)]
@@ -301,7 +302,8 @@ def _label_problem(block: Block, schema: ExpectedBlock) -> Diagnostic | None:
 
 Mentioning: TypeAlias = Expression | Attribute | Block | Body
 
-# The attributes with the parts of a node, last first. Nodes missing here have none, or are handled below.
+# The attributes that contain the parts of a node, last part first. Nodes that are missing here have no parts, or are
+# handled below.
 PARTS: dict[Any, tuple[str, ...]] = {
     Relative: ("source",),
     Index: ("key", "collection"),
@@ -322,23 +324,24 @@ PARTS: dict[Any, tuple[str, ...]] = {
 
 
 def variables(node: Mentioning) -> list[Traversal | Variable]:
-    """All free references, without names that `for` expressions and template loops define."""
+    """All free references: names that `for` expressions and template loops define are left out."""
     return [n for n in _mentions(node) if n.__class__ is not Call]
 
 
 def references(node: Mentioning) -> list[Traversal | Variable | Call]:
-    """All free references, and the calls of functions that belong to a provider."""
+    """All free references, and all calls of provider functions."""
     return [n for n in _mentions(node) if n.__class__ is not Call or n.name.startswith("provider::")]
 
 
 def function_calls(node: Mentioning) -> list[Call]:
-    """All function calls, the outer before those in its arguments."""
+    """All function calls, each before the calls in its arguments."""
     return [n for n in _mentions(node) if n.__class__ is Call]
 
 
 def _mentions(root: Any) -> list[Any]:
     mentions: list[Any] = []
-    # The nodes to visit, last first, each with the names bound around it; no recursion, for trees may be deep.
+    # The nodes to visit, last one first, each with the names that are bound around it; there is no recursion, because
+    # trees may be deep.
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]
     push, pop = stack.append, stack.pop
     while stack:
@@ -376,6 +379,7 @@ def _mentions(root: Any) -> list[Any]:
             push((tuple(items), bound))
         elif isinstance(node, Block):
             push((node.body, bound))
-        elif hasattr(node, "just_attributes"):  # JSON: only its expressions matter, not the meaning of properties
+        # in JSON only the expressions matter here, not the meaning of properties
+        elif hasattr(node, "just_attributes"):
             push((tuple(node.just_attributes()[0].values()), bound))
     return mentions

@@ -5,7 +5,7 @@ and may keep the list. Mistakes that the grammar accepts are reported here."""
 
 from __future__ import annotations
 
-from sys import intern  # names repeat: one object each makes the tree smaller and the cache quicker
+from sys import intern  # names repeat: one shared object for each makes the tree smaller and the cache faster
 from typing import Any, TypeAlias
 
 from planner.foundation.values.value import NULL, UNKNOWN
@@ -53,7 +53,7 @@ Children: TypeAlias = list[Any]
 
 
 class Builder:
-    """Builds the tree of one source and collects the problems found meanwhile."""
+    """Builds the tree of one source, and collects the problems that are found meanwhile."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -158,7 +158,7 @@ class Builder:
         return Conditional(s[0], s[2], s[4], s[0].start, s[4].end)
 
     def operations(self, s: Children) -> Expression:
-        """Operands and operators in turn, by precedence and from the left."""
+        """Builds a tree from alternating operands and operators, by precedence and from the left."""
         items = s[0]
         operands, operators = [items[0]], []  # type: ignore[var-annotated]
 
@@ -246,7 +246,7 @@ class Builder:
         cls = key.__class__
         if cls is Variable:
             return ObjectItem(Literal(normal(key.name), key.start, key.end), True, value, key.start, value.end)
-        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # as a key only a name
+        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # a key is only a name here
             name = Literal(self.source.text[key.start : key.end], key.start, key.end)
             return ObjectItem(name, True, value, key.start, value.end)
         return ObjectItem(key, False, value, key.start, value.end)
@@ -342,7 +342,7 @@ class Builder:
         if "." in text:
             first, _, second = text.partition(".")
             start, until = at, end
-            if s[0].__class__ is Splat and s[0].kind == "attr":  # OpenTofu points at the star then
+            if s[0].__class__ is Splat and s[0].kind == "attr":  # OpenTofu reports the place of the star in this case
                 start, until = s[0].marker_end - 1, s[0].marker_end
             detail = f"Two numbers after dots would be read as a fraction. Use brackets: [{first}][{second}]."
             self.report("syntax.legacy_index", "Two legacy indexes in a row", detail, start, until)
@@ -394,7 +394,7 @@ class Builder:
 
 
 def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
-    """Steps `.a.b.c` written without space from an offset on."""
+    """The steps `.a.b.c` from an offset on, as long as there is no space between them."""
     steps = []
     for name in names:
         end = at + 1 + len(name)
@@ -404,9 +404,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """The target of a further step: the term or, behind a splat, the expression that the splat applies to each element.
-    A full splat takes all steps, one with a dot only attributes (`.*.a[0]` indexes the result). Returns the innermost
-    splat, if any, and its `each`."""
+    """The target of a further step: the term itself or, after a splat, the expression that the splat applies to each
+    element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result).
+    Returns also the innermost splat, if any."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each
@@ -414,7 +414,7 @@ def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
 
 
 def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
-    """The term with `new` at the place that _target found; all nodes around it are extended to `end`."""
+    """The term with `new` at the place that _target found; all nodes around that place are extended to `end`."""
     if holder is None:
         return new
     holder.each = new
@@ -427,7 +427,7 @@ def _replace(term: Any, holder: Any, new: Any, end: int) -> Any:
 
 
 def _attach(term: Any, steps: tuple[Step, ...], end: int, attribute: bool) -> Any:
-    """A term with constant steps behind it."""
+    """A term followed by constant steps."""
     cls = term.__class__
     if cls is Variable:
         return Traversal(term.name, term.end, steps, term.start, end)

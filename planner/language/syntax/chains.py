@@ -1,6 +1,7 @@
-"""Names in an expression, with everything that follows each name: `a.b[count.index].c[*].d` is one chain.
+"""Names in an expression, each with everything that follows it: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.body) returns only its constant part; finding the value requires the rest."""
+`variables` (planner.language.syntax.body) returns only the constant part of a chain; finding the value requires the
+rest."""
 
 from __future__ import annotations
 
@@ -11,15 +12,15 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
 
 EVERY = "*"
-"""used instead of a step: every element"""
+"""takes the place of a step, and means every element"""
 Suffix: TypeAlias = tuple[Any, ...]
-"""steps, index expressions, and EVERY"""
+"""the parts of a chain: steps, index expressions, and EVERY"""
 
 
 @frozen(eq=False)
 class Chain:
-    """A name with constant steps, and the parts after it: steps (`GetAttr`, `GetIndex`), expressions in brackets,
-    EVERY."""
+    """A name with its constant steps, and the parts after these: steps (`GetAttr`, `GetIndex`), expressions in
+    brackets, EVERY."""
 
     base: nodes.Traversal | nodes.Variable
     suffix: Suffix
@@ -28,7 +29,7 @@ class Chain:
 
 
 def chains(root: nodes.Expression) -> tuple[list[Chain], list[nodes.Call]]:
-    """All chains that are not bound inside the expression, and all function calls, in no particular order."""
+    """All chains whose names are not bound inside the expression, and all function calls, in no particular order."""
     chains_read: list[Chain] = []
     calls: list[nodes.Call] = []
     stack: list[tuple[Any, frozenset[str]]] = [(root, frozenset())]

@@ -1,4 +1,5 @@
-"""Reading a configuration or variables file, native or JSON by its name, through the parse cache."""
+"""Reads a configuration or variables file through the parse cache; its name determines whether the syntax is native or
+JSON."""
 
 from __future__ import annotations
 
@@ -12,15 +13,15 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Body
 
 PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
-"""files that were parsed without a mistake, by their text"""
+"""the bodies of files that were parsed without a mistake, by their text"""
 
 
 def load_file(
     path: str | os.PathLike[str], display_name: str, given: bool = False, keep: bool = True
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file. `display_name` is its name in diagnostics. The body is None if the file cannot be read or is
-    not UTF-8, and for JSON that is not well-formed; for a native file with mistakes, it has the readable parts.
-    `given`: the user named the file, so that it may be a pipe. `keep`: its content may be stored in the cache."""
+    """The body of a file. `display_name`: the name of the file in diagnostics. The body is None if the file cannot be
+    read, is not UTF-8, or is not well-formed JSON; for a native file with mistakes, the body has the readable parts.
+    `given`: the user named the file, so that it may be a pipe. `keep`: the content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:
@@ -31,7 +32,7 @@ def load_file(
 
 
 def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body | None, Source, list[Diagnostic]]:
-    """The body of a file with this content; its name also determines the syntax."""
+    """The body of a file with this content; the file's name also determines the syntax."""
     source, wrong = decoded(data, display_name)
     if wrong:
         return None, source, wrong
@@ -57,7 +58,7 @@ def load_text(data: bytes, display_name: str, keep: bool = True) -> tuple[Body |
 
 
 def decoded(data: bytes, display_name: str) -> tuple[Source, list[Diagnostic]]:
-    """The text of a file, with the problem if it is not text in UTF-8."""
+    """The text of a file, and the problem if it is not text in UTF-8."""
     try:
         return Source(display_name, data.decode("utf-8")), []
     except UnicodeDecodeError as problem:

@@ -1,9 +1,9 @@
 """The standard layout of configuration files.
 
-Three steps: the text becomes simple tokens that keep comments and newlines (`_pieces`), old notations are replaced
-(`_renewed`: block labels in quotes, `"${x}"` as `x`, types without quotes), and the blanks before each token are chosen
-anew (`_lay_out`: indentation, gaps within a line, then columns of `=` and of comments in neighbouring lines). Texts in
-quotes and heredocs, comments and line breaks stay as they are."""
+There are three steps. The text becomes simple tokens that keep comments and newlines (`_pieces`). Old notations are
+replaced (`_renewed`: block labels in quotes, `"${x}"` as `x`, types without quotes). The spaces before each token are
+chosen anew (`_lay_out`: indentation, gaps within a line, then columns of `=` and of comments in neighbouring lines).
+Strings in quotes, heredocs, comments and line breaks are not changed."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _PLAIN = {
         *("LBODY", "LBRACE", "RBRACE", "LPAREN", "RPAREN", "LBRACKET", "RBRACKET"),
     )
 }
-"""kinds of tokens that are laid out as single tokens"""
+"""kinds of tokens that are laid out as one simple token"""
 _PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
-"""kinds that are split into simple tokens if a character may not have a column of its own"""
+"""kinds of tokens that are split into simple tokens if one of their characters may have no column of its own"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
-# Behind these a minus is a sign; behind anything else it subtracts.
+# After these a minus is a sign; after anything else it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
 _TIGHT_AFTER = frozenset(("TEXT", "QUOTE_OPEN", "HEREDOC_OPEN"))
 _TIGHT_BEFORE = frozenset(("TEXT", "QUOTE_CLOSE", "HEREDOC_CLOSE"))
@@ -41,7 +41,7 @@ _ANY, _OF_STRINGS = ("list", "map", "set"), ("list", "map")
 
 
 class FormatToken:
-    """A simple token: its kind, its text, and the number of blanks before it."""
+    """A simple token: its kind, its text, and the number of spaces before it."""
 
     __slots__ = ("blanks", "kind", "text")
 
@@ -55,7 +55,7 @@ Pieces = list[FormatToken]
 
 
 def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
-    """The text of a configuration file in the standard layout, None if there are mistakes; and the problems."""
+    """The text of a configuration file in the standard layout (None if there are mistakes), and the problems."""
     source, problems = decoded(data, name)
     if problems:
         return None, problems
@@ -65,7 +65,7 @@ def format_file(data: bytes, name: str) -> tuple[str | None, list[Diagnostic]]:
 
 
 def format_text(text: str) -> str:
-    """The text of a configuration file, which must be free of mistakes, in the standard layout. Formatting the result
+    """The text of a configuration file in the standard layout; the file must have no mistakes. Formatting the result
     again does not change it."""
     return _formatted(text, tokenize(text))
 
@@ -82,7 +82,7 @@ def _formatted(text: str, tokens: list[Token]) -> str:
 
 
 def _pieces(text: str, tokens: list[Token]) -> Pieces:
-    """All of a text as simple tokens; the last has the kind $END."""
+    """The whole text as simple tokens; the last token has the kind $END."""
     pieces: Pieces = []
     done = 1 if text.startswith("\ufeff") else 0
     blanks = 0
@@ -145,7 +145,8 @@ def _ends_line(piece: FormatToken) -> bool:
 
 
 def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
-    """The tokens with old notations replaced. It traverses the bodies of the file; `blocks` are the open ones."""
+    """The tokens, with old notations replaced. It traverses the bodies of the file; `blocks` are the blocks that are
+    open."""
     blocks: list[str] = []
     at = 0
     count = len(pieces)
@@ -194,7 +195,8 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 
 
 def _labels(header: Pieces) -> Iterator[FormatToken]:
-    """The labels of a block, all in quotes and with the usual escapes. Comments between them are dropped."""
+    """The labels of a block, all in quotes and with the usual escapes; comments between them are dropped. Comments
+    between them are dropped."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
         if piece.kind == STRING:
@@ -228,8 +230,8 @@ def _escaped(text: str) -> str:
 
 
 def _type(value: Pieces) -> Pieces:
-    """A variable's type: collections get an element type, and quotes are removed. Without quotes, the element type of a
-    bare `list` is any; with quotes, which are older than the type any, it is string."""
+    """A variable's type: collections get an element type, and quotes are removed. The element type of a bare `list` is
+    any; in quotes, which are older than the type any, it is string."""
     kinds = [piece.kind for piece in value]
     if kinds == [NAME] and value[0].text in _ANY:
         return [*value, FormatToken("(", "("), FormatToken(NAME, "any"), FormatToken("RPAREN", ")")]
@@ -248,9 +250,9 @@ def _type(value: Pieces) -> Pieces:
 
 
 def _unwrapped(value: Pieces) -> Pieces:
-    """The expression inside a string that consists of a single interpolation; any other value unchanged.
+    """The expression in a string that consists of a single interpolation; other values are returned unchanged.
 
-    An expression of several lines gets parentheses, because without the string around it a line break would end it.
+    An expression of several lines gets parentheses, because a line break would end it if it were not inside a string.
     """
     while (
         len(value) >= 5
@@ -269,7 +271,7 @@ def _unwrapped(value: Pieces) -> Pieces:
 
 
 def _is_single(inside: Pieces) -> bool:
-    """Whether the outermost quotes contain a single interpolation without other text."""
+    """Whether the outermost quotes contain a single interpolation and no other text."""
     quotes = 0
     for piece in inside:
         if piece.kind == "QUOTE_OPEN":
@@ -282,7 +284,7 @@ def _is_single(inside: Pieces) -> bool:
 
 
 def _in_parentheses(value: Pieces) -> bool:
-    """Whether the first parenthesis is closed by the last token."""
+    """Whether the last token closes the first parenthesis."""
     if value[0].kind != "(" or value[-1].kind != "RPAREN":
         return False
     depth = 0
@@ -294,12 +296,13 @@ def _in_parentheses(value: Pieces) -> bool:
 
 
 class _Line:
-    """A line in three cells: an assignment from its `=` on, if it ends on the line; a comment at the end; the rest."""
+    """A line in three cells: the text before, an assignment from its `=` on if it ends on the line, and a comment at
+    the end."""
 
     __slots__ = ("assign", "comment", "lead")
 
     def __init__(self, pieces: Pieces, equal: int) -> None:
-        """`equal`: the position of the first `=` behind another token, 0 for none."""
+        """`equal`: the position of the first `=` that follows another token; 0 if there is none."""
         self.assign: Pieces = []
         self.comment: Pieces = []
         if len(pieces) > 1 and pieces[-1].kind == COMMENT:
@@ -311,7 +314,7 @@ class _Line:
 
 
 def _lay_out(pieces: Pieces) -> None:
-    """Choose the spaces before each token. Space at the end of the file is kept."""
+    """Choose the spaces before each token. Spaces at the end of the file are kept."""
     lines: list[_Line] = []
     current: Pieces = []
     equal = 0
@@ -346,8 +349,8 @@ def _net(pieces: Pieces) -> int:
 
 
 def _indent(lines: list[_Line], has_heredocs: bool) -> None:
-    """Indent by two blanks for each open line: one that opens more brackets than it closes."""
-    opened: list[int] = []  # how many brackets each open line left open
+    """Indent by two spaces for each open line, which is a line that opens more brackets than it closes."""
+    opened: list[int] = []  # for each open line, the number of brackets that it left open
     for line in lines:
         first = line.lead[0]
         if first.kind == NEWLINE:
@@ -356,7 +359,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
         lead = line.lead
         if has_heredocs:
             lead = lead[: next((i for i, piece in enumerate(lead) if piece.kind == "HEREDOC_OPEN"), len(lead))]
-        net = _net(lead)  # an assignment closes the brackets that it opens
+        net = _net(lead)  # an assignment that closes all brackets which it opens
         closed = -net
         while closed > 0 and opened:
             if closed < opened[-1]:
@@ -369,7 +372,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
 
 
 _GAPS: dict[tuple[str, str, str], int] = {}
-"""results of `_gap` by kinds of tokens; one name, `in`, is different"""
+"""results of `_gap` by kinds of tokens; the name `in` is an exception"""
 
 
 def _space(cell: Pieces) -> None:
@@ -388,7 +391,7 @@ def _space(cell: Pieces) -> None:
 
 
 def _gap(before: str, subject: FormatToken, after: str) -> bool:
-    """Whether there is a space between a token and the next one; the first rule that fits decides."""
+    """Whether there is a space between a token and the next one; the first rule that applies decides."""
     kind = NAME if subject.kind == "STEPS" else subject.kind
     if after == NEWLINE or (kind == NAME and after in ("(", "SCOPE")) or (kind == "SCOPE" and after == NAME):
         return False
@@ -416,7 +419,7 @@ def _gap(before: str, subject: FormatToken, after: str) -> bool:
 
 
 def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
-    """Align the second cells of neighbouring rows in one column, one space after the widest first cell."""
+    """Align the second cells of neighbouring rows in one column, one space after the widest of the first cells."""
     chain: list[tuple[int, FormatToken]] = []
     for left, right in [*rows, ([], [])]:
         if right:
@@ -434,7 +437,7 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
 
 
 def _columns(piece: FormatToken) -> int:
-    """Grapheme clusters of a token; quotes are tokens of their own."""
+    """The number of grapheme clusters of a token; quotes are separate tokens."""
     text = piece.text
     if text.isascii():
         return len(text) - text.count("\r\n") if "\r" in text else len(text)

@@ -1,4 +1,4 @@
-"""JSON text to values with their positions. Strict as RFC 8259, except that names may repeat (their meaning depends on
+"""JSON text to values with their positions. As strict as RFC 8259, except that names may repeat (the meaning depends on
 where the object is used, see json_body)."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _NotJsonError(Exception):
 
 
 def read_json(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The one value of a JSON text, and its problems; None if hardly anything can be read."""
+    """The single value of a JSON text, and its problems; None if almost nothing can be read."""
     text = source.text
     try:
         value, at = _value(text, _skip(text, 0), 0)
@@ -42,7 +42,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int, depth: int) -> tuple[JsonValue, int]:
-    """The value that begins at an offset, and the offset behind it."""
+    """The value that begins at an offset, and the offset after it."""
     char = text[at : at + 1]
     if char == '"':
         string = _string(text, at)
@@ -69,7 +69,7 @@ def _string(text: str, at: int) -> JsonText:
     except JSONDecodeError:
         raise _NotJsonError from None
     if not value.isascii():
-        value = _surrogate.sub("\ufffd", value)  # half of a surrogate pair is not a character
+        value = _surrogate.sub("\ufffd", value)  # a lone surrogate is not a character
     return JsonText(value, at, end)
 
 
@@ -114,11 +114,11 @@ def _array(text: str, start: int, depth: int) -> tuple[JsonArray, int]:
 
 
 DEEPEST = 400
-"""the maximum nesting depth of values, far more than in any configuration"""
+"""the maximum nesting depth of values, which no real configuration reaches"""
 
 
 class JsonText:
-    """A string: its text, and its span with the quotes."""
+    """A string: its text, and its span including the quotes."""
 
     __slots__ = ("end", "start", "text")
 
@@ -130,7 +130,7 @@ class JsonText:
 
 
 class JsonAtom:
-    """A number (as its text), true, false or null."""
+    """A number (as a string), true, false or null."""
 
     __slots__ = ("end", "start", "value")
 
@@ -142,7 +142,7 @@ class JsonAtom:
 
 
 class JsonArray:
-    """An array; start is its opening bracket."""
+    """An array; `start` is its opening bracket."""
 
     __slots__ = ("end", "items", "start")
 
@@ -154,7 +154,7 @@ class JsonArray:
 
 
 class JsonObject:
-    """An object: names with their values, in order and with repetitions."""
+    """An object: names with their values, in order and including repetitions."""
 
     __slots__ = ("end", "members", "start")
 
@@ -168,7 +168,7 @@ class JsonObject:
 JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 
-# Mistakes in text that is not valid JSON: all that can be found by continuing after each.
+# Mistakes in text that is not valid JSON: all mistakes that can be found by continuing after each one.
 #
 # Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
 # skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
@@ -177,18 +177,19 @@ JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
 _valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
-_bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search  # up to the wrong part
+# up to the part that is wrong
+_bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search
 
 WORDS = {"true": True, "false": False, "null": None}
 END, NUMBER, STRING, WORD, OTHER = "end", "number", "string", "word", "other"
 
 Token = tuple[str, int, int]
-"""its kind (a sign is its own), start and end"""
+"""a token: its kind (for a sign, the sign itself), start and end"""
 
 
 def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
-    """The mistakes of text that is not one JSON value, in the order of reading, and the readable part: the object or
-    array, with `false` in place of wrong parts. None if its end was not reached."""
+    """The mistakes in a text that is not a single JSON value, in reading order, and the readable part: the object or
+    array, with `false` in place of wrong parts. The part is None if its end was not reached."""
     reader = _Mistakes(source)
     first = reader.peek()
     value = reader.value(0)

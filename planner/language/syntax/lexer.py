@@ -1,12 +1,12 @@
 """The tokens of the configuration language.
 
-A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, an argument's
-value, an object, inside brackets, inside `${...}`, and the three kinds of template text. There are two master
-expressions, with and without significant newlines; a sequence with a common meaning becomes one token (see
-grammar/config.lark).
+A stack of modes determines the meaning of newlines and braces at each place: the body of a file or block, the value of
+an argument, an object, the content of brackets, the content of `${...}`, and the three kinds of template text. There
+are two master expressions, one with and one without significant newlines; a sequence of tokens that often occurs
+together becomes one token (see grammar/config.lark).
 
-A token is a tuple (type, text, offset). The lexer never fails: invalid text becomes a token that no rule accepts
-(INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it."""
+A token is a tuple (type, text, offset). The lexer never fails: invalid text becomes a token that no grammar rule
+accepts (INVALID, QUOTED_NEWLINE, DIRECTIVE_UNKNOWN), and the parser reports it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from typing import TypeAlias
 
 Token: TypeAlias = tuple[str, str, int]
 
-# The characters accepted by Go's unicode.IsSpace, which strip markers and heredoc markers follow.
+# The characters that Go's unicode.IsSpace accepts, which is the definition for strip markers and heredoc markers.
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
-# Modes. Newlines are tokens in the first three.
+# Modes. Newlines are tokens in the first three modes.
 BODY, VALUE, OBJECT, BRACKETS, FOR_OBJECT, INTERPOLATION, QUOTED, HEREDOC, BARE = range(9)
 
-# Characters outside ASCII are checked one by one (`_name_end`): `\w` is not what Unicode calls an identifier.
-# The classes are negated because ranges up to U+10FFFF are slow to compile.
+# Characters outside ASCII are checked one by one (`_name_end`), because `\w` differs from Unicode's identifiers. The
+# character classes are negated, because ranges up to U+10FFFF are slow to compile.
 _NAME_GOES_ON = r"[^\x00-,./:-@\[-^`{-\x7f]"
 _NAME = rf"[^\x00-@\[-^`{{-\x7f]{_NAME_GOES_ON}*"
 # Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition fails, Python before
 # 3.11.5 does not return to its beginning, unless its last alternative never matches.
 _BACK = r"|(?!)"
 _DOLLARS = (
-    r"\$(?:\$\{~?|(?!\{))|%(?:%\{~?|(?!\{))"  # `$${` and `%%{` are text, as is a `$` or `%` before anything but `{`
+    # `$${` and `%%{` are literal text, and so is a `$` or `%` that is not followed by `{`
+    r"\$(?:\$\{~?|(?!\{))|%(?:%\{~?|(?!\{))"
 )
 _QUOTED = rf"(?:[^\"\\$%\r\n]+|\\[^\r\n]|{_DOLLARS}{_BACK})"
 _LINE = rf"(?:[^$%\r\n]+|{_DOLLARS}{_BACK})*+(\r?\n)?"
@@ -39,7 +40,7 @@ _HEREDOC = rf"<<-?{_NAME}\r?\n"
 _MARKS = rf"==|=>|!=|>=|<=|&&|\|\||::|~\}}|\.\.\.|[\[\](){{}},*%+\-=>!?:]|<(?!<-?{_NAME}\r?\n)"
 _NUMBER = r"[0-9](?:\.*(?:[0-9]|[eE][+-]?[0-9]))*"
 
-# The numbers of the groups in a master expression.
+# The numbers of the groups in a master expression, by their names.
 _G_NAME, _G_STRING, _G_MARK, _G_NEWLINE, _G_NUMBER, _G_STEPS, _G_HEREDOC, _G_QUOTE, _G_SLASH, _G_END = range(1, 11)
 
 _TYPES = {
@@ -62,14 +63,15 @@ _TYPES = {
     "}": "RBRACE",
     "~}": "TEMPLATE_CLOSE",
 }
-_BEFORE_SPLAT = tuple("*\r\n\t #/")  # tokens possible behind the bracket of a splat
+_BEFORE_SPLAT = tuple("*\r\n\t #/")  # tokens that may follow the bracket of a splat
 _KEYWORDS = {"for": "FOR", "in": "IN", "if": "IF"}
 
 
 class _Patterns:
-    """The compiled expressions, with or without block comments.
+    """The compiled expressions, one with and one without block comments.
 
-    After a `/*` that is never closed the lexer continues without them: the search for the end must not be repeated."""
+    After a `/*` that is never closed, the lexer continues without block comments, so that the search for the end is not
+    repeated."""
 
     def __init__(self, comments: bool) -> None:
         comment = _COMMENT if comments else ""
@@ -88,7 +90,8 @@ class _Patterns:
         self.directive = re.compile(rf"%\{{~?{skip_lines}({keywords})(?!{_NAME_GOES_ON})", re.ASCII).match
 
 
-_with_comments: _Patterns | None = None  # compiled on first use: a configuration from the cache needs none of them
+# compiled on first use, because a configuration from the cache does not need them
+_with_comments: _Patterns | None = None
 _without_comments: _Patterns | None = None
 _quoted_text = re.compile(rf"{_QUOTED}++").match
 _template_line = re.compile(_LINE).match
@@ -114,7 +117,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     pos = start
     stack = [mode]
     markers: list[str] = []  # of the open heredocs
-    line_start: list[bool] = []  # whether each open heredoc begins at the start of a line
+    line_start: list[bool] = []  # whether each open heredoc ends with a marker at the start of a line
     patterns = _patterns(True)
     match = patterns.lines if mode < BRACKETS else patterns.no_lines
     types, keywords, ascii_only = _TYPES, _KEYWORDS, text.isascii()
@@ -123,7 +126,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     while True:
         if mode < QUOTED:
             m = match(text, pos)
-            assert m is not None  # the last groups match any text, and the empty one
+            assert m is not None  # the last groups match any text, including empty text
             group = m.lastindex
             at = m.start(group)  # type: ignore[arg-type]
             pos = m.end()
@@ -131,7 +134,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
             if group == _G_NAME:
                 if not ascii_only and not value.isascii():
                     end = _name_end(value)
-                    if end < len(value):  # an invalid character inside: the part before it stays a name
+                    if end < len(value):  # an invalid character inside a name: the part before it stays a name
                         pos = at + max(end, 1)
                         value = value[: max(end, 1)]
                         if end == 0:
@@ -140,7 +143,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 if value in keywords:
                     add((keywords[value], value, at))
                 elif "." in value:
-                    # `[for.x` begins a for expression that is wrong, not a path
+                    # `[for.x` begins an incorrect for expression, not a path
                     add(("PATH" if value[:4] != "for." else "FOR_PATH", value, at))
                 else:
                     add(("NAME", value, at))
@@ -162,7 +165,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 elif kind == "LBRACKET" or kind == "LPAREN":
                     if mode != BODY:
                         if mode < BRACKETS and kind == "LBRACKET" and text[pos : pos + 1] in _BEFORE_SPLAT:
-                            # `[*]` may not go over lines, unlike all else in brackets.
+                            # `[*]` may not be split over lines, unlike everything else in brackets.
                             splat = patterns.splat(text, pos)
                             if splat and not patterns.splat_in_line(text, pos):
                                 add((kind, value, at))
@@ -178,7 +181,8 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                         stack.append(mode)
                         match = patterns.no_lines
                 elif kind == "RBRACE" or (kind == "TEMPLATE_CLOSE" and INTERPOLATION in stack):
-                    while len(stack) > 1 and stack[-1] == BRACKETS:  # brackets that are not closed inside the braces
+                    # the brackets that are not closed inside the braces
+                    while len(stack) > 1 and stack[-1] == BRACKETS:
                         stack.pop()
                     if stack[-1] == INTERPOLATION:
                         kind = "TEMPLATE_CLOSE"
@@ -195,7 +199,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 add(("STRING", value, at))
             elif group == _G_NEWLINE:
                 if pos == len(text) and "\n" not in value:
-                    continue  # a comment at the end of the file ends no line
+                    continue  # a comment at the end of the file does not end a line
                 if mode == VALUE:
                     mode = stack[-1] = BODY
                 add(("NEWLINE", value, at))
@@ -219,7 +223,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 mode = HEREDOC
                 stack.append(mode)
             elif group == _G_SLASH:
-                if text.startswith("*", pos):  # a comment that is never closed
+                if text.startswith("*", pos):  # a comment that is not closed
                     patterns = _patterns(False)
                     match = patterns.lines if mode < BRACKETS else patterns.no_lines
                 add(("OPERATOR", value, at))
@@ -250,7 +254,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 while text[end : end + 1] in ("\r", "\n"):
                     end += 1
                 add(("QUOTED_NEWLINE", text[pos:end], pos))
-                # The string most likely ends here: continue with the surrounding mode that permits lines.
+                # The string most likely ends here: continue in the surrounding mode that permits newlines.
                 while len(stack) > 1 and stack[-1] not in (BODY, VALUE, OBJECT, HEREDOC, BARE):
                     stack.pop()
                 mode = stack[-1]
@@ -293,7 +297,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 pos = m.end()
                 continue
             char = text[pos : pos + 1]
-            if char == "\r":  # alone: OpenTofu treats all the rest as text
+            if char == "\r":  # if it is the only one, OpenTofu treats the whole rest as text
                 add(("TEXT", text[pos:], pos))
                 pos = len(text)
                 continue
@@ -320,7 +324,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
 
 
 def simple_tokens(token: Token) -> list[Token]:
-    """The simple tokens of a fused token, so that a mistake inside it is found at its position."""
+    """The simple tokens in a fused token, so that a mistake inside it is reported at its position."""
     kind, value, at = token
     if kind in ("PATH", "STEPS", "FOR_PATH"):
         parts: list[Token] = []
@@ -339,7 +343,7 @@ def simple_tokens(token: Token) -> list[Token]:
 
 
 def _name_end(text: str) -> int:
-    """The length of the prefix of a text that consists of names joined by dots, with Unicode's definition of
+    """The length of the longest prefix of a text that consists of names joined by dots, with Unicode's definition of
     identifiers (ID_Start, ID_Continue, and `-`)."""
     start = True
     for i, char in enumerate(text):
@@ -364,10 +368,11 @@ def _in_name(char: str, start: bool) -> bool:
     )
 
 
-# Finding the end of a quoted string that is not closed on its line.
+# Finds the end of a quoted string that is not closed on its line.
 #
-# Such a string ends at the next quote anywhere, and the intended strings become the gaps between strings. Every line
-# break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports it.
+# A string like that ends at the next quote, wherever it is, and the intended strings become the gaps between strings.
+# Every line break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports
+# it.
 
 
 _IN_STRING = re.compile(r'\\.|\$\$\{|%%\{|[$%]\{~?|"|(?:\r?\n)+', re.S)
@@ -377,9 +382,9 @@ _OUTSIDE = re.compile(
 
 
 def line_breaks(text: str, start: int) -> list[tuple[int, int]]:
-    """The line breaks within strings [start, end), in a text that is within a string at `start`."""
+    """The line breaks within strings in [start, end), if a string is open at `start`."""
     breaks: list[tuple[int, int]] = []
-    open_: list[str] = ['"']  # the open quotes, sequences and braces
+    open_: list[str] = ['"']  # the quotes, sequences and braces that are open
     at = start
     while True:
         in_string = bool(open_) and open_[-1] == '"'

@@ -1,4 +1,4 @@
-"""The content of literals: escapes, normal form, numbers."""
+"""The content of literals: escapes, the normal form of strings, and numbers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 from planner.foundation.values.value import UNKNOWN, number_from_text
 
-Complain = Callable[[str, str, int, int], None]  # what (a key of mistakes.LITERAL), the text, start, end
+# a report: the kind of mistake (a key of mistakes.LITERAL), the text, start, end
+Complain = Callable[[str, str, int, int], None]
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)|\$\$\{|%%\{", re.DOTALL)
 _SIMPLE = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def quoted_text(raw: str, at: int, complain: Complain) -> str:
-    """The text between quotes, escapes resolved. `at` is its offset, for complaints."""
+    """The text between quotes, with its escapes resolved. `at` is the offset of the text, for reports of mistakes."""
 
     def resolve(match: re.Match[str]) -> str:
         sequence = match[0]
@@ -44,7 +45,7 @@ def quoted_text(raw: str, at: int, complain: Complain) -> str:
 
 
 def heredoc_text(raw: str) -> str:
-    """A line of a heredoc or template file: only `$${` and `%%{` are special."""
+    """A line of a heredoc or template file, in which only `$${` and `%%{` are special."""
     return raw.replace("$${", "${").replace("%%{", "%{") if "{" in raw else raw
 
 
@@ -54,7 +55,7 @@ def normal(text: str) -> str:
 
 
 def number(text: str, at: int, complain: Complain) -> Any:
-    """The value of a number literal; unknown, with a complaint, if its dots and exponents are not those of a number."""
+    """The value of a number literal; unknown, with a report, if its dots and exponents do not form a number."""
     try:
         return number_from_text(text)
     except ValueError:

@@ -1,8 +1,8 @@
-"""Messages for syntax mistakes: a table by the parser's place and the next token.
+"""Messages for syntax mistakes: a table by the place in the grammar and the next token.
 
-Every entry has an example, with the piece of text that the message points at between « and »; the tests parse them all.
-An entry for the token `*` applies to all tokens of its place without their own entry. `echo` marks mistakes that may be
-consequences of another mistake, so they are not reported until the parser has recovered."""
+Every entry has an example in which « and » enclose the text to which the message refers; the tests parse all examples.
+The entry for the token `*` applies to all tokens of its place that have no entry of their own. `echo` marks mistakes
+that may be consequences of another mistake; they are not reported until the parser has recovered."""
 
 from __future__ import annotations
 
@@ -545,7 +545,7 @@ _TABLE = {(place, kind): m for m in MISTAKES for place in m.place.split() for ki
 
 
 def find(place: str, kind: str) -> Mistake:
-    """The entry for a place and a token's type."""
+    """The entry for a place and the type of a token."""
     mistake = _TABLE.get((place, kind))
     if mistake is None:
         mistake = _TABLE.get(("anywhere", kind)) or _TABLE[place, "*"]
@@ -553,7 +553,7 @@ def find(place: str, kind: str) -> Mistake:
 
 
 def invalid(text: str) -> tuple[str, str, str]:
-    """Code, summary and detail for a character that the language does not use."""
+    """Code, summary and detail of the message for a character that the language does not use."""
     char = text[:1]
     if "\ud800" <= char <= "\udfff":
         return "syntax.encoding", "Not UTF-8", "The file is not UTF-8 here. Save it in that encoding."
@@ -562,7 +562,7 @@ def invalid(text: str) -> tuple[str, str, str]:
 
 
 def in_literal(what: str, text: str) -> tuple[str, str, str]:
-    """Code, summary and detail for a mistake inside a literal or template."""
+    """Code, summary and detail of the message for a mistake inside a literal or template."""
     code, summary, detail = _LITERAL[what]
     if text.startswith("DIRECTIVE_"):
         text = text.removeprefix("DIRECTIVE_").lower()

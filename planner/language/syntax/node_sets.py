@@ -2,10 +2,11 @@
 
     deps(module.net.*) & rdeps(terraform_data.a) - data.*
 
-A name is an address, a vertex (`module.net (close)`, or in quotes) or a pattern with `*` (any text) and `?` (one
-character); inside brackets both are literal. `+` is the union, `&` the intersection, `-` the difference; all have the
-same precedence, from left to right. A blank is required before `-`, because names may contain it. Verbs take sets,
-`deps` and `rdeps` also a depth: `deps(root, 2)`. Where the caller allows it, a comma unites, too: `deps(a, b)`."""
+A name is an address, a vertex (`module.net (close)`, or in quotes), or a pattern with `*` (any text) and `?` (one
+character). Inside brackets, `*` and `?` are literal. `+` is the union, `&` the intersection, `-` the difference; all
+have the same precedence, from left to right. A space is required before `-`, because names may contain it. Verbs take
+sets as arguments; `deps` and `rdeps` also take a depth: `deps(root, 2)`. If the caller allows it, a comma denotes the
+union, too: `deps(a, b)`."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ class SetCall:
 
 @frozen
 class Combination:
-    """`first`, then each set is united (+), intersected (&) or taken away (-)."""
+    """The set `first`; each further set is added (+), intersected (&) or subtracted (-), in order."""
 
     first: NodeSet
     others: tuple[tuple[str, NodeSet], ...]
@@ -68,8 +69,8 @@ _BLANK = re.compile(r"\s*")
 def parse_node_set(
     text: str, what: str = "vertices", verbs: Mapping[str, int] = VERBS, commas_unite: bool = False
 ) -> NodeSet:
-    """The expression in a text. `what`: the members of its sets, `verbs`: the permitted verbs. Raises Failure with the
-    place of the first mistake."""
+    """The expression that a text contains. `what`: the plural of the members of its sets, for messages; `verbs`: the
+    verbs that are allowed. Raises Failure with the position of the first mistake."""
     return _NodeSetReader(Source("<query>", text), what, verbs, commas_unite).read()
 
 

@@ -2,8 +2,8 @@
 body.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
-the text of the file (`Source`), end exclusive. An expression does not contain its file, which is in the `Attribute` or
-`Block` around it (`source`)."""
+the text of the file (`Source`), end exclusive. An expression does not contain its file; the `Attribute` or `Block`
+around it does (`source`)."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 
 class SyntaxNode:
-    """Base: slots, positional construction in slot order, and a compact pickled form for the parse cache.
+    """The base of nodes: slots, construction by position in the order of the slots, and a compact pickled form for the
+    parse cache.
 
-    `compiled` belongs to the evaluator: it is unset until an expression is first evaluated, and never pickled."""
+    `compiled` belongs to the evaluator: it is not set until an expression is first evaluated, and is never pickled."""
 
     __slots__ = ("start", "end", "compiled")
     start: int
     end: int
     compiled: Any
 
-    if TYPE_CHECKING:  # generated for each class by node_class
+    if TYPE_CHECKING:  # __init__ and __reduce__ are generated for each class by node_class
 
         def __init__(self, *values: Any) -> None: ...
 
@@ -35,8 +36,8 @@ class SyntaxNode:
 
 
 def node_class(cls: type) -> type:
-    """Give a node class a generated __init__(slots..., start, end), and the __reduce__ that pickles its arguments: an
-    order of magnitude cheaper than generic code."""
+    """Generate __init__(slots..., start, end) for a node class, and the __reduce__ that pickles its arguments: both are
+    ten times as fast as generic code."""
     fields = (*cls.__slots__, "start", "end")  # type: ignore[attr-defined]
     body = "".join(f"    self.{f} = {f}\n" for f in fields)
     values = ", ".join(f"self.{f}" for f in fields)
@@ -56,7 +57,7 @@ def node_class(cls: type) -> type:
 
 @node_class
 class Literal(SyntaxNode):
-    """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a language value
+    """`true`, `false`, `null`, a number, or a quoted string without interpolation. `value` is a value of the language
     (planner.foundation.values.value): bool, str, number, or NULL."""
 
     __slots__ = ("value",)
@@ -65,21 +66,21 @@ class Literal(SyntaxNode):
 
 @node_class
 class Variable(SyntaxNode):
-    """A root name, alone: `x`. Longer traversals are Traversal nodes."""
+    """A root name without steps: `x`. Names with steps are Traversal nodes."""
 
     __slots__ = ("name",)
     name: str
 
 
 class GetAttr(SyntaxNode):
-    """A step `.name` of a traversal; start at the dot."""
+    """A step `.name` of a traversal; it starts at the dot."""
 
     __slots__ = ("name",)
     name: str
 
 
 class GetIndex(SyntaxNode):
-    """A step `[key]` with a literal key (str or number), or legacy `.0`; start at the bracket or dot."""
+    """A step `[key]` with a literal key (str or number), or the legacy form `.0`; it starts at the bracket or dot."""
 
     __slots__ = ("key",)
     key: Any
@@ -102,7 +103,7 @@ class Traversal(SyntaxNode):
 
 @node_class
 class Relative(SyntaxNode):
-    """Constant steps after any other expression: `f(x).a[0]`."""
+    """Constant steps after an expression that is not a root name: `f(x).a[0]`."""
 
     __slots__ = ("source", "steps")
     source: Expression
@@ -111,7 +112,7 @@ class Relative(SyntaxNode):
 
 @node_class
 class Index(SyntaxNode):
-    """`collection[key]` where key is not a literal."""
+    """`collection[key]`, if the key is not a literal."""
 
     __slots__ = ("collection", "key", "bracket")
     collection: Expression
@@ -121,8 +122,8 @@ class Index(SyntaxNode):
 
 @node_class
 class Splat(SyntaxNode):
-    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression applied to every
-    element; inside it the element is an `Element` node. `marker` is the span offset of the star's step."""
+    """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression that is applied to every
+    element; inside it, an `Element` node represents the element. `marker` is the span offset of the star's step."""
 
     __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
     source: Expression
@@ -141,16 +142,16 @@ class Element(SyntaxNode):
 
 @node_class
 class Template(SyntaxNode):
-    """A quoted template or heredoc with at least one interpolation or directive (or several literal parts). Heredocs
-    arrive with flush indentation and strip markers already applied."""
+    """A quoted template or heredoc with at least one interpolation or directive (or with several literal parts).
+    In a heredoc, flush indentation and strip markers have already been applied."""
 
     __slots__ = ("parts",)
-    parts: tuple[Expression, ...]  # Literal strings, and expressions to convert to string
+    parts: tuple[Expression, ...]  # Literal strings, and expressions whose values are converted to strings
 
 
 @node_class
 class Wrap(SyntaxNode):
-    """`"${expr}"` alone: the value of expr, regardless of its type."""
+    """`"${expr}"` without other text: the value of expr, whatever its type is."""
 
     __slots__ = ("expr",)
     expr: Expression
@@ -216,7 +217,8 @@ class Conditional(SyntaxNode):
 
 @node_class
 class Call(SyntaxNode):
-    """`name(args)`; `provider::a::f(x)` has the whole name. `expand`: the last argument is followed by `...`."""
+    """`name(args)`; for `provider::a::f(x)` it contains the whole name. `expand`: whether the last argument is followed
+    by `...`."""
 
     __slots__ = ("name", "name_end", "arguments", "expand", "open", "close")
     name: str

@@ -24,14 +24,14 @@ from planner.language.syntax.tables import Row, Tables, load_tables, run
 STARTS = ("file", "expression", "template")
 FileBody = NativeBody
 _CONTEXTUAL = dict.fromkeys(("FOR", "IN", "IF"), "NAME")
-"""keywords that are names if only a name is possible"""
+"""keywords that are treated as names where only a name is possible"""
 
 _tables: Tables | None = None
 
 
 def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[FileBody, list[Diagnostic]]:
-    """A configuration file, or the tokens of one. Reading continues after a mistake, so several are reported; the body
-    contains the complete parts."""
+    """The body of a configuration file, or of the tokens of one. Reading continues after a mistake, so that several
+    mistakes are reported; the body contains all complete parts."""
     body, diagnostics = _parse(source, "file", 0, lexer.BODY, tokens)
     if body is None:
         body = NativeBody({}, [], source, 0, 0)
@@ -39,7 +39,8 @@ def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[Fil
 
 
 def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """One expression from an offset to the end of the text, newlines allowed anywhere. None if it has a mistake."""
+    """One expression, from an offset to the end of the text; newlines are allowed anywhere. None if it has a
+    mistake."""
     expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
@@ -72,7 +73,7 @@ def _parse(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Inside, garbage is not collected, because a parse makes many objects and no garbage."""
+    """Inside, garbage is not collected, because a parse creates many objects and no garbage."""
     paused = gc.isenabled()
     gc.disable()
     try:

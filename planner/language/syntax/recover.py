@@ -1,7 +1,8 @@
-"""Recovery of the parser from a mistake: find its place, report it, and resume. The stack of the tables identifies the
-place: productions that only lack the following token are reduced first, so the symbol on top names the last part read,
-and the nearest open bracket below it the part around it. Then the rest of each open bracket is skipped, from the inside
-out, and the rest of the line; complete parts stay in the tree."""
+"""Recovery of the parser from a mistake: it determines the place of the mistake, reports it, and resumes. The parser's
+stack identifies the place. First, productions that only lack the following token are reduced. Then the symbol on top
+names the part that was read last, and the nearest open bracket below it names the part around that. Then the rest of
+each open bracket is skipped, from the inside out, and after that the rest of the line; complete parts stay in the
+tree."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from planner.language.syntax.nodes import Literal, Splat
 from planner.language.syntax.tables import SYMBOL, Row
 from planner.language.syntax.template import Sequence
 
-_MOST = 100  # mistakes reported for one source
+_MOST = 100  # the number of mistakes that are reported for one source
 _CLOSERS = {
     "LPAREN": "RPAREN",
     "LBRACKET": "RBRACKET",
@@ -30,7 +31,7 @@ _CLOSERS = {
 _CLOSING = frozenset(_CLOSERS.values())
 _BRACKETS = ("LPAREN", "LBRACKET", "LBRACE")
 
-# The place for a symbol on top of the stack; where more must be known, _place() has a line for it.
+# The place for a symbol on top of the stack; if the symbol does not suffice, _place() distinguishes the cases.
 _PLACES = {
     "": "body",
     "items": "body",
@@ -78,40 +79,40 @@ _AFTER_EXPRESSION = {
     "INTERPOLATE": "interpolation_end",
     "DIRECTIVE_IF": "directive_end",
 }
-# Not reduced, regardless of the next token: the end of the input, and the name of an item that may not be a block's
-# type.
+# Symbols that are not reduced, whatever the next token is: the end of the input, and the name of an item that may not
+# be a block's type.
 _NOT_FORCED = {("file", 1), ("file", 2), ("template", 1), ("header", 1)}
 
 
 class ParseRecovery:
-    """Handles the mistakes of one run; states, values and tokens are the run's own lists."""
+    """Handles the mistakes of one run of the parser; states, values and tokens are the lists of that run."""
 
     def __init__(self, builder: Builder, tokens: list[Token], states: list[Row], values: list[Any]) -> None:
         self.builder = builder
         self.tokens = tokens
         self.states = states
         self.values = values
-        self.silent = False  # whether further errors would be uncertain
+        self.silent = False  # whether it is uncertain that further errors are real
         self.count = 0
-        self.reported = -1  # the offset of the token reported last
+        self.reported = -1  # the offset of the token that was reported last
         self.last = (-1, -1)
         self.told_semicolon = False
-        self.is_lost = False  # whether a mistake may be the cause of others behind it
-        self.breaks: list[tuple[int, int]] = []  # where strings continue behind the end of their line
+        self.is_lost = False  # whether a mistake may be the cause of later ones
+        self.breaks: list[tuple[int, int]] = []  # the lines at which strings continue after the end of their line
 
     def at(self, index: int) -> int:
-        """Handle the token at an index, which the state on top does not accept. Returns the index of the token at which
-        to continue, or -1 to stop."""
+        """Handle the token at an index, which the state on top of the stack does not accept. Returns the index of the
+        token at which to continue, or -1 to stop."""
         token = self.tokens[index]
         parts = simple_tokens(token)
-        if len(parts) > 1 or parts[0][0] != token[0]:  # look for the mistake inside
+        if len(parts) > 1 or parts[0][0] != token[0]:  # search for the mistake inside the label
             self.tokens[index : index + 1] = parts
             return index
         self._reduce()
         if self._symbol() == "NAME" and token[0] == "QUOTE_OPEN" and "header" in self.states[-2]:
             self._push("header", self.builder.header([self._pop()]))
         here = (index, len(self.states))
-        if self.last == here:  # no progress: only possible after a defect in this module
+        if self.last == here:  # no progress, which is only possible if this module has a defect
             return index + 1 if index + 1 < len(self.tokens) else -1
         self.last = here
         place = self._place()
@@ -123,7 +124,7 @@ class ParseRecovery:
     # ------------------------------------------------------------ where
 
     def _symbol(self, depth: int = 0) -> str:
-        """The symbol `depth` below the top of the stack."""
+        """The symbol that is `depth` below the top of the stack."""
         position = len(self.states) - 1 - depth
         return self.states[position][SYMBOL] if position >= 0 else ""
 
@@ -176,7 +177,7 @@ class ParseRecovery:
         return _PLACES[top]
 
     def _opening(self) -> tuple[str, int]:
-        """The nearest open bracket and its position in the stack; at the bottom ("", 0)."""
+        """The nearest open bracket and its position in the stack; ("", 0) if there is none."""
         for position in range(len(self.states) - 1, 0, -1):
             symbol = self.states[position][SYMBOL]
             if symbol in _CLOSERS:
@@ -199,8 +200,8 @@ class ParseRecovery:
         elif kind in ("FOR", "IN", "IF"):
             kind = "NAME"
         elif kind == "QUOTE_OPEN" and place == "interpolation_end" and not self._in_quotes():
-            kind = "STRING"  # no template can end here
-        if place == "header" and kind == "QUOTE_OPEN":  # find the mistake in the label
+            kind = "STRING"  # no template can end at this place
+        if place == "header" and kind == "QUOTE_OPEN":  # search for the mistake in the label
             while self.tokens[index + 1][0] == "TEXT":
                 index += 1
             token = self.tokens[index + 1]
@@ -214,13 +215,13 @@ class ParseRecovery:
         if self.silent or token[2] == self.reported:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
-            self.silent = True  # it is unclear whether the rest is inside a string
+            self.silent = True  # it is uncertain whether the rest is inside a string
         if kind == "INVALID":  # invalid at any position
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
                 self.builder.report(*mistakes.invalid(text), *_extent(token))
             self.told_semicolon = self.told_semicolon or text == ";"
-            if text == "*":  # a star where it may be on one line
+            if text == "*":  # a star in a place where it would have to be on one line
                 self.count += 1
                 return
         # A line that does not begin with a name, a missing brace or an incomplete directive is most likely a
@@ -240,8 +241,8 @@ class ParseRecovery:
         self.builder.report(entry.code, entry.summary, detail, start, end)
 
     def _broken_strings(self, index: int) -> None:
-        """Report a string that continues behind the end of its line, at every line to which it, or a string resulting
-        from it, continues."""
+        """Report a string that continues after the end of its line. It is reported for every line that it, or a string
+        that results from it, reaches."""
         token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
         if token is None:
             return
@@ -254,10 +255,10 @@ class ParseRecovery:
         if subject == "token":
             if self._symbol() == "DOT" and self.values[-2].__class__ is Splat:
                 splat = self.values[-2]
-                if splat.kind == "attr":  # OpenTofu points at the star then
+                if splat.kind == "attr":  # OpenTofu reports the place of the star in this case
                     return splat.marker_end - 1, splat.marker_end
             return _extent(token)
-        if subject == "closing":  # OpenTofu points at the continuation
+        if subject == "closing":  # OpenTofu reports the place of the continuation
             index, is_closed = self._skip(index, "LBRACKET")
             return _extent(self.tokens[index - 1 if is_closed else index])
         if subject == "next":
@@ -273,7 +274,7 @@ class ParseRecovery:
             return self.values[position - 2][1], opening[2] + 1
         if subject == "opening":
             return opening[2], opening[2] + 1
-        # "text": the first token of the template that contains the interpolation
+        # the key "text": the first token of the template that contains the interpolation
         while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
             position -= 1
         after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
@@ -284,13 +285,14 @@ class ParseRecovery:
 
     def _resume(self, place: str, index: int) -> int:
         kind = self.tokens[index][0]
-        if place == "conditional":  # continue with the condition as the value
+        if place == "conditional":  # continue, with the condition as the value
             del self.states[-2:], self.values[-2:]
             return index
         if kind == "QUOTED_NEWLINE":
             return self._end_string(index)
         if place in ("argument_end", "block_end") and kind == "RBRACE" and self._closes(index):
-            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))  # `a = 1 }`: as if on the next line
+            # `a = 1 }`: continue as if the brace were on the next line
+            self.tokens.insert(index, ("NEWLINE", "", self.tokens[index][2]))
             return index
         if place == "text":
             if kind == "DIRECTIVE_UNKNOWN":
@@ -316,7 +318,8 @@ class ParseRecovery:
         return -1
 
     def _closes(self, index: int) -> bool:
-        """Whether a brace behind an argument probably closes the block: the following text is not indented more."""
+        """Whether a brace after an argument probably closes the block: this is so if the following text is not indented
+        further."""
         symbol, position = self._opening()
         if symbol != "LBODY" or self.tokens[index + 1][0] not in ("NEWLINE", "$END"):
             return False
@@ -328,12 +331,12 @@ class ParseRecovery:
         return offset - self.builder.source.text.rfind("\n", 0, offset)
 
     def _cut(self, position: int) -> None:
-        """Drop the stack from a position on."""
+        """Drop everything on the stack from a position on."""
         del self.states[position:], self.values[position - 1 :]
 
     def _end_string(self, index: int) -> int:
-        """A string broken off by the end of its line: drop it and the parts around it on that line. The lexer has gone
-        back to the object or body around it."""
+        """A string that the end of its line breaks off: drop the string and the parts around it on that line. The lexer
+        has gone back to the object or body around it."""
         while True:
             symbol, position = self._opening()
             if symbol in ("", "LBODY", "LBRACE", "HEREDOC_OPEN"):
@@ -351,7 +354,7 @@ class ParseRecovery:
         return self._end_item("", index + 1) if "items" in self.states[0] else -1
 
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
-        """Continue in the template behind the sequence with the mistake."""
+        """Continue in the template, after the sequence that contains the mistake."""
         opening = self.values[position - 1]
         closing = self.tokens[index]  # messages about the sequence end there
         index = self._after(index, "TEMPLATE_CLOSE")
@@ -370,12 +373,12 @@ class ParseRecovery:
         return any(row[SYMBOL] == symbol for row in self.states[position:])
 
     def _end_item(self, place: str, index: int) -> int:
-        """Complete the readable part of the item of a body, and go to the end of its line."""
+        """Complete the readable part of an item of a body, and go to the end of its line."""
         symbols = [row[SYMBOL] for row in self.states]
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
-            self.silent = self.silent or place != "line_end"  # OpenTofu continues behind a later brace
+            self.silent = self.silent or place != "line_end"  # OpenTofu continues after a later brace
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
@@ -398,12 +401,12 @@ class ParseRecovery:
         return index
 
     def _unknown_attribute(self, name: str, at: int) -> Attribute:
-        """An argument whose value contains the mistake."""
+        """Keep an argument whose value contains the mistake."""
         value = _unknown(at + len(name))
         return Attribute(name, at + len(name), value, self.builder.source, at, value.end)
 
     def _end_line_block(self, base: int, index: int) -> int:
-        """A block on one line that does not contain exactly one argument: skip to its brace."""
+        """A block on one line that does not contain exactly one argument: skip to its closing brace."""
         opening = self.values[base - 1]
         items = [v for v in self.values[base:] if v.__class__ is Attribute]
         if [row[SYMBOL] for row in self.states[base + 1 : base + 3]] == ["NAME", "EQUAL"]:
@@ -420,8 +423,8 @@ class ParseRecovery:
         return index
 
     def _bad_item(self, index: int) -> int:
-        """Handle a token that cannot begin an item: skip the rest of the block, or its line outside of blocks; at the
-        end of the file close the open blocks."""
+        """Handle a token that cannot begin an item: skip the rest of the block or, outside of blocks, of the line; at
+        the end of the file, close the open blocks."""
         if self._symbol() != "items":
             self._push("items", [])
         token = self.tokens[index]
@@ -438,7 +441,8 @@ class ParseRecovery:
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 
     def _line_end(self, index: int) -> int:
-        """The index of the token that ends the line; brackets opened on the way are skipped with their content."""
+        """The index of the token that ends the line; brackets that are opened on the way are skipped with their
+        content."""
         expected: list[str] = []
         while True:
             kind = self.tokens[index][0]
@@ -452,7 +456,7 @@ class ParseRecovery:
             index += 1
 
     def _skip(self, index: int, opening: str) -> tuple[int, bool]:
-        """The index behind the bracket that closes an open one (or of the end), and whether there is such a bracket."""
+        """The index after the bracket that closes an open one (or of the end), and whether such a bracket exists."""
         closing, nested = _CLOSERS[opening], 0
         while True:
             kind = self.tokens[index][0]
@@ -467,7 +471,7 @@ class ParseRecovery:
                 nested += 1
 
     def _after(self, index: int, closing: str) -> int:
-        """The index behind a closing quote, marker or template brace."""
+        """The index after a closing quote, marker or template brace."""
         nested = 0
         while True:
             kind = self.tokens[index][0]
@@ -488,7 +492,7 @@ def _unknown(at: int) -> Literal:
 
 
 def _extent(token: Token) -> tuple[int, int]:
-    """The beginning and end of a token; for a run of line ends, only of the first."""
+    """Where a token begins and ends; for a run of line ends, only the first one."""
     kind, text, at = token
     if kind == "NEWLINE":
         newline = text.find("\n")

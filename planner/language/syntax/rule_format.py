@@ -1,10 +1,9 @@
 """The standard layout of rule files and files of cases.
 
-The author chooses where to break a line, as long as it fits; blanks and indentation within it are fixed: one blank
-between literals and around operators, none inside parentheses, four before the continuation of a statement. A rule
-that does not fit into 120 columns is broken behind `:-`, then between literals. Comments are kept unchanged. The
-result has the same tokens as the text, and formatting it again changes nothing.
-"""
+The author decides where to break a line, as long as it fits. Spaces and indentation are fixed: one space between
+literals and around operators, none inside parentheses, four before the continuation of a statement. A rule that does
+not fit into 120 columns is broken after `:-`, then between literals. Comments are kept unchanged. The result has the
+same tokens as the text, and formatting it again changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _BINARY = frozenset(("=", "!=", "<", "<=", ">", ">=", "++", "+", "-", "*", "/", 
 
 @define
 class _Piece:
-    """A token or comment: its kind, text, and the line breaks and blanks before it."""
+    """A token or comment: its kind, its text, and the line breaks and spaces before it."""
 
     kind: str
     text: str
@@ -38,7 +37,7 @@ class _Piece:
 
 
 def format_rules(text: str) -> str:
-    """The text in the standard layout. It has no syntax errors."""
+    """The text in the standard layout. The text must have no syntax errors."""
     return "".join(f"{line}\n" for line in _lines(list(_pieces(text))))
 
 
@@ -73,8 +72,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 
 @define
 class _State:
-    """The state at the beginning of a line: whether it is in a statement, and in one without a final full stop; the
-    number of open brackets; whether it is the first line."""
+    """The state at the beginning of a line: whether it is inside a statement, and inside one without a final full stop;
+    the number of open brackets; and whether it is the first line."""
 
     is_inside: bool = False
     is_directive: bool = False
@@ -94,12 +93,12 @@ class _State:
 
 
 def _is_annotated(code: list[_Piece]) -> bool:
-    """Whether a line ends with `@name("...")`, without any part of its rule."""
+    """Whether a line ends with `@name("...")` and contains no part of the rule."""
     return len(code) > 4 and code[-5].text == "@" and code[-1].text == ")"
 
 
 def _is_dotted(code: list[_Piece], number: int) -> bool:
-    """Whether a full stop is part of a name, as in `acme.tags.kept`."""
+    """Whether a full stop is part of a name, such as `acme.tags.kept`."""
     if not 0 < number < len(code) - 1:
         return False
     after = code[number + 1]
@@ -125,7 +124,8 @@ def _laid_out(line: list[_Piece], state: _State) -> Iterator[str]:
 
 
 def _outdented(line: list[_Piece], depth: int) -> int:
-    """The number of open brackets around the line, without the brackets that it closes at its beginning."""
+    """The number of brackets that are open around the line; those that the line closes at its beginning are not
+    counted."""
     for piece in line:
         if piece.text not in (")", "]", "}"):
             break
@@ -134,8 +134,8 @@ def _outdented(line: list[_Piece], depth: int) -> int:
 
 
 def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
-    """A line that is too long, broken behind `:-` and between literals, or between the expected rows of a case;
-    unbreakable parts are unchanged."""
+    """A line that is too long, broken after `:-` and between literals, or between the expected rows of a case; parts
+    that cannot be broken are unchanged."""
     arrow = next((n for n, piece in enumerate(line) if piece.text == ":-"), None)
     body = line
     if arrow is not None:
@@ -155,7 +155,7 @@ def _broken_line(line: list[_Piece], indent: str) -> Iterator[str]:
 
 
 def _parts(body: list[_Piece]) -> Iterator[list[_Piece]]:
-    """The literals, each with the following comma."""
+    """The literals, each with the comma that follows it."""
     depth, part = 0, []
     for piece in body:
         depth += (piece.text in "([{") - (piece.text in ")]}")

@@ -1,4 +1,5 @@
-"""The functions that the alternatives of `grammar/datalog.lark` name: values of the right side to a node."""
+"""The functions that the alternatives of `grammar/datalog.lark` name: each converts the values of a right side to a
+node."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class ProductionReader(Protocol):
     source: Source
 
     def doc(self, start: int) -> str | None:
-        """The doc comment before the token at `start`; it then counts as attached."""
+        """The doc comment before the token at `start`, which is then marked as attached."""
 
     def report(self, code: str, summary: str, detail: str, start: int, end: int) -> None: ...
 
@@ -175,7 +176,7 @@ def _either(alternatives: list[list[syntax.Written]], start: int, end: int) -> s
 
 
 def _body(alternatives: list[list[syntax.Written]]) -> list[syntax.Written]:
-    """The literals of one body, or the choice between several."""
+    """The literals of one body, or an Either of several bodies."""
     if len(alternatives) == 1:
         return alternatives[0]
     return [_either(alternatives, alternatives[0][0].start, alternatives[-1][-1].end)]
@@ -279,12 +280,12 @@ PRODUCTIONS: dict[str, Callable[[ProductionReader, list[Any]], Any]] = {
 
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
-_MOST_DIGITS = 1000  # Python refuses to read more than 4,300
-_DEEPEST = 50  # later stages walk expressions recursively
+_MOST_DIGITS = 1000  # Python does not read numbers with more than 4,300 digits
+_DEEPEST = 50  # later stages traverse expressions recursively
 
 
 def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """The call, or a small term instead of it."""
+    """A call, or the small term that replaces it."""
     if made.depth <= _DEEPEST:
         return made
     detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."

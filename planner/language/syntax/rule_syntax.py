@@ -37,7 +37,8 @@ class RuleNode:
 
 
 class RulePart(RuleNode):
-    """Base of terms and literals. `fields` are the constructor's arguments, in order, before `start` and `end`."""
+    """Base of terms and literals. `fields` are the arguments of the constructor, in order, that come before `start` and
+    `end`."""
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
@@ -83,7 +84,7 @@ class RuleVariable(RulePart):
 
 
 class Wildcard(RulePart):
-    """`_`: any value, used nowhere else."""
+    """`_`: any value, which is not used anywhere else."""
 
     __slots__ = ()
 
@@ -92,7 +93,7 @@ class Wildcard(RulePart):
 
 
 class Constant(RulePart):
-    """A constant: a string, a whole number, a number with a point (Decimal) or a truth value (bool), as a plain Python
+    """A constant: a string, a whole number, a number with a decimal point (Decimal) or a bool, as a plain Python
     value."""
 
     __slots__ = ("value",)
@@ -115,8 +116,8 @@ _BINDING = {"++": 1, "+": 2, "-": 2, "*": 3, "/": 3, "%": 3}
 
 
 class RuleCall(RulePart):
-    """A function of values: `length(S)`, or an operator with two arguments (`+`, `-`, `*`, `/`, `%`, `++`). `depth` is
-    the nesting depth of calls in it."""
+    """A function of values: `length(S)`, or an operator with two operands (`+`, `-`, `*`, `/`, `%`, `++`). `depth` is
+    the nesting depth of the calls in it."""
 
     __slots__ = ("arguments", "depth", "function")
     fields = ("function", "arguments")
@@ -148,7 +149,7 @@ Term: TypeAlias = RuleVariable | Wildcard | Constant | RuleCall
 
 
 class Atom(RulePart):
-    """`edge(A, "b")`: as a positive literal, as the head of a rule, or inside a Negation."""
+    """`edge(A, "b")` as a positive literal, as the head of a rule, or inside a Negation."""
 
     __slots__ = ("arguments", "predicate")
     fields = ("predicate", "arguments")
@@ -163,7 +164,7 @@ class Atom(RulePart):
 
 
 class Negation(RulePart):
-    """`not edge(A, _)`: no such tuple holds."""
+    """`not edge(A, _)`: there is no such tuple."""
 
     __slots__ = ("atom",)
     fields = ("atom",)
@@ -174,7 +175,7 @@ class Negation(RulePart):
 
 
 class Comparison(RulePart):
-    """`A != B`. With `=`, a variable on one side that nothing else binds gets the value of the other."""
+    """`A != B`. With `=`, a variable that nothing else binds gets the value of the other side."""
 
     __slots__ = ("left", "operator", "right")
     fields = ("operator", "left", "right")
@@ -187,7 +188,7 @@ class Comparison(RulePart):
 
     @property
     def sides(self) -> tuple[tuple[Term, Term], tuple[Term, Term]]:
-        """Each side with the other one."""
+        """Both orders of the two sides."""
         return (self.left, self.right), (self.right, self.left)
 
     def __str__(self) -> str:
@@ -195,7 +196,7 @@ class Comparison(RulePart):
 
 
 class Test(RulePart):
-    """`starts_with(A, "module.")`: a built-in test of values, possibly under `not`."""
+    """`starts_with(A, "module.")`: a built-in test of values, optionally after `not`."""
 
     __slots__ = ("arguments", "function", "negated")
     fields = ("function", "arguments", "negated")
@@ -213,9 +214,8 @@ class Test(RulePart):
 class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
-    Ranges over the distinct assignments to all variables and wildcards of `body`; variables that also occur outside
-    are fixed. `expression` is None for count. `min` and `max` of nothing do not hold.
-    """
+    It ranges over the distinct assignments to all variables and wildcards of `body`; variables that also occur outside
+    of it are fixed. `expression` is None for `count`. `min` and `max` without any assignment do not hold."""
 
     __slots__ = ("body", "expression", "function", "result")
     fields = ("result", "function", "expression", "body")
@@ -241,8 +241,9 @@ class Aggregate(RulePart):
 
 
 class Builtin(RulePart):
-    """`json(Text, Path, Value)`: a built-in relation, whose first columns (`inputs`) must have values and determine the
-    others (`outputs`); possibly under `not`. `X in ["a", "b"]` is one: `in`, whose inputs are the list."""
+    """`json(Text, Path, Value)`: a built-in relation, optionally after `not`. Its first columns (`inputs`) must have
+    values, and determine the others (`outputs`). `X in ["a", "b"]` is such a relation: its name is `in`, and its inputs
+    are the list."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
     fields = ("relation", "inputs", "outputs", "negated")
@@ -267,12 +268,12 @@ class Builtin(RulePart):
 
 
 MEMBER = "in"
-"""the built-in relation of the values in a list"""
+"""the name of the built-in relation for the values in a list"""
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: one of several bodies holds. Rules may be written with them, but linked rules have
-    none."""
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules may be written with it, but linked rules do
+    not contain it."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)
@@ -287,14 +288,14 @@ class Either(RulePart):
 
 Literal: TypeAlias = Atom | Negation | Comparison | Test | Aggregate | Builtin
 Written: TypeAlias = Literal | Either
-"""a literal as rule files have it"""
+"""a literal as written in rule files"""
 
 
 # ---------------------------------------------------------------- statements
 
 
 class Statement(RuleNode):
-    """Base of statements at the top level of a file; it has its file."""
+    """The base of statements at the top level of a file; each contains its file."""
 
     __slots__ = ("source",)
     source: Source
@@ -304,12 +305,12 @@ class Statement(RuleNode):
         return Span(self.source, self.start, self.end)
 
     def within(self, node: RuleNode) -> Span:
-        """The span of a node inside this statement."""
+        """The span of a node in this statement."""
         return Span(self.source, node.start, node.end)
 
 
 class Name(RuleNode):
-    """A name with its place."""
+    """A name and its place."""
 
     __slots__ = ("text",)
     text: str
@@ -365,7 +366,7 @@ class Directive(Statement):
 
 
 class ImportSyntax(Statement):
-    """`import acme.tags as t`: exports of the name space are `t.NAME` in this file."""
+    """`import acme.tags as t`: in this file, exports of the name space are named `t.NAME`."""
 
     __slots__ = ("alias", "space")
 
@@ -374,7 +375,7 @@ class ImportSyntax(Statement):
 
 
 class RuleSyntax(Statement):
-    """`@name("n") @reason("r") head :- body.`; a fact has no body. Alternatives of the whole body are one Either."""
+    """`@name("n") @reason("r") head :- body.`; a fact has no body. Alternatives of the whole body form one Either."""
 
     __slots__ = ("annotations", "body", "head")
 
@@ -392,7 +393,7 @@ class RuleSyntax(Statement):
 
 
 class CaseSyntax(Statement):
-    """`.case "name"`: a case begins."""
+    """`.case "name"`: the beginning of a case."""
 
     __slots__ = ("name",)
 
@@ -401,7 +402,7 @@ class CaseSyntax(Statement):
 
 
 class GivenSyntax(Statement):
-    """`.given "plan.json"`: the facts of a file or directory are given in a case."""
+    """`.given "plan.json"`: a case uses the facts of a file or directory."""
 
     __slots__ = ("path",)
 
@@ -410,7 +411,8 @@ class GivenSyntax(Statement):
 
 
 class Want(Statement):
-    """`.want edge("a", "b").` (some of the tuples wanted) or `.want none edge.` (`atoms` empty, `none` the names)."""
+    """`.want edge("a", "b").` (some of the expected tuples), or `.want none edge.` (`atoms` is empty, `none` has the
+    names)."""
 
     __slots__ = ("atoms", "none")
 
@@ -419,7 +421,7 @@ class Want(Statement):
 
 
 class RuleFile:
-    """One parsed file: its statements in order. `is_whole`: its names are complete, such as `acme.tags.kept`."""
+    """One parsed file: its statements in order. `is_whole`: its names are complete, for example `acme.tags.kept`."""
 
     __slots__ = ("is_whole", "source", "statements")
 

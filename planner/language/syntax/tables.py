@@ -1,5 +1,6 @@
-"""LALR(1) tables of a grammar, built by Lark, stored in the user's cache, and linked to the actions that build nodes.
-planner's own loop runs them: it is several times faster than Lark's, and keeps its stack at a mistake."""
+"""LALR(1) tables of a grammar: Lark builds them, they are stored in the user's cache, and they are linked to the
+actions that build nodes. planner's own loop runs them, because it is several times faster than Lark's, and keeps its
+stack when there is a mistake."""
 
 from __future__ import annotations
 
@@ -11,17 +12,17 @@ from planner.foundation.support.assets import grammar_path
 from planner.foundation.support.store import Shelf
 
 Action: TypeAlias = Callable[[Any, list[Any]], Any]
-# Of a symbol: the next state, or the reduction (size of the right side, action or None for `same`, left side).
+# For a symbol: the next state, or the reduction (size of the right side, action or None for `same`, left side).
 Row: TypeAlias = dict[str, Any]
 
-SYMBOL = "$symbol"  # a row names under this key the symbol that leads to its state
+SYMBOL = "$symbol"  # the key under which a row names the symbol that leads to its state
 END = "$END"
 _SAME = "same"  # the action that returns its first child
 
 
 class Terminals(NamedTuple):
-    """The tokens as the grammar declares them. `pattern` has a group for each; `keywords` maps a string to its
-    terminal, `words` a terminal to its string."""
+    """The tokens that the grammar declares. `pattern` has a group for each terminal; `keywords` maps a string to its
+    terminal, `words` maps a terminal to its string."""
 
     pattern: str
     ignored: list[str]
@@ -30,9 +31,9 @@ class Terminals(NamedTuple):
 
 
 class PlainTables(NamedTuple):
-    """Tables in the form in which they are stored. `starts`: start symbol to state; `rules`: left side, size, action's
-    name; `symbols`: of each state; `states`: symbol to next state, or ~rule. `terminals` is None for a grammar that
-    only declares them."""
+    """Tables in their stored form. `starts`: from start symbol to state. `rules`: left side, size, and name of the
+    action. `symbols`: the symbol of each state. `states`: from symbol to next state, or ~rule. `terminals` is None for
+    a grammar that only declares its terminals."""
 
     starts: dict[str, int]
     rules: list[tuple[str, int, str]]
@@ -42,7 +43,7 @@ class PlainTables(NamedTuple):
 
 
 class Tables:
-    """The first state for each start symbol. Reaching the end of the input shifts `$END`."""
+    """The first state for each start symbol. The end of the input shifts `$END`."""
 
     def __init__(self, starts: dict[str, Row], terminals: Terminals | None) -> None:
         self.starts, self._terminals = starts, terminals
@@ -54,7 +55,7 @@ class Tables:
 
 
 def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], Action]) -> Tables:
-    """The tables of a grammar file; `action` returns the action for an alias of the grammar."""
+    """The tables of a grammar file; `action` returns the action for an alias in the grammar."""
     shelf = Shelf("grammars", 16, made_by=("language/syntax", grammar))
     text = grammar_path(grammar).read_text(encoding="utf-8")
     name = shelf.name(text, *starts)
@@ -66,8 +67,8 @@ def load_tables(grammar: str, starts: tuple[str, ...], action: Callable[[str], A
 
 
 def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
-    """Lark's tables in plain data. Its own order depends on sets: states and rules are numbered as they are reached,
-    symbols by name."""
+    """Lark's tables as plain data. Lark's order depends on sets, so states and rules are numbered in the order in which
+    they are reached, and symbols by name."""
     import lark
     from lark.parsers.lalr_analysis import Shift
 
@@ -95,7 +96,7 @@ def construct(text: str, starts: tuple[str, ...]) -> PlainTables:
     for symbol, state in table.end_states.items():
         symbols[numbers[state]] = str(symbol)
         states[numbers[state]][END] = len(states)
-    states.append({})  # where the end of the input leads
+    states.append({})  # the state to which the end of the input leads
     symbols.append(END)
     return PlainTables(
         {str(symbol): numbers[state] for symbol, state in table.start_states.items()},
@@ -115,11 +116,11 @@ def _terminals(made: Any) -> Terminals | None:
     words = {str(t.name): str(t.pattern.value) for t in made.terminals if not isinstance(t.pattern, PatternRE)}
     keywords = {w: n for n, w in words.items() if any(re.fullmatch(t.pattern.to_regexp(), w) for t in patterns)}
     signs = sorted((n for n, w in words.items() if w not in keywords), key=lambda n: (-len(words[n]), n))
-    # Ignored tokens come before signs: `//` is not two divisions.
+    # Ignored tokens are tried before signs, so that `//` is not read as two divisions.
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
-    boundary = r"\b"  # `.inputs` is not `.input` and an s
+    boundary = r"\b"  # so that `.inputs` is not read as `.input` and an s
     parts += [f"(?P<{n}>{re.escape(words[n])}{boundary if words[n][-1].isalpha() else ''})" for n in signs]
     return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
 
@@ -139,7 +140,7 @@ def _no_lexer() -> Any:
     from lark.lexer import Lexer
 
     class NoLexer(Lexer):
-        """A replacement for Lark's lexer, because only the tables are needed."""
+        """Replaces Lark's lexer, because only the tables are needed."""
 
         __future_interface__ = 2
 
@@ -165,11 +166,11 @@ def run(
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
     """Parse tokens, which begin with their kind, and return the result of the last production: shift, or reduce with
-    the production's action. None if nothing could be read.
+    the production's action. Returns None if nothing could be read.
 
-    `mistake` receives the number of a wrong token, the stack of states and the stack of values; it changes them so that
-    reading can continue, and returns the number of the next token to read, or -1. `instead` maps some kinds to another
-    kind to try if the first is not accepted."""
+    `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
+    that reading can continue, and returns the index of the next token to read, or -1. `instead` maps some kinds of
+    tokens to another kind, which is tried if the first is not accepted."""
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

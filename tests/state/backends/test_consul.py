@@ -137,7 +137,7 @@ def test_force_unlock_compares() -> None:
     with pytest.raises(Held) as held:  # Consul's lock-delay
         one.lock(new_lock_info("OperationTypeApply", one.lock_path))
     assert held.value.may_wait and held.value.info is None
-    assert "to anybody yet" in held.value.text and "lock delay" in held.value.text
+    assert "allow anyone to take the lock" in held.value.text and "lock delay" in held.value.text
 
 
 def test_a_session_that_ends_is_replaced() -> None:
