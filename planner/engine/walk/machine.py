@@ -120,7 +120,7 @@ class Machine:
         graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
         self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
         self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
-        self._own: dict[int, list[int]] = {}  # also the dependents that were added later, in this walk
+        self._own: dict[int, list[int]] = {}  # the dependents that were added later, in this walk
         self._state = bytearray(len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
