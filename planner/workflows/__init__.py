@@ -1,1 +1,1 @@
-"""Whole workflows above single operations: fleets, stacks, tests, renewed plans, the editor."""
+"""Workflows built from several operations: fleets, stacks, tests, renewed plans, the editor."""

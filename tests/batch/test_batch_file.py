@@ -314,7 +314,7 @@ WRONG = {
     'unit "a" { tags = [local.tag] }\nlocals { tags = 1 }\n': 'No local value is named tag. Did you mean "tags"?',
     "locals {\n  x = local.y\n  y = local.x\n}\nunit \"a\" { tags = [local.x] }\n": "local.x depends on itself",
     'unit "a" { tags = [each.key] }\n': "each.key is not valid here",
-    'unit "a" { variables = { name = unit.b.id } }\n': "in inputs only",
+    'unit "a" { variables = { name = unit.b.id } }\n': "only in inputs",
     'unit "a" { inputs = { name = unit.n["x"].id } }\nunit "n" { for_each = toset(["y"]) }\n': 'unit.n has no "x"',
     'unit "a" { for_each = ["x"] }\n': "for_each must be a map or a set of strings",
     'unit "a" { for_each = toset([timestamp()]) }\nunit "a" {}\n': "Duplicate unit",
@@ -336,7 +336,7 @@ WRONG = {
     'unit "a" {}\ngroup "g" { inputs = { up = unit.b.id } }\n': 'The argument "units" is required',
     'unit "a" {}\ngroup "g" {\n  units = ["a"]\n  inputs = { up = unit.b.id }\n}\n': "There is no unit b",
     'unit "a" { inputs = { name = unit.a[0] } }\n': "A unit waits for itself",
-    'unit "a" { inputs = { name = unit } }\n': "Only outputs of other units",
+    'unit "a" { inputs = { name = unit } }\n': "Only local, each, and outputs of other units",
 }  # fmt: skip
 
 
@@ -410,8 +410,14 @@ HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\
     [
         (HOOK.format("after", 'always = "yes"'), "Expected true or false"),
         (HOOK.format("before", 'matches = ["x"]'), "this hook always runs"),
-        ('unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n', 'The group g names no unit with aa. Did you mean "a"?'),
-        ('unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n', "Those that it repeats"),
+        (
+            'unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n',
+            'aa in the group g matches no unit. Did you mean "a"?',
+        ),
+        (
+            'unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n',
+            "Its repeated units are",
+        ),
         ('unit "a" {\n  generate ".terraform" {\n    content = ""\n  }\n}\n', "Invalid file name"),
     ],
 )
@@ -424,7 +430,7 @@ def test_nothing_that_is_named_is_ignored(tmp_path: Path, file: str, words: str)
 def test_a_pattern_of_a_group_that_means_nothing_is_told(tmp_path: Path) -> None:
     fleet(tmp_path, 'unit "a" {}\ngroup "g" {\n  units = ["b/*"]\n}\n', "a")
     ran = batch(tmp_path, "plan")
-    assert ran.code == 0 and "No unit is called like b/*" in " ".join(ran.out.split())
+    assert ran.code == 0 and "There is no unit b/*" in " ".join(ran.out.split())
 
 
 def test_a_unit_may_be_named_by_an_absolute_path(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_through_a_folder(fleet: Path, tmp_path: Path) -> None:
     [
         ("relative/folder", "no backend type"),
         ("s3:bucket=b,secret_key=x", "secret_key is a secret"),
-        ("http:address=http://127.0.0.1:1/x", "keeps documents next to states"),
+        ("http:address=http://127.0.0.1:1/x", "can store documents next to states"),
         ("s3:bucket", "is not a setting"),
     ],
 )
@@ -198,7 +198,7 @@ def test_links(tmp_path: Path) -> None:
     assert "leads out of" in refused(str(root))
     (root / "u/out").unlink()
     (root / "u/loop").symlink_to("..")
-    assert "that it is in" in refused(str(root))
+    assert "that contains it" in refused(str(root))
 
 
 def refused(root: str) -> str:
@@ -247,13 +247,13 @@ def test_no_parcel(data: bytes) -> None:
 def test_another_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, root = parcel(tmp_path)
     data = parcel_bytes(made, root).replace(b'"version":"', b'"version":"9')
-    assert "have to be the same" in parse_result(host.work(data), root).problem
+    assert "both must be the same" in parse_result(host.work(data), root).problem
 
 
 @pytest.mark.parametrize("name", ["", "A=B", "A\0"])
 def test_a_variable_that_no_environment_has(tmp_path: Path, name: str) -> None:
     made, root = parcel(tmp_path, environment=((name, "x"),))
-    assert "variable of the environment" in answer_to(made, root).problem
+    assert "invalid environment variable" in answer_to(made, root).problem
 
 
 def archive(**members: str) -> bytes:

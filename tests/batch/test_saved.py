@@ -84,7 +84,7 @@ class TestAsApproved:
         assert '"two"' in state(tmp_path, "b")
         edit(tmp_path / "a/terraform.tfstate", lambda d: d.update(serial=3, resources=[]), False)
         again = batch(tmp_path, "apply", "saved")
-        assert again.code == 1 and "had serial 1, and has serial 3 by now, written by version" in said(again)
+        assert again.code == 1 and "had serial 1, and now has serial 3, written by version" in said(again)
         assert re.search(r"the batch \d{8}T\d{6}Z-\d{3} of \S+@\S+ applied a at ", said(again))
 
     def test_what_was_not_known_is_filled_in(self, tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ DEEP_MANIFEST = json.dumps(
 CHANGES: list[tuple[Callable[[Path], object], str]] = [
     (lambda root: change(root, "b", "three"), "The file b/main.tf has changed"),
     (lambda root: write(root, {"b/more.tf": "locals {}\n"}), "The file b/more.tf is new"),
-    (lambda root: (root / "c/main.tf").rename(root / "c/other.tf"), "The file c/main.tf is not there any more"),
-    (serial, "had serial 1, and has serial 7 by now"),
-    (lambda root: (root / "b/terraform.tfstate").unlink(), "is not there any more"),
+    (lambda root: (root / "c/main.tf").rename(root / "c/other.tf"), "The file c/main.tf does not exist any more"),
+    (serial, "had serial 1, and now has serial 7"),
+    (lambda root: (root / "b/terraform.tfstate").unlink(), "does not exist any more"),
     (lambda root: write(root, {"planner.batch.hcl": 'unit "a" {}\nunit "b" {}\n'}), "The fleet has no unit c any more"),
     (
         lambda root: write(root, {"planner.batch.hcl": (FILE % "word").replace("up =", "up = 1\nother =")}),

@@ -28,7 +28,7 @@ def test_a_first_policy(tmp_path: Path, planner: Planner, monkeypatch: pytest.Mo
     assert ran.code == 1 and "terraform_data.a would be destroyed" in ran.err
     before = (tmp_path / ".planner/policies/no_destroy.dl").read_text()
     ran = planner("policy", "init")
-    assert ran.code == 0 and "No pack has an external source" in ran.out
+    assert ran.code == 0 and "There is no pack with an external source" in ran.out
     assert (tmp_path / ".planner/policies/no_destroy.dl").read_text() == before
 
 

@@ -230,7 +230,7 @@ def test_another_content_than_was_saved_is_refused(tmp_path: Path) -> None:
             data = zipfile.ZipFile(io.BytesIO(other)).read(name) if name == "tfplan" else good.read(name)
             bad.writestr(name, data)
     back, _, (problem,) = read_plan(str(path))
-    assert back is None and problem.code == "plan_file.invalid" and "not what was saved" in problem.detail
+    assert back is None and problem.code == "plan_file.invalid" and "changed after it was saved" in problem.detail
 
 
 def head(**changes: Any) -> bytes:

@@ -127,7 +127,7 @@ def test_the_diagnostic_explains_every_edge(work: Path) -> None:
   local.a needs local.b (main.tf:2: a = local.b)
   local.b needs local.c (main.tf:3: b = "${local.c}-${local.d}")
   local.c needs local.a (main.tf:4: c = local.a)
-1 more is in the same knot of cycles (planner cycles shows the proof).
+1 more is in the same group of cycles (planner cycles shows the proof).
 To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b)."""
     )
 

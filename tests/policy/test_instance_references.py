@@ -254,7 +254,7 @@ def test_json_alone_knows_constant_keys(told: dict[str, Any]) -> None:
 
 
 def test_an_instance_that_nothing_means_is_not_guarded(told: dict[str, Any]) -> None:
-    undecided = "depends on which instances of terraform_data.b are referred to"
+    undecided = "depends on which instances of terraform_data.b are referenced"
     assert [(f.kind, f.code, f.address, f.message) for f in judge(asked(), told["facts"]).findings] == [
         ("deny", "constant", BY, "is not guarded"),
         ("undecided", "computed", BX, undecided),

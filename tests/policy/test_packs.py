@@ -136,10 +136,10 @@ def test_what_is_set_takes_the_place_of_a_default_wherever_it_is_set() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ('"Owner"', "p.toml:2: tag is of the type list(string), and a string is not a list."),
-        ('["a",\n 5]', "p.toml:3: tag is of the type string, and the number 5 is not a string."),
-        ("[true]", "p.toml:2: tag is of the type string, and true is not a string."),
-        ("[2026-01-01]", "p.toml:2: tag is of the type string, and a time is not a string."),
+        ('"Owner"', "p.toml:2: tag is of the type list(string), but a string is not a list."),
+        ('["a",\n 5]', "p.toml:3: tag is of the type string, but the number 5 is not a string."),
+        ("[true]", "p.toml:2: tag is of the type string, but true is not a string."),
+        ("[2026-01-01]", "p.toml:2: tag is of the type string, but a time is not a string."),
     ],
 )
 def test_a_parameter_of_another_type_is_an_error_with_its_place(value: str, said: str) -> None:
@@ -203,11 +203,11 @@ def test_what_the_organisation_sets_is_final() -> None:
         ('name = "a"\nparamters = {}\n', 'paramters is not valid here. Did you mean "parameters"?'),
         ('name = "a"\n[policies.x]\nlevel = "hard"\n', 'level is one of deny, soft, warn, info, not "hard".'),
         ('name = "a"\n[policies.x]\nlevl = "deny"\n', 'Did you mean "level"?'),
-        ('name = "a"\n[policies.x]\noverride = ["g"]\n', "Groups override what is soft"),
+        ('name = "a"\n[policies.x]\noverride = ["g"]\n', "Groups can override only level soft"),
         ('name = "a"\n[policies.x]\nlinks = ["javascript:alert(1)"]\n', "is not a valid link"),
         ('name = "a"\n[policies]\nx = "deny"\n', "x is a string; it must be a table."),
         ('name = "a"\n[parameters."a.b"]\ntype = "string"\n', '"a.b" is not a valid name of a relation'),
-        ('name = "a"\n[parameters.p]\ntype = "sting"\ndescription = ""\n', "There is no type sting of parameters."),
+        ('name = "a"\n[parameters.p]\ntype = "sting"\ndescription = ""\n', "There is no parameter type sting."),
         (
             'name = "a"\n[parameters.p]\ntype = "number"\ndefault = inf\ndescription = "x"\n',
             "inf is not a number",
@@ -216,7 +216,7 @@ def test_what_the_organisation_sets_is_final() -> None:
         ('name = "a"\n[data.d]\nfile = "/etc/passwd.csv"\n', "is not a file of the pack"),
         ('name = "a"\n[data.d]\nfile = ".git/x.csv"\n', "is not a file of the pack"),
         ('name = "a"\n[data.d]\nfile = "x.txt"\n', "is not in a supported format"),
-        ('name = "a\\u0007"\n', "name has a control character."),
+        ('name = "a\\u0007"\n', "name contains a control character."),
         ("a = " + "[" * 3000, "brackets nested"),
         (".".join(["a"] * 20_000) + " = 1\n", "A key has more than 40 names."),
         ("x = {y = 1, " + " . ".join(["'a'"] * 50) + " = 1}\n", "A key has more than 40 names."),
@@ -386,9 +386,9 @@ def test_dependencies_that_are_missing_or_of_another_version() -> None:
 
 def test_two_packs_of_one_name_and_two_policies_of_one_code() -> None:
     one, other = pack("acme.a", "", "[policies.x]\n"), pack("acme.b", "", "[policies.x]\n")
-    assert "has a policy with the code x, too" in refused(*one, *other)[0]
+    assert "also has a policy with the code x" in refused(*one, *other)[0]
     again = tuple((name.replace("acme.a", "again"), text) for name, text in one)
-    assert "acme.a is the name of the pack in" in refused(*one, *again)[0]
+    assert "is also named acme.a" in refused(*one, *again)[0]
 
 
 @pytest.mark.parametrize(
@@ -397,8 +397,8 @@ def test_two_packs_of_one_name_and_two_policies_of_one_code() -> None:
         ('[packs."planner.nothing"]\n', "planner has no pack planner.nothing."),
         ('[packs."planner.tag"]\n', 'Did you mean "tags"?'),
         ('[packs."planner.tags"]\npolicies = ["max_deletes"]\n', "planner.tags has no policy max_deletes."),
-        ('[packs."acme.none"]\n', "There is no pack acme.none here. Set its source"),
-        ('[packs."acme.none"]\nsource = "./none"\n', "should be in none, which has no pack.toml"),
+        ('[packs."acme.none"]\n', "There is no pack acme.none here. Set the source of the pack"),
+        ('[packs."acme.none"]\nsource = "./none"\n', "should be in none, but there is no pack.toml"),
     ],
 )
 def test_packs_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
@@ -414,9 +414,9 @@ def test_packs_that_there_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[groups]\na = ['b']\n", "Only the policy file of an organisation has groups"),
-        ('[packs."planner.tags"]\nsource = "x"\n', "comes with planner and has no other source"),
-        ('[packs."acme.t"]\npolicies = ["x"]\n', "Policies are chosen from packs that come with planner"),
+        ("[groups]\na = ['b']\n", "Only the policy file of an organisation can set groups"),
+        ('[packs."planner.tags"]\nsource = "x"\n', "comes with planner and cannot have another source"),
+        ('[packs."acme.t"]\npolicies = ["x"]\n', "Policies can be chosen only from packs that come with planner"),
         ('[packs."acme.t"]\nsource = "git::x"\nversion = "so"\n', "is not a valid version constraint"),
         ("[policies.x]\nwaivable = false\n", "Only the policy file of an organisation may restrict waivers"),
         ('[waivers]\nnotice_days = "soon"\n', "notice_days is a string"),
@@ -448,7 +448,7 @@ def test_a_waiver_holds_to_the_end_of_its_day(written: str, seconds: int) -> Non
         (WAIVER.format("5"), "is not a valid day"),
         (WAIVER.replace("expires = {}\n", ""), "A waiver needs an expiry date"),
         (WAIVER.format("2026-01-01") + 'until = "x"\n', "until is not valid here"),
-        (WAIVER.format("2026-01-01").replace('"r"', '" "'), "A waiver has a reason"),
+        (WAIVER.format("2026-01-01").replace('"r"', '" "'), "A waiver needs a reason"),
         (WAIVER.format("2026-01-01").replace("[[waiver]]", "[waiver]"), "it must be an array of tables"),
         ("[[waivers]]\n", 'Did you mean "waiver"?'),
     ],

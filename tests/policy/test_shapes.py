@@ -53,7 +53,7 @@ def test_steps_and_paths() -> None:
         ('planned(A, "open", "true")', 'open is a truth value, and "true" is text'),
         ('planned(A, "name", V), V != 1', "name is text, and 1 is a number"),
         ('planned(A, "ingress[0].from_port", V), V = "22"', 'ingress[0].from_port is a number, and "22" is text'),
-        ('planned(A, "tags", "x")', "tags is a list, set, map or object, and only its elements have values in planned"),
+        ('planned(A, "tags", "x")', "tags is a list, set, map or object. Only its elements have values in planned"),
         ('planned(A, "ingress[0].cidr_blocks", V), V = "x"', 'part(A, "ingress[0].cidr_blocks", Key, P), planned(A, P'),
         ('planned("var.region", _, "x")', 'the values of root variables are in configured("var.region", "value", V)'),
         ('not part("local.x", _, _, _)', "policies do not see local values"),

@@ -233,7 +233,7 @@ DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 
     ("data", "said"),
     [
         (b"", "not JSON"),
-        (b"[]", "no object"),
+        (b"[]", "not an object"),
         (b'{"a": NaN}', "not JSON"),
         (b'{"format_version": "1.2", "resource_changes": [], "x": "\\ud800"}', "not JSON"),
         (b'{"format_version": "1.2", "resource_changes": [], "n": 1e400, "x": "\\ud800"}', "not JSON"),
@@ -269,8 +269,8 @@ DEEP = b'{"format_version":"1.2","resource_changes":' + b"[" * 100_000 + b"]" * 
         (changed("errored", True), "errored: planning failed"),
         (changed("errored", True).decode().encode("utf-16"), "errored: planning failed"),
         (b"\xff\xfe\x00\xd8", "not UTF-16"),
-        (b'{"format_version":"1.2",%b}' % PLANNED, "resource_changes: what becomes of the objects in planned_values"),
-        (b'{"format_version":"1.2","resource_changes":[],%b}' % PLANNED, "resource_changes: what becomes of the"),
+        (b'{"format_version":"1.2",%b}' % PLANNED, "resource_changes: changes for the objects in planned_values"),
+        (b'{"format_version":"1.2","resource_changes":[],%b}' % PLANNED, "resource_changes: changes for the"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(data: bytes, said: str) -> None:

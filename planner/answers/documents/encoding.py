@@ -38,7 +38,7 @@ _WORDS = ("inf", "-inf", "-0")
 
 
 def encode(value: Any, records: dict[str, type]) -> Any:
-    """The JSON form of a value or of plan data made of records, tuples, dicts and values."""
+    """The JSON form of a value, or of plan data that consists of records, tuples, dicts and values."""
     cls = value.__class__
     if cls is str or cls is bool or value is None:
         return value

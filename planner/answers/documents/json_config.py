@@ -56,8 +56,8 @@ def config_json(config: Config, schema_of: SchemaOf, provisioners: ProvisionerSc
 
 
 def module_json(config: Config) -> dict[str, Any]:
-    """A single module as `show -json -module` prints it, without expressions, because these need schemas and called
-    modules."""
+    """A single module as `show -json -module` prints it. Expressions are omitted, because they need schemas and the
+    called modules."""
     writer = _ModuleWriter(_no_schema, lambda type: None, config)
     out: dict[str, Any] = {}
     if writer.providers.shown:
@@ -151,7 +151,7 @@ class _ConfigWriter:
         return out
 
     def head(self, resource: ResourceDecl, module: ModuleConfig) -> dict[str, Any]:
-        """The first members of every description of a resource."""
+        """The members with which the description of every resource begins."""
         local = str(resource.provider) if resource.provider else resource.provider_name
         out: dict[str, Any] = {
             "address": resource.key,
@@ -178,7 +178,8 @@ class _ConfigWriter:
     # ------------------------------------------------------------ bodies
 
     def body(self, body: Body, schema: BlockSchema) -> dict[str, Any]:
-        """Attributes as expressions, nested blocks by their nesting; dynamic blocks are not shown."""
+        """The arguments as expressions, and the nested blocks in the form of their nesting mode; dynamic blocks are not
+        shown."""
         content, _ = body.partial_content(self.header(schema))
         out: dict[str, Any] = {
             name: expression_json(attribute.expr, attribute.source) for name, attribute in content.attributes.items()
@@ -207,7 +208,7 @@ class _ConfigWriter:
 
 
 class _ModuleWriter(_ConfigWriter):
-    """Writes a module whose providers and called modules may not be installed."""
+    """Writes a module without its providers and called modules, which may not be installed."""
 
     def module(self, module: ModuleConfig) -> dict[str, Any]:
         return _without_empty(
@@ -243,7 +244,7 @@ class _ModuleWriter(_ConfigWriter):
 
 def expression_json(node: nodes.Expression, source: Source) -> dict[str, Any]:
     """`constant_value` for an expression without references and calls, otherwise its references, from the most specific
-    to the object itself. In JSON files every value is also a constant: its unchanged JSON."""
+    to the object itself. In JSON files every value is also a constant, which is written unchanged."""
     if node.__class__ is nodes.Literal:
         return {"constant_value": plain(node.value)}
     out: dict[str, Any] = {}
@@ -269,12 +270,13 @@ def _sort(data: Any) -> Any:
 
 
 def reference_texts(node: nodes.Traversal | nodes.Variable) -> list[str]:
-    """The names for the target of a traversal: with all its steps, then with fewer, and without an instance key."""
+    """The names for the target of a traversal, the longest first: with all steps, then with fewer steps, then without
+    an instance key."""
     ref = parse_reference(node)
     if isinstance(ref, BadReference):
         return []
     subject = subject_text(ref)
-    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is another name for it
+    if ref.kind == "terraform" and isinstance(node, nodes.Traversal):  # tofu.workspace is an alias
         subject = f"{node.root}.{ref.name}"
     steps = [_step_text(step) for step in ref.rest]
     texts = [subject + "".join(steps[:n]) for n in range(len(steps), -1, -1)]

@@ -89,7 +89,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
 
 
 def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
-    """The changes made outside planner, and the moves of objects without another change."""
+    """The changes made outside planner, and the objects that only move."""
     return plan.drift if plan.mode == "refresh-only" else tuple(c for c in plan.drift if c.action != "no-op")
 
 
@@ -104,7 +104,7 @@ class _PlanWriter:
         self._sources: dict[str, str] = {}
 
     def source(self, provider: str) -> str:
-        """The provider's source address, from that of its configuration."""
+        """The source address of a provider, from the address of its configuration."""
         known = self._sources.get(provider)
         if known is None:
             known = self._sources[provider] = parse_provider_configuration(provider).source
@@ -113,7 +113,7 @@ class _PlanWriter:
     # ------------------------------------------------------------ changes
 
     def changes(self, changes: Iterable[ResourceChange]) -> list[dict[str, Any]]:
-        """The changes of objects, without data sources that are removed from the state, because no real object
+        """The changes of objects. Data sources that are only removed from the state are omitted, because no real object
         changes."""
         shown = [c for c in changes if c.mode != "data" or not does(c.action, "ends")]
         shown.sort(key=lambda c: (*parse_resource_instance(c.address).sort_key, c.deposed))
@@ -186,8 +186,8 @@ class _PlanWriter:
     # ------------------------------------------------------------ deferred changes
 
     def deferred_changes(self, plan: Plan) -> Iterator[dict[str, Any]]:
-        """The objects that are left for a later plan, with the reason: objects that a provider has planned, and others
-        without values, which are listed one by one if the state has them."""
+        """The objects that wait for a later plan, with the reason. Objects that a provider has planned have values;
+        others have none, and are listed one by one if the state has them."""
         for one in plan.deferred_changes:
             yield {"reason": one.reason, "resource_change": self.change(one.change)}
         known = {str(parse_resource_instance(one.change.address).config) for one in plan.deferred_changes}
@@ -203,7 +203,7 @@ class _PlanWriter:
         for block, reason in left:
             address = parse_address(block)
             if not isinstance(address, ResourceAddress):
-                continue  # a module call, whose resources depend on it
+                continue  # the module call that waits; its resources depend on it
             objects = [change for resource in recorded.get(block, ()) for change in self._objects(resource, shown)]
             if not objects:
                 module = {"module_address": str(address.module)} if address.path else {}
@@ -216,7 +216,7 @@ class _PlanWriter:
                 yield {"reason": reason, "resource_change": change}
 
     def _objects(self, resource: ResourceState, shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """The objects of a resource in the state, whose changes are not known yet."""
+        """The objects in the state of a resource whose changes are not known yet."""
         source = self.source(resource.provider)
         parts = resource.mode, resource.type, resource.name
         instances = {resource.address + format_key(key): instance for key, instance in resource.instances.items()}
@@ -265,7 +265,7 @@ class _PlanWriter:
 
 
 def importing_json(importing: Importing) -> dict[str, Any]:
-    """The id, or the identity of the object, of an import."""
+    """The `importing` member of an import: the id, or the identity of the object."""
     if importing.id:
         return {"id": importing.id}
     return {} if importing.identity is None else {"identity": plain(importing.identity)}
@@ -300,7 +300,7 @@ def _is_unknown(value: Value) -> bool:
 
 
 def _variables(plan: Plan, config: Config) -> dict[str, Any]:
-    """The set values of variables, and the defaults of the others."""
+    """The values of variables that are set, and the defaults of the others."""
     values = {name: value for name, value in plan.variables.items() if value is not None}
     for name, declared in config.root.variables.items():
         if name not in values and declared.default is not None:
@@ -311,11 +311,12 @@ def _variables(plan: Plan, config: Config) -> dict[str, Any]:
 _ARGUMENTS = dict.fromkeys(("count", "for_each"), "instance_count_unknown") | dict.fromkeys(
     ("import.id", "import.identity", "import.for_each"), "resource_config_unknown"
 )
-"""the reason for a deferral by the argument of a block that causes it"""
+"""the reason for a deferral, by the argument of the block that causes it"""
 
 
 def _shown_actions(waiting: Iterable[str], recorded: Mapping[str, list[ResourceState]]) -> dict[str, str]:
-    """The actions for objects of resources that are left for a later plan, and for such resources without objects.
+    """The actions to show for the objects of resources that wait for a later plan, and for such resources without
+    objects.
     `recorded`: the objects of each resource in the state."""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder

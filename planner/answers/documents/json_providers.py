@@ -1,5 +1,5 @@
-"""The provider configurations in plan JSON, and the one that each resource uses. A configuration that a module only
-passes on or inherits is not listed; resources name the original one."""
+"""The provider configurations in plan JSON, and the provider configuration that each resource uses. A configuration
+that a module only passes on or inherits is not listed; resources refer to the original configuration."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class ProviderConfigurations:
         return entry.parent if entry is not None and entry.parent in self.entries else key
 
     def source_of(self, key: str, full_name: str) -> str:
-        """The final source of a configuration: itself, a parent, a parent of that; "" if it has none."""
+        """The configuration that a reference finally leads to: this one, a parent, or a parent of the parent; "" if
+        there is none."""
         source = ""
         while key:
             entry = self.entries.get(key)
@@ -68,7 +69,7 @@ def provider_configurations(config: Config) -> ProviderConfigurations:
 
 
 def module_text(path: ModulePath) -> str:
-    """The configuration address of a module: `module.a.module.b`."""
+    """The address of a module in the configuration: `module.a.module.b`."""
     return ".".join(f"module.{name}" for name in path)
 
 
@@ -121,7 +122,7 @@ def _add_passed(configurations: ProviderConfigurations, call: ModuleCall, child:
 
 
 def _requirements(module: ModuleConfig) -> dict[str, str]:
-    """The providers that a module itself needs, and the versions that it allows."""
+    """The providers that a module itself requires, with their version constraints."""
     texts: dict[str, list[str]] = {}
     for required in module.required_providers.values():
         texts.setdefault(required.source, []).extend([required.version] if required.version else [])

@@ -12,13 +12,13 @@ from planner.world.provider.interface import ProviderSchema, ResourceSchema
 
 
 def schemas_json(schemas: Mapping[str, ProviderSchema]) -> dict[str, Any]:
-    """The document for providers by address."""
+    """The document for the given schemas, by provider address."""
     providers = {source: provider_json(schemas[source]) for source in sorted(schemas)}
     return {"format_version": "1.0", **_present("provider_schemas", providers)}
 
 
 def provider_json(schema: ProviderSchema) -> dict[str, Any]:
-    """The schemas of one provider, without empty parts."""
+    """The schemas of one provider; empty members are omitted."""
     provider: dict[str, Any] = {"version": schema.version}
     if schema.is_configurable:
         provider["block"] = block_json(schema.provider)
@@ -35,7 +35,7 @@ def provider_json(schema: ProviderSchema) -> dict[str, Any]:
 
 
 def _function(function: Function) -> dict[str, Any]:
-    """A function of a provider: its descriptions are included even if they are empty."""
+    """A function of a provider. Its descriptions are included even if they are empty."""
     return {
         "description": function.description,
         "summary": function.summary,
@@ -55,7 +55,7 @@ def _parameter(param: Param) -> dict[str, Any]:
 
 
 def _identities(schemas: Mapping[str, ResourceSchema]) -> dict[str, Any]:
-    """The identities of the objects of each type that has them."""
+    """The identity schemas, by resource type; types without identities are omitted."""
     identities = {}
     for name in sorted(schemas):
         identity = schemas[name].identity
@@ -99,7 +99,7 @@ def block_json(schema: BlockSchema) -> dict[str, Any]:
 
 
 def attribute_json(schema: AttributeSchema) -> dict[str, Any]:
-    """An attribute: its type, or its parts with their kind of nesting."""
+    """An attribute: its type, or its nested attributes with their nesting mode."""
     out: dict[str, Any] = {}
     if schema.nested is None:
         out["type"] = type_to_json(schema.decode_type)
@@ -128,8 +128,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Schemas of providers from the JSON form written above, sufficient for showing plans and states. Only the versions of
-# identities are read, and no functions.
+# Reads schemas of providers from the JSON form that is written above; sufficient for showing plans and states. Only the
+# versions of Identities are read; functions are not.
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

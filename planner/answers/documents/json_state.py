@@ -22,12 +22,12 @@ from planner.world.state.model import InstanceKey, ObjectState, OutputState, Res
 
 FORMAT_VERSION = "1.0"
 SchemaOf: TypeAlias = "Callable[[str], ProviderSchema]"
-"""provider address -> its schema; raises Failure if the schema is unavailable"""
+"""returns the schema of a provider by its address; raises Failure if it is not available"""
 SENSITIVE_MARK = frozenset({SENSITIVE})
 
 
 def state_json(state: State | None, schema_of: SchemaOf) -> dict[str, Any]:
-    """A state as `show -json` prints it. Raises Failure if an object does not match its schema, or has none."""
+    """A state as `show -json` prints it. Raises Failure if an object does not match its schema, or has no schema."""
     if state is None or state.is_empty:
         return {"format_version": FORMAT_VERSION}
     with collector_paused():
@@ -62,8 +62,9 @@ def outputs_json(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def module_tree(entries: Iterable[tuple[str, dict[str, Any]]], empty: Iterable[str] = ()) -> dict[str, Any]:
-    """Modules inside modules with their resources, from (module instance address, resource) in the order to keep; child
-    modules by address. Intermediate modules without resources are included, and so are `empty` ones."""
+    """A tree of modules with their resources, built from pairs (module instance address, resource) whose order is kept;
+    child modules are sorted by address. Intermediate modules without resources are included, and so are the modules in
+    `empty`."""
     root: dict[str, Any] = {}
     nodes: dict[str, dict[str, Any]] = {"": root}
     children: dict[str, list[str]] = {}
@@ -156,7 +157,7 @@ def resource_schema(schema_of: SchemaOf, source: str, mode: str, type: str, addr
 
 
 def object_value(obj: ObjectState, schema: ResourceSchema, address: str) -> Value:
-    """The recorded object as a value, its sensitive parts marked. Raises Failure."""
+    """The recorded object as a value, with its sensitive parts marked. Raises Failure."""
     problem = ""
     if obj.schema_version != schema.version:
         problem = (

@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 
 def plain(value: Value) -> Any:
-    """The JSON of a value; marks do not show. Unknown attributes and map elements are omitted; other unknown parts are
+    """The JSON of a value, without its marks. Unknown attributes and map elements are omitted; other unknown parts are
     null. Raises Failure for infinities."""
     cls = value.__class__
     if cls is str or cls is bool or cls is int:

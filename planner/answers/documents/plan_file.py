@@ -59,9 +59,9 @@ ABSOLUTE = ".terraform/absolute"
 """the directory in a plan file for the files of modules with absolute directories"""
 _STATES = {"prior_state": "tfstate", "previous_state": "tfstate-prev", "planned_state": "tfstate-planned"}
 _LEFT_OUT = ("module_outputs",)
-"""data that applying a saved plan evaluates again"""
+"""data that is evaluated again when a saved plan is applied"""
 _OWN = frozenset((*_STATES, *_LEFT_OUT, "limits"))
-"""fields that are not encoded as all others are"""
+"""fields that have an encoding of their own"""
 _FIXED_TIME = (1980, 1, 1, 0, 0, 0)
 _MODES = ("normal", "destroy", "refresh-only")
 
@@ -79,8 +79,8 @@ def write_plan(
     review: Mapping[str, Any] | None = None,
 ) -> list[Diagnostic]:
     """Save a plan with the files of its configuration (path as the loader requested it -> content). `mode`: the
-    permissions of a new file, before the umask; `schemas`: the schemas with which the plan is shown, by provider;
-    `review`: data for reports of its apply."""
+    permissions of a new file, before the umask; `schemas`: the schemas with which reports show the plan, by provider;
+    `review`: data for the report about the apply."""
     with collector_paused():
         data = plan_bytes(plan, sources, schemas, review)
     try:
@@ -114,7 +114,7 @@ def plan_bytes(
     members.append((SUM, _sum(members)))
     data = _archive(members, ZIP_DEFLATED)
     if sum(len(content) for _, content in members) > allowed_bytes(len(data)):
-        data = _archive(members, ZIP_STORED)  # readers could take very repetitive content for a zip bomb
+        data = _archive(members, ZIP_STORED)  # zip readers could mistake very repetitive content for a zip bomb
     return data
 
 
@@ -167,9 +167,9 @@ def _sum(members: Iterable[tuple[str, bytes]]) -> bytes:
 def read_plan(
     path: str, seal: Seal = PLAIN, data: bytes | None = None, schemas: dict[str, ProviderSchema] | None = None
 ) -> tuple[Plan | None, dict[str, bytes], list[Diagnostic]]:
-    """The plan in a file, the files of its configuration, and the problems of the file (in that case, no plan). `data`:
-    the content of the file, if it was already read. `schemas` receives the schemas in the file by provider, unless they
-    are damaged."""
+    """The plan in a file, the files of its configuration, and the problems of the file (no plan if there are problems).
+    `data`: the content of the file, if the caller has already read it. `schemas` receives the schemas of providers that
+    the file contains, unless they are damaged."""
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
     from planner.foundation.support.archive import members
@@ -188,7 +188,7 @@ def read_plan(
     except OSError as e:
         return None, {}, [error("plan_file.read", "Cannot read the plan file", f"{path}: {e.strerror or e}.")]
     except BadZipFile:
-        return None, {}, [_not_a_plan(path, "it is not a zip archive, or a damaged one")]
+        return None, {}, [_not_a_plan(path, "it is not a zip archive, or the archive is damaged")]
     except (LargeZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError) as e:
         return None, {}, [_not_a_plan(path, f"its archive is damaged ({e})")]
 
@@ -204,7 +204,8 @@ def _schemas(archive: ZipFile) -> dict[str, ProviderSchema]:
 
 
 def read_review(path: str, seal: Seal = PLAIN) -> Any:
-    """The unchecked review in a plan file that was read without problems; None if there is none."""
+    """The review in a plan file that was read without problems; None if there is none. The review itself is not
+    checked."""
     from zipfile import ZipFile
 
     try:
@@ -230,7 +231,7 @@ def _read(archive: ZipFile, path: str) -> tuple[Plan | None, dict[str, bytes], l
         return None, {}, [problem]
     others = members - {SUM}
     if SUM not in members or archive.read(SUM) != _sum((name, archive.read(name)) for name in others):
-        return None, {}, [_not_a_plan(path, "its content is not what was saved in it")]
+        return None, {}, [_not_a_plan(path, "its content was changed after it was saved")]
     try:
         names = head["sources"]
         sources = {str(name): archive.read(f"config/{i}") for i, name in enumerate(names)}
@@ -281,7 +282,7 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
 
 
 def _check(plan: Plan) -> None:
-    """Reject plans that would break later stages."""
+    """Refuse plans that later stages could not process."""
     shapes: tuple[tuple[tuple[Any, ...], type], ...] = (
         (plan.changes, ResourceChange),
         (plan.drift, ResourceChange),
@@ -350,7 +351,7 @@ def _was_applied(plan: Plan, current: State) -> bool:
 
 
 def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
-    """Errors if the stored state has changed since the plan was made, because applying the plan would undo or repeat
+    """Errors if the stored state has changed since the plan was made. Applying the plan would then undo or repeat
     changes."""
     before = plan.previous_state
     if current is None or not current.lineage:
@@ -360,7 +361,7 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     what = (
         f"it was made from serial {before.serial}, and the stored state now has serial {current.serial}"
         if before.lineage == current.lineage
-        else "the stored state has another history (lineage)"
+        else "the stored state has a different lineage: it is not a later version of the same state"
         if before.lineage
         else f"it was made before there was a state, and the stored state now has serial {current.serial}"
     )
@@ -377,9 +378,9 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
-    """Write the files of a plan into an empty directory, and return the directory of the root module in it. Names are
-    relative to the root module and may lead out of it (`../shared/main.tf`); names that lead out of the directory, and
-    absolute ones, are refused."""
+    """Write the files of a plan into an empty directory. Returns the directory of the root module in it. Names are
+    relative to the root module, and may lead to its parents (`../shared/main.tf`). Absolute names, and names that lead
+    out of the target directory, are refused."""
     names = {name: posixpath.normpath(name) for name in sources}
     above = max((normal.split("/").count("..") for normal in names.values()), default=0)
     root = os.path.join(folder, *(f"up{i}" for i in range(min(above, 100))))

@@ -1,5 +1,5 @@
-"""Plans read from plan JSON, to be shown: the output of `show -json` of any program, and a server's document of a run,
-which has the schemas of the providers, and no sensitive values."""
+"""Plans that are read from plan JSON in order to show them. The JSON is the output of `show -json` of any program, or a
+server's document about a run, which includes the schemas of providers but no sensitive values."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _step(step: Any) -> tuple[str, Any]:
 
 
 def _value(change: Mapping[str, Any], side: str, schema: ResourceSchema | None) -> Value:
-    """A value with its unknown and sensitive parts, converted to the type of its schema if possible."""
+    """A value with its unknown and sensitive parts, converted to the type in its schema if possible."""
     unknown = change.get("after_unknown") if side == "after" else None
     value = _with_marks(change.get(side), unknown, change.get(f"{side}_sensitive"))
     if schema is None:
@@ -125,7 +125,7 @@ def _with_marks(value: Any, unknown: Any, sensitive: Any) -> Value:
 
 
 def part_at(structure: Any, step: str | int) -> Any:
-    """The part of a companion structure of a value (such as after_unknown) for a part of the value."""
+    """The part of a companion structure (such as after_unknown) that belongs to a part of the value."""
     if isinstance(structure, dict):
         return structure.get(step)
     if isinstance(structure, list) and isinstance(step, int) and step < len(structure):

@@ -1,10 +1,10 @@
-"""The texts of a configuration that the record of an apply keeps: the sources of objects' values, without secrets. A
-value is kept if something in the state shows it: a non-sensitive argument of a resource or data source, a repetition, a
-root output. Comments are not kept, nor values that are read only by configurations of providers, backends and
-encryption, provisioners, connections and ephemeral resources. Sensitive expressions (sensitive arguments, defaults and
-arguments of sensitive variables, arguments of `sensitive(...)`) are kept only if they contain no strings and numbers,
-because they then only show the origin of a value. `unrecorded.value` replaces everything else. An encrypted record
-(`secrets`) also has sensitive values, but no ephemeral ones."""
+"""The configuration as the record of an apply keeps it: the expressions from which objects get their values, without
+secrets. A value is kept if it is visible in the state: as a non-sensitive argument of a resource or data source, a
+repetition, or a root output. Neither comments are kept, nor values that only the configurations of providers, backends
+and encryption, provisioners, connections or ephemeral resources read. Sensitive expressions (sensitive arguments,
+defaults and arguments of sensitive variables, arguments of `sensitive(...)`) are kept only if they contain no strings
+and numbers: then they show only where a value comes from. `unrecorded.value` replaces everything else. An encrypted
+record (`secrets`) also has sensitive values, but no ephemeral ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KEPT = {
     "module": (*_REPETITION, "version"),
     "lifecycle": ("create_before_destroy", "prevent_destroy", "ignore_changes", "replace_triggered_by", "enabled"),
 }
-"""arguments without secrets; `enabled` of a lifecycle block counts as a repetition"""
+"""arguments that cannot contain secrets; `enabled` in a lifecycle block is a repetition"""
 
 
 _READS = ("file", "templatefile")
@@ -47,9 +47,9 @@ _READS = ("file", "templatefile")
 
 @frozen
 class FileReader:
-    """An expression in a module that reads files. `resource`: the declaration, if the expression is an argument of a
-    resource. `shown`: the parts of the expression whose results contain the contents of files, as far as this can be
-    determined; for files that only calls name, these calls."""
+    """An expression that reads files, in a module. `resource`: the declaration of the resource, if the expression is
+    one of its arguments. `shown`: the parts of the expression whose results contain the contents of files, as far as
+    this can be determined; for files that are only named in calls, these calls."""
 
     module: ModulePath
     expression: Expression
@@ -59,8 +59,8 @@ class FileReader:
 
 @frozen(eq=False)
 class RecordedSources:
-    """The content of all files of a configuration that is recorded, by name; the recorded expressions that read other
-    files; the root variables whose values may be recorded."""
+    """The content of all files of a recorded configuration, by name; the recorded expressions that read further files;
+    and the root variables whose values may be recorded."""
 
     texts: dict[str, str]
     readers: list[FileReader]
@@ -68,7 +68,7 @@ class RecordedSources:
 
 
 def recorded_sources(config: Config, schemas: Schemas, secrets: bool = False) -> RecordedSources:
-    """The sources of a configuration to be recorded."""
+    """The files of a configuration as they are recorded."""
     wanted = _ReadValues(config, schemas, secrets)
     texts: dict[str, str] = {}
     for module in config.root.walk():
@@ -126,7 +126,7 @@ class _ReadValues:
             return None
 
     def reads(self, module: ModuleConfig, kind: str, name: str) -> bool:
-        """Whether a shown expression reads a variable, local value or output."""
+        """Whether a recorded expression reads a variable, local value or output."""
         return f"{kind}.{name}" in self.read[module.directory]
 
     def is_secret(self, module: ModuleConfig, variable: str) -> bool:
@@ -134,7 +134,7 @@ class _ReadValues:
         return decl is None or decl.ephemeral or (decl.sensitive and not self._secrets)
 
     def keeps(self, module: ModuleConfig, variable: str) -> bool:
-        """Whether the value of a variable may be kept and is useful."""
+        """Whether the value of a variable may be recorded and is useful."""
         return self.reads(module, "var", variable) and not self.is_secret(module, variable)
 
     def shows_output(self, module: ModuleConfig, name: str) -> bool:
@@ -149,7 +149,8 @@ class _ReadValues:
         return not attribute.write_only and (self._secrets or not attribute.sensitive)
 
     def is_repetition_shown(self, block: Block, schema: BlockSchema) -> bool:
-        """Whether no sensitive argument uses the elements for which a dynamic block creates blocks."""
+        """Whether the blocks that a dynamic block creates have no sensitive arguments, so that its for_each may be
+        shown."""
         return all(self._is_all_shown(content.body, schema) for content in _blocks_in(block.body))
 
     def _is_all_shown(self, body: Any, schema: BlockSchema) -> bool:
@@ -240,14 +241,14 @@ def _blocks_in(body: Any) -> Sequence[Block]:
 
 
 def _block_type(block: Block) -> tuple[str, list[Any]]:
-    """The type and bodies of a block, or of the blocks that a dynamic one creates."""
+    """The type and the bodies of a block; for a dynamic block, of the blocks that it creates."""
     if block.type != "dynamic" or not block.labels:
         return block.type, [block.body]
     return block.labels[0].value, [content.body for content in _blocks_in(block.body)]
 
 
 def _has_values(expr: Expression) -> bool:
-    """Whether an expression contains strings or numbers other than names of members."""
+    """Whether an expression contains strings or numbers, not counting the names of members."""
     waiting: list[Any] = [expr]
     while waiting:
         node = waiting.pop()
@@ -270,7 +271,7 @@ class _SourceWriter:
         self.wanted, self.module = wanted, module
 
     def file(self, source: Source) -> str:
-        """The kept text of a file; empty if it cannot be read again."""
+        """The part of a file's text that is recorded; empty if the result is not valid configuration."""
         if source.filename.endswith(".json"):
             return self._json(source.text)
         body, _, problems = load_text(source.text.encode("utf-8", "surrogatepass"), source.filename, keep=False)
@@ -289,7 +290,7 @@ class _SourceWriter:
             return
         if block.type == "locals":
             inside = [self._argument(a, self._reads("local", a.name)) for a in body.attributes.values()]
-        elif block.type == "variable" and labels:  # a default has only constants
+        elif block.type == "variable" and labels:  # a default contains only constants
             kept_ones = (*_KEPT["variable"], *(("default", "type") if self._is_kept(labels[0]) else ()))
             inside = [
                 self._argument(a, True)
@@ -325,7 +326,7 @@ class _SourceWriter:
         return child is not None and self.wanted.keeps(child, name)
 
     def _lost_defaults(self, call: str, given: Collection[str]) -> list[str]:
-        """The variables of a called module whose default is not kept."""
+        """The variables of a called module whose defaults are not recorded."""
         child = self.wanted.modules.get((*self.module.path, call))
         declared = child.variables if child is not None else {}
         return [
@@ -371,7 +372,7 @@ class _SourceWriter:
                 yield f"lifecycle {{\n{''.join(kept)}}}\n"
 
     def _blocks(self, body: Any, schema: BlockSchema | None) -> Iterator[str]:
-        """The nested blocks that the schema has."""
+        """The nested blocks that are in the schema."""
         for block in body.blocks:
             name, _ = _block_type(block)
             nested = schema.blocks.get(name) if schema is not None else None
@@ -484,7 +485,7 @@ class _SourceWriter:
 
 
 def _items(given: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON property with one object or a list."""
+    """The objects in a JSON property, which holds one object or a list of objects."""
     return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, dict)]
 
 

@@ -1,6 +1,6 @@
 """The causes of all changes of a plan: for each change the chain of steps to its cause, and all root causes.
-`chains_of` reads the relations of rules/plan/because.dl. Of several chains, one without guesses is preferred, then the
-shortest, then the first by name."""
+`chains_of` reads the relations of rules/plan/because.dl. If there are several chains, those without guesses come first,
+then the shortest, then the first by name."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ RELATIONS = (
     *("because", "leaf", "unrecorded_value", "former_value"),
     *("perhaps_edited", "forces", "renewed", "perhaps_renewed", "changed_besides"),
 )
-"""the relations that chains_of reads from a derivation"""
+"""the relations that `chains_of` reads from a derivation"""
 UNRECORDED = (
-    "No earlier apply is on record here, so the causes are candidates. planner names the input that changed after one "
-    "apply with planner, or in comparison with a commit: -since=REF"
+    "No earlier apply is on record here, so the causes are only candidates. To see the input that changed, apply once "
+    "with planner, or compare with a commit: -since=REF"
 )
 """the note shown if no former values are known"""
 _LOST = ("left-state", "not-in-state")
-"""kinds of objects that are created again because the state does not have them"""
+"""kinds of root causes by which objects are created again because they are not in the state"""
 _WRITTEN_VALUES = ("text", "unapplied")
-"""kinds of leaves that are shown with their values"""
+"""kinds of leaves whose values are shown"""
 _NOTED = ("default", "environment", "input", "plan")
 
 
@@ -46,16 +46,16 @@ class CauseStep:
     kind: str = ""
     source: Any = None
     before: str = ""
-    """the former value, as it may be shown; empty if it is not known"""
+    """the former value as it may be shown; empty if it is not known"""
     value: str = ""
-    """the present value, as it may be shown"""
+    """the current value as it may be shown"""
     note: str = ""
-    """the origin of a variable's value that its place does not show (default, environment, input, plan), or the origin
-    of a taint, or the real name of an object that no longer exists"""
+    """where the value of a variable comes from if its place does not show this (default, environment, input, plan); or
+    the origin of a taint; or the real name of an object that no longer exists"""
     has_elements: bool = False
-    """whether `before` and `value` are elements that a list or set lost or gained"""
+    """whether `before` and `value` are the elements that a list or set lost and gained"""
     also: tuple[str, ...] = ()
-    """the names of the same step in other instances"""
+    """the names of the corresponding steps in other instances"""
 
     @property
     def json(self) -> dict[str, Any]:
@@ -80,9 +80,9 @@ class CauseStep:
 
 @frozen
 class Way:
-    """A path into a change. `steps` begin at the nearest changed object, or at the root if there is none in between,
-    and end at a part of the change, or at the change if no part is known. `roots` are the roots of the change on this
-    path, (name, kind)."""
+    """A path from a root cause into a change. `steps` begin at the nearest changed object, or at the root if there is
+    no object in between. They end at a part of the change, or at the change as a whole if no part is known. `roots` are
+    the roots of the change on this path, as (name, kind)."""
 
     steps: tuple[CauseStep, ...]
     roots: frozenset[tuple[str, str]]
@@ -99,13 +99,13 @@ class Because:
     is_guess: bool = False
     is_checked: bool = False
     others: tuple[tuple[CauseStep, ...], ...] = ()
-    """for each further root its steps, as in `steps`, or only that root if no steps lead from it; empty if only the
+    """the steps of each further root, as in `steps`, or only the root if no steps lead from it; empty if only the
     nearest chain was requested"""
     ways: tuple[Way, ...] = ()
-    """all ways into the change that are known to matter"""
+    """all paths into the change that are known to matter"""
 
     def is_itself(self, name: str) -> bool:
-        """Whether a change has no other cause."""
+        """Whether a change is its own cause, and no other is known."""
         return len(self.roots) == 1 and self.roots[0].what == name
 
     @property
@@ -138,7 +138,7 @@ class Checks(Protocol):
     checks: dict[str, ChangedInputs | None]
 
     def unit(self, leaf: str) -> ChangedInput | None:
-        """The input of a root cause."""
+        """The changed input of a root cause."""
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
         """The change of an instance, as an input of other values."""
@@ -147,22 +147,22 @@ class Checks(Protocol):
         """An input as a root cause: its name, kind and place, and for a variable the origin of its value."""
 
     def shown_values(self, unit: ChangedInput) -> tuple[str, str]:
-        """The former and the current value of a root variable, as text without secrets."""
+        """The former and the current value of a root variable, as strings without secrets."""
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the current value of a local value, as text without secrets; empty for other names."""
+        """The former and the current value of a local value, as strings without secrets; empty for other names."""
 
     def real_name(self, address: str) -> str:
-        """The attribute that identifies a former object for people, with its value; "" if unknown."""
+        """The attribute by which people recognise a former object, with its value; "" if unknown."""
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set around a value (or the value itself), if it gained or lost elements: its name, the lost and
-        gained elements, and the place of the first."""
+        """The list or set that contains a value (or is the value), if it gained or lost elements: its name, the lost
+        and gained elements, and the place of the first of these."""
 
 
 def chains_of(derived: Sequence[Derivation], has_others: bool = False) -> dict[str, Because]:
     """The causes, by the name of the change or output. If changes are compared with several former worlds, `derived`
-    has an entry for each. `has_others`: include the chains of all roots."""
+    has one entry for each world. `has_others`: include the chains of all roots."""
     return _Chains(derived, has_others).answers()
 
 
@@ -215,7 +215,7 @@ class _Chains:
         return answers
 
     def _answer(self, name: str, number: int) -> Because | None:
-        if self._checked.is_alone(name):  # as below, without searches: most changes of a new environment
+        if self._checked.is_alone(name):  # the common case, without searches
             step = self._whole_list(self._root(name, name, number), number)
             return Because((step,), (step,), self._checked.is_guess(name), True)
         roots, chain = self._ways.roots(name), self._ways.chain(name)
@@ -231,7 +231,7 @@ class _Chains:
         roots += sorted({root for value in beside for root in self._checked.of_value(value)} - {*roots})
         if not roots:
             return None
-        # an input that is compared with several former worlds is one root, as for the change itself
+        # an input that is compared with several former worlds is one root, also if it is the change itself
         nearest = sorted(roots, key=lambda root: self._worlds.of(root, number) != number)
         roots = [root for root in roots if next(one for one in nearest if plain(one) == plain(root)) == root]
         whole = [self._whole_list(self._root(name, root, number), number) for root in roots]
@@ -246,12 +246,12 @@ class _Chains:
             others.append((step, *self._inner(name, path, step, root, number)))
         # if a value should not differ, its causes are uncertain unless interventions confirmed them
         if is_checked:
-            # an object that the state lost may have been applied later than other objects of the same former world
+            # an object that the state lost may have been applied later than other objects with the same former world
             lost = (root for root in roots if self._ways.leaves.get(root) in _LOST)
             is_mixed = len(roots) > 1 and any(self._worlds.of(root, number) != number for root in lost)
             is_guess = is_mixed or self._checked.is_guess(name)
         else:
-            # some of several untested causes may not matter
+            # some of several untested causes may be irrelevant
             is_guess = self._ways.is_guess(name) or (confirmed is None and len(steps) > 1) or bool(beside)
             is_guess = is_guess or any(s.kind == "as-before" for s in steps)
         named = {root: (step.what, step.kind) for root, step in zip(roots, whole, strict=True)}
@@ -259,7 +259,8 @@ class _Chains:
         return Because((steps[0], *inner), tuple(steps), is_guess, is_checked, tuple(others), ways)
 
     def _ways_into(self, name: str, number: int, named: Mapping[str, tuple[str, str]]) -> Iterator[Way]:
-        """The paths into a change that matter according to interventions; paths through alike instances occur once.
+        """The paths into a change that matter according to interventions; paths that differ only in the instances are
+        returned once.
         `named`: the roots of the change."""
         seen, forcing = set(), set[tuple[str, str]]()
         world = self._worlds.of(name, number)
@@ -281,18 +282,19 @@ class _Chains:
             key = tuple(frozenset((step.what, *step.also)) for step in steps)
             if is_forced:
                 forcing |= roots
-            else:  # differences without replacement count for roots that do not force it
+            else:  # differences that do not force a replacement count only for roots that do not force it
                 roots -= forcing
             if key not in seen and roots:
                 seen.add(key)
                 yield Way(tuple(steps), roots)
 
     def _instance(self, name: str) -> str | None:
-        """The changed object that a name means, or whose value it means; None for other names."""
+        """The changed object that has this name, or that has the value with this name; None for other names."""
         return next((whole for whole in wholes(name) if whole in self._resources), None)
 
     def _may_be_known_later(self, name: str, chain: Sequence[str]) -> bool:
-        """Whether a chain continues from an unknown value with a known one, although another source is also unknown."""
+        """Whether a chain continues with a known value after an unknown one, although another source is also
+        unknown."""
         for at, step in pairwise((name, *chain)):
             if is_part(step, at):
                 continue
@@ -301,9 +303,9 @@ class _Chains:
         return False
 
     def _inner(self, name: str, chain: Sequence[str], first: CauseStep, root: str, number: int) -> list[CauseStep]:
-        """The steps between a root and a change, without steps that mean the root."""
+        """The steps between a root and a change, without the steps that are only other names of the root."""
         inner: list[CauseStep] = []
-        own, others = "", list[str]()  # the instance with the steps, and the instances with the same steps
+        own, others = "", list[str]()  # the instance with these steps, and the other instances with equal steps
         for at, (before, step) in enumerate(pairwise((name, *chain))):
             if step.startswith(f"{before}["):
                 instance, alike = self._alike(before, chain[at:])
@@ -320,8 +322,8 @@ class _Chains:
         return inner[::-1]
 
     def _alike(self, reader: str, chain: Sequence[str]) -> tuple[str, list[str]]:
-        """The instance with which a chain continues after a mention of a whole resource, and the other instances
-        through which the same steps lead to its end."""
+        """For a chain through a mention of a whole resource: the instance with which it continues, and the other
+        instances from which the same steps lead to its end."""
         match = _FIRST_KEY.match(chain[0][len(reader) :])
         if match is None or not match[2]:
             return "", []
@@ -332,7 +334,7 @@ class _Chains:
         return own, [other for other in others if self._leads_on(other, own, chain)]
 
     def _leads_on(self, other: str, own: str, chain: Sequence[str]) -> bool:
-        """Whether another instance has the same steps, up to a step that is in neither instance."""
+        """Whether another instance has the same steps as this one, up to a step outside both."""
         for before, step in pairwise(chain):
             if not before.startswith(own):
                 return True
@@ -342,7 +344,7 @@ class _Chains:
         return True
 
     def _step(self, step: str, reader: str, world: int, number: int) -> CauseStep:
-        """A step of a chain. If a mention means several parts, the step is their whole."""
+        """A step of a chain. If a mention covers several parts, the step is the value that contains them."""
         what = plain(step)
         source = self._places[world].of(what)
         if self._worlds.owner(step) is None:
@@ -354,7 +356,7 @@ class _Chains:
         return CauseStep(what, "", source, *self._altered[number].get(what, ()))
 
     def _mention(self, reader: str, step: str, number: int) -> Any:
-        """The place of the mention of a value in the expression of another."""
+        """The place where the expression of one value mentions another."""
         facts = self._derived[self._worlds.of(reader, number)].facts
         return facts.source("refers_value", (plain(reader), plain(step)))
 
@@ -375,7 +377,7 @@ class _Chains:
         return CauseStep(what, kind, source, *shown)
 
     def _whole_list(self, root: CauseStep, number: int) -> CauseStep:
-        """A root or, if it is an element of a list, the list with all elements that it gained or lost, because that is
+        """A root. If it is an element of a list, the list with all elements that it gained or lost, because these are
         one edit."""
         lead = "the text of " if root.kind == "text" else ""
         name = root.what.removeprefix(lead)
@@ -401,7 +403,7 @@ class _Chains:
 
 
 def _whole_of_both(one: str, other: str) -> str:
-    """The value that contains both, or equals both; empty if there is none."""
+    """The innermost value that contains both values, or is equal to both; empty if there is none."""
     pairs = zip(_STEPS_OF_NAME.findall(one), _STEPS_OF_NAME.findall(other), strict=False)
     return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -411,7 +413,7 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """A chain that leads to one of the roots, instead of to its whole; empty for other roots."""
+    """The chain, ending at the part of its last step that is one of the roots; empty if no root is such a part."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
@@ -433,7 +435,7 @@ TRIGGER = "replace_triggered_by"
 _STEPS = ("because", "forces", "changed_besides")
 """relations between names"""
 _WORLD = "\0"
-"""separates a value from the number of the former world with which it is compared"""
+"""the separator between the name of a value and the number of the former world with which it is compared"""
 
 
 def plain(name: str) -> str:
@@ -442,8 +444,8 @@ def plain(name: str) -> str:
 
 
 class _Worlds:
-    """The relations of all worlds together, and the former world of each name. Names of values that do not belong to an
-    object get the number of their world; objects and their values have the world of the object."""
+    """The relations of all former worlds joined, and the world to which each name belongs. A value that does not belong
+    to an object has the number of its world in its name; objects and their values belong to the world of the object."""
 
     def __init__(self, derived: Sequence[Derivation]) -> None:
         self._owners = {name: number for number, one in enumerate(derived) for name in one.names}
@@ -472,7 +474,7 @@ class _Worlds:
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
-        """The world of a name; `number` if the name exists in every world."""
+        """The world of a name; `number` if the name belongs to every world."""
         if self._is_single:
             return 0
         mark, owner = name.partition(_WORLD)[2], self.owner(name)
@@ -480,7 +482,8 @@ class _Worlds:
 
 
 def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dict[str, tuple[str, str, str]]:
-    """The former and current value of each root variable, and the origin of its value if its place does not show it."""
+    """The former and current value of each root variable, and where the value comes from if its place does not show
+    this."""
     before = dict(sorted(relations["former_value"], reverse=True))
     told = {}
     for name, text, origin in facts.relation("root_variable"):
@@ -493,7 +496,7 @@ def _variables(relations: Mapping[str, Collection[Any]], facts: FactBase) -> dic
 
 
 def _note(origin: str, source: Any) -> str:
-    """The origin of a variable's value if its place does not show it, because the place of a sensitive value is its
+    """Where the value of a variable comes from, if its place does not show this: the place of a sensitive value is its
     declaration."""
     is_elsewhere = isinstance(source, Span) and source.filename != origin
     return origin if origin in _NOTED or (is_elsewhere and origin) else ""
@@ -501,9 +504,9 @@ def _note(origin: str, source: Any) -> str:
 
 @frozen
 class RootCause:
-    """A root cause with its consequences: (name, action) of each change, the riskiest first. `is_certain`: it is not
-    merely a candidate for any change. `parts`: the root causes that result from the same edit, as (name, kind); empty
-    for changes without another cause."""
+    """A root cause with its consequences: the (name, action) of each change, the riskiest first. `is_certain`: for at
+    least one change it is certain, not only a candidate. `parts`: the root causes, as (name, kind), that result from
+    the same edit; empty for changes without another cause."""
 
     root: CauseStep
     changes: tuple[tuple[str, str], ...]
@@ -514,8 +517,8 @@ class RootCause:
 def grouped(
     chains: Mapping[str, Because], actions: Mapping[str, str], risks: Mapping[str, int]
 ) -> tuple[RootCause, ...]:
-    """The changes grouped by root causes; changes without another cause are grouped by kind. A change with several
-    causes is listed under each. `risks`: the position of each action in the order."""
+    """The changes grouped by root cause; changes without another cause are grouped by kind. A change with several
+    causes is listed under each of them. `risks`: the position of each action in the order."""
     members: dict[Key, list[str]] = {}
     roots: dict[Key, dict[tuple[str, str], CauseStep]] = {}
     behind_others = {root.what for name, because in chains.items() for root in because.roots if root.what != name}
@@ -540,8 +543,8 @@ def grouped(
 
 
 def _one_root(parts: list[CauseStep]) -> CauseStep:
-    """One root cause for all parts of an edit: with the first of their places, and with values only if there is one
-    difference."""
+    """One root cause for all parts of an edit. It has the first of their places, and values only if all parts have the
+    same difference."""
     first = min(parts, key=lambda step: _line(step) or ("", 0))
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
     if len(inner) == 1:
@@ -551,22 +554,22 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
 
 Key = tuple[Any, ...]
 _TOGETHER = ("replace_because_tainted", "replace_by_request", "gone")
-"""kinds of objects that are listed together with their effects"""
+"""kinds of root causes for which objects and effects are listed together"""
 _MOST_APART = 3
-"""the maximum number of lines of one variable that count as separate causes"""
+"""the maximum number of lines of one variable that are reported as separate causes"""
 _WRITTEN = ("variable", "text")
-"""kinds of leaves in files; each line of them is one edit"""
+"""kinds of leaves in files; each of their lines counts as one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
 )
-"""matches the variable, local value or argument that contains a place"""
+"""matches the variable, local value or argument to which a name belongs"""
 
 
 def _key(root: CauseStep, crowded: Collection[str]) -> Key:
-    """The key of a group: everything on one line is one edit, for all instances; so are all parts of a variable if
-    there are many."""
+    """The key of a group. All causes on one line are one edit, for all instances; if a variable has many changed parts,
+    they are one edit, too."""
     if root.kind == "variable" and _whole(root.what) in crowded:
         return (_whole(root.what), root.kind)
     if root.kind in _WRITTEN and root.what:
@@ -575,7 +578,7 @@ def _key(root: CauseStep, crowded: Collection[str]) -> Key:
 
 
 def _crowded(chains: Mapping[str, Because]) -> set[str]:
-    """The variables whose parts are in many lines."""
+    """The variables whose changed parts are in many lines."""
     lines: dict[str, set[Any]] = {}
     for because in chains.values():
         for root in because.roots:
@@ -590,19 +593,19 @@ def _line(root: CauseStep) -> tuple[str, int] | None:
 
 
 def _in_common(one: str, other: str) -> str:
-    """A common name for two names that differ only in keys."""
+    """A common name for two names that differ only in instance keys."""
     pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
 
 
 def _whole(what: str) -> str:
-    """The variable, local value or argument that a part belongs to; another name unchanged."""
+    """The variable, local value or argument that contains a part; other names are returned unchanged."""
     whole = _PART.match(what)
     return whole.group() if whole else what
 
 
 def is_part(name: str, source: str) -> bool:
-    """Whether a step is a source, or a part of it."""
+    """Whether a step is a source or a part of it."""
     own = name.removeprefix("the text of ")
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
@@ -613,7 +616,7 @@ def _rank(group: RootCause, risks: Mapping[str, int]) -> tuple[int, int, str, st
 
 
 class _Ways:
-    """The next step towards the nearest leaf, for every name with a leaf."""
+    """For every name with a leaf, the next step towards the nearest leaf."""
 
     def __init__(self, relations: Mapping[str, Collection[Any]]) -> None:
         self.leaves: dict[str, str] = {}
@@ -657,12 +660,12 @@ class _Ways:
                     waiting.append(what)
 
     def is_guess(self, name: str) -> bool:
-        """Whether every chain has a step that is only a candidate."""
+        """Whether every chain of a name has a step that is only a candidate."""
         return name in self._guesses
 
     def chain(self, name: str) -> list[str]:
-        """The steps from a change to its nearest root, including the root. For a replacement, also one that renews a
-        value, the steps follow the causes that force it."""
+        """The steps from a change to its nearest root, including the root. For a replacement, or a replacement that
+        renews a value, the steps follow the causes that force it."""
         steps = [name]
         while (at := steps[-1]) in self._next:
             after = self._next[at]
@@ -676,7 +679,7 @@ class _Ways:
         return steps[1:]
 
     def roots(self, name: str) -> list[str]:
-        """All leaves behind a name, beginning with the leaf of its chain; for a leaf, only the leaf itself."""
+        """All leaves that lead to a name, beginning with the leaf of its chain; for a leaf, only the leaf itself."""
         nearest = self.chain(name)
         if not nearest and name not in self.leaves:
             return []
@@ -684,7 +687,7 @@ class _Ways:
         return [first, *sorted(self._leaves_behind(name) - {first})]
 
     def beside(self, name: str) -> set[str]:
-        """The other changed arguments of created instances behind a name."""
+        """The further changed arguments of the created instances from which a name has its value."""
         seen, waiting = {name}, [name]
         values: set[str] = set()
         for at in waiting if self.besides else ():
@@ -695,7 +698,8 @@ class _Ways:
         return values
 
     def reader(self, name: str, file: str) -> str:
-        """The reader of a file, behind a name; empty for leaves that are not files."""
+        """The value whose expression reads a file, among the values that lead to a name; empty for leaves that are not
+        files."""
         if self.leaves[file] != "file":
             return ""
         seen, waiting = {name}, [name]
@@ -708,7 +712,7 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves behind a name. Cached, except within cycles, where the order matters."""
+        """The leaves that lead to a name. Cached, except within cycles, where the order matters."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:
@@ -755,7 +759,7 @@ class FactLocations:
         "delete_because_no_resource_config": ("removal",),
         "delete_because_no_module": ("removal",),
     }
-    """the facts from which an action was decided, by the leaf of the action"""
+    """the facts on which the decision about an action rests, by the leaf of the action"""
     _TELLING = ("root_variable", "read_file", "own_text", "named_value", "altered", "read_value", "unknown_value")
 
     def __init__(self, facts: FactBase) -> None:

@@ -13,14 +13,14 @@ from planner.language.config.model import Config, ModuleCall, ModuleConfig, Modu
 from planner.logic.model.plan import ResourceChange
 
 RESOURCES = ("instances", "object", "renewed")
-"""kinds of inputs that are about a resource"""
+"""kinds of inputs that concern a resource"""
 
 
 class ChangedInput(NamedTuple):
-    """An input that changed: a part of a root `variable`, a `file`, the text of an expression (`local`, `output`,
-    `argument` of a module call or its default, `repetition`, `attribute`), or of a resource: its `instances`, its
-    `object`s, and the attributes that are `renewed` only because objects are replaced. `name`: the name within its
-    module."""
+    """An input that changed. It is a part of a root `variable`, a `file`, or the text of an expression (`local`,
+    `output`, `argument` of a module call or its default, `repetition`, `attribute`). For a resource it is its
+    `instances`, its `object`s, or the attributes that are `renewed` only because objects are replaced. `name`: the name
+    within its module."""
 
     kind: str
     module: ModulePath
@@ -72,7 +72,7 @@ def changed_resource(change: ResourceChange) -> ChangedInput:
 
 
 def unit_of(place: ValueLocation) -> ChangedInput | None:
-    """The input for the value at a place or for its expression; None if the value is not written in the
+    """The input for the value at a place, or for the expression of that value; None if the value is not written in the
     configuration."""
     path, name = place.module.config.path, place.name
     if place.kind == "var":
@@ -92,7 +92,7 @@ def unit_of(place: ValueLocation) -> ChangedInput | None:
 
 
 def covers(one: ChangedInput, other: ChangedInput) -> bool:
-    """Whether two inputs are equal, or one is a part of the other."""
+    """Whether two inputs are equal, or one is part of the other."""
     if one.kind == other.kind == "repetition":
         return one.module == other.module and (one.name.startswith(other.name) or other.name.startswith(one.name))
     if one[:3] != other[:3]:

@@ -1,4 +1,4 @@
-"""The instances of resources according to their repetition, now and in the former world."""
+"""The instances that resources declare by their repetition, in the current and in the former world."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class DeclaredInstances:
         self._all_new: dict[tuple[ModulePath, str], bool] = {}
 
     def input_of(self, change: ResourceChange) -> ChangedInput:
-        """The change of an instance, as an input of other values: a new object if a declared one left the state or no
-        longer exists."""
+        """The change of an instance as an input of other values: it is a new object if a declared object was lost from
+        the state or no longer exists."""
         unit = changed_resource(change)
         if unit.kind != "instances" or change.deposed:
             return unit
@@ -43,22 +43,23 @@ class DeclaredInstances:
         return unit._replace(kind="object") if is_kept else unit
 
     def inputs_of(self, change: ResourceChange) -> Iterator[ChangedInput]:
-        """The change of an instance, as an input of other values, and the values that its replacement renews."""
+        """The change of an instance as an input of other values, and the values that its replacement renews."""
         unit = self.input_of(change)
         yield unit
         if unit.kind == "object" and renewed_attributes(change):
             yield unit._replace(kind="renewed")
 
     def are_by_key(self, path: ModulePath, name: str) -> bool:
-        """Whether the existing instances of a resource are the ones that its repetition declares, in both worlds,
-        except for instances that the state lost. For a block that exists in one world only, that world is checked."""
+        """Whether the existing instances of a resource are those that its repetition declares, in both worlds;
+        instances that the state lost are not counted. If the block exists in only one world, only that world is
+        checked."""
         if (path, name) not in self._by_key:
             instances = self._places.context.instances(path)
             self._by_key[path, name] = all(self._is_by_key(module, name) for module in instances)
         return self._by_key[path, name]
 
     def have_other_keys(self, path: ModulePath, name: str) -> bool:
-        """Whether the repetition of a resource has other keys than in the former world."""
+        """Whether the repetition of a resource has different keys than in the former world."""
         known = (self._keys(module, name) for module in self._places.context.instances(path))
         return any(keys is not None and set(keys[0]) != set(keys[1]) for keys in known)
 
@@ -91,7 +92,8 @@ class DeclaredInstances:
             return False
 
     def _keys(self, module: ModuleInstance, name: str) -> tuple[Keys, Keys] | None:
-        """The former and the current keys; None if a block does not exist, or if they are not known."""
+        """The former and the current keys of a block; None if the block does not exist in one of the worlds, or if they
+        are not known."""
         if (module.text, name) not in self._known:
             self._known[module.text, name] = self._expand(module, name)
         return self._known[module.text, name]
@@ -110,13 +112,13 @@ class DeclaredInstances:
             return None
 
     def is_kept(self, module: ModuleAddress, name: str, key: InstanceKey) -> bool:
-        """Whether an instance was declared before and still is."""
+        """Whether an instance was declared in the former world and is declared now."""
         now = self._places.context.module(module)
         keys = self._keys(now, name) if now is not None else None
         return keys is not None and all(key in some for some in keys)
 
     def new_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """The object of an instance that neither world has, with its configured values."""
+        """The object of an instance that exists in neither world, with its configured values."""
         schemas = module.context.schemas
         of = schemas.object_type(module.config, decl)
         scope = module.with_repetition(expand(decl, module.scope, decl.key).instances[key])
@@ -126,7 +128,7 @@ class DeclaredInstances:
         return {name: Unknown(of.attributes[name]) if v.__class__ is Null else v for name, v in given.items()}
 
     def are_all_new(self, path: ModulePath, name: str) -> bool:
-        """Whether a resource has lost all its former instances, because its keys or its module's keys are new."""
+        """Whether a resource has lost all its former instances because its keys, or the keys of its module, are new."""
         if (path, name) not in self._all_new:
             self._all_new[path, name] = self._have_new_keys(path, name)
         return self._all_new[path, name]
@@ -152,7 +154,8 @@ class DeclaredInstances:
         return bool(was) and not now & was
 
     def lost_object(self, module: ModuleInstance, decl: ResourceDecl, key: InstanceKey) -> Value:
-        """A substitute for an object that the state lost, with its former configured values and unique strings."""
+        """A substitute for an object that the state lost: it has the former configured values, and unique strings for
+        the others."""
         places, known = self._former.places, {}
         for name, of in module.context.schemas.object_type(module.config, decl).attributes.items():
             with view(self._former.tree):
@@ -165,7 +168,7 @@ class DeclaredInstances:
 
 
 def renewed_attributes(change: ResourceChange) -> Collection[str]:
-    """The attributes of a replaced object that are unknown because of the replacement; empty if that is uncertain."""
+    """The attributes of a replaced object that are unknown because of its replacement; empty if that is uncertain."""
     known: dict[str, set[str]] = {}
     for row in change.facts:
         known.setdefault(row[0], set()).update(row[2:])

@@ -1,5 +1,5 @@
-"""Whether another version of a text has the same expression at the same place. Layout, comments and parentheses do not
-count."""
+"""Whether another version of a text has the same expression at the same position. Layout, comments and parentheses are
+ignored."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _FIELDS: dict[type, tuple[str, ...]] = {}
 
 
 class _Keys(dict[int, int]):
-    """Keys of expressions by the identity of the expression. `former`: returns the former spelling of a reference."""
+    """The keys of expressions, by the identity of the expression. `former`: returns the former form of a reference."""
 
     former: Callable[[Traversal], Traversal] | None = None
 
 
 def expression_keys(node: Expression, former: Callable[[Traversal], Traversal] | None = None) -> dict[int, int]:
-    """Keys of an expression and of all expressions inside, by their identities: equal for equal expressions at equal
-    positions in the whole. Empty if it is nested too deeply. They are hashes, valid only in this process. `former`:
-    returns the former spelling of a reference, which is used for comparison."""
+    """Keys of an expression and of all expressions in it, by their identities. Equal expressions at equal positions in
+    the whole have equal keys. Empty if the expression is nested too deeply. They are hashes, valid only in this
+    process. `former`: returns the former form of a reference, which is then compared."""
     keys = _Keys()
     keys.former = former
     try:
@@ -56,7 +56,7 @@ def _key(node: Any, path: tuple[Any, ...], keys: _Keys) -> int:
 
 
 def parts_of(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that are not positions."""
+    """The fields of a kind of node, except its positions."""
     fields = _FIELDS.get(kind)
     if fields is None:
         fields = _FIELDS[kind] = tuple(f for f in kind.__slots__ if f not in _POSITIONS)  # type: ignore[attr-defined]
@@ -79,7 +79,7 @@ def _part(value: Any, path: tuple[Any, ...], keys: _Keys) -> Any:
 
 
 def item_name(item: SyntaxNode, at: int) -> Any:
-    """The name of an item among others: its key if that is a literal, otherwise its number."""
+    """The name of an item in an object or list: its key if that is a literal, otherwise its number."""
     if item.__class__ is ObjectItem and item.key.__class__ is Literal:
         return repr(item.key.value)
     return at

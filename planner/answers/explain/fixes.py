@@ -1,8 +1,8 @@
 """Fixes that remove an unknown value, a denial or a change: the smallest sets of places to edit.
 
-Sets for values and denials are found by deriving again (planner.logic.graph.fixes). For a change they are its root
-causes from rules/plan/because.dl: all certain ones together, or any one of the candidates. Planning again checks them.
-"""
+Sets for unknown values and denials are found by repeated derivation (planner.logic.graph.fixes). For a change, the sets
+consist of its root causes according to rules/plan/because.dl: all certain causes together, or one of the candidates.
+Planning again checks them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def unknown_fixes(explainer: Explainer, text: str) -> Fixes:
 
 
 class _Unknown:
-    """Derivations of one unknown value. The value becomes known if all causes that make it unknown are removed."""
+    """Derivations of the fact that a value is unknown. The value becomes known if all causes of its being unknown are
+    removed."""
 
     def __init__(self, base: FactBase, goal: str) -> None:
         self.base, self.goal = base, goal
@@ -94,7 +95,7 @@ class _Unknown:
         return set(self._places(proof)) if proof is not None else None
 
     def _is_known(self, value: str, unknown: set[Any], gone: Mapping[str, set[Row]]) -> bool:
-        """Whether the value had causes for being unknown, all of which were removed."""
+        """Whether a value was unknown because of certain causes, and all of these are removed."""
         held = self.supports.get(value, {})
         was = [
             (p, row)
@@ -116,7 +117,7 @@ class _Unknown:
         waiting = [proof]
         while waiting:
             at = waiting.pop()
-            if at.predicate == "explained":  # the cause of the object's action is another question
+            if at.predicate == "explained":  # the cause of the object's action is explained by another command
                 continue
             if at.rule is None and at.row:
                 place = self.supports.get(str(at.row[0]), {}).get((at.predicate, at.row))
@@ -129,7 +130,7 @@ _OWNER = re.compile(r"(?:module\.[^.\[]+(?:\[[^\]]*\])?\.)*(?:data\.)?[^.\[]+\.[
 
 
 def _owner(value: Any) -> str:
-    """The owner of a value: `terraform_data.web` of `terraform_data.web[0].input.size`."""
+    """The object that has a value: `terraform_data.web` for `terraform_data.web[0].input.size`."""
     told = _OWNER.match(str(value))
     return told[0] if told else str(value)
 
@@ -138,20 +139,20 @@ def _owner(value: Any) -> str:
 
 
 def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> Fixes:
-    """Fixes after which a policy has no finding about an object: values to change or to set."""
+    """Fixes after which a policy has no finding about an object: values to change, or to set."""
     search = _Denial(finding, plain, Culprits(plain, explainer))
     stuck = "It does not depend on a value of the plan."
     smallest = smallest_sets(search.proof_without, order, most_proofs=proofs_for(len(plain.facts)))
     fixes = Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
     actions = dict.fromkeys(place.key for places in smallest.sets for place in places if place.kind == "action")
     commands = ", ".join(f"planner why -fix {shlex.quote(address)}" for address in actions)
-    further = f"The policy judges the action itself. For the edits that avoid it: {commands}" if actions else ""
+    further = f"The policy judges the action itself. For the edits that avoid it, run: {commands}" if actions else ""
     return evolve(fixes, limit=" ".join(filter(None, (fixes.limit, further))))
 
 
 class _Denial:
-    """Derivations of one finding's code and address, regardless of its message. Removed values are absent; missing
-    values have an arbitrary value."""
+    """Derivations of a finding with one code and address, whatever its message is. Values that are removed are absent;
+    values that were missing have an arbitrary value."""
 
     def __init__(self, finding: Finding, plain: PlainProofs, culprits: Culprits) -> None:
         self.finding, self.plain, self.culprits = finding, plain, culprits
@@ -188,7 +189,7 @@ class _Denial:
         return FixLocation("variable" if name.startswith("var.") else "value", name, f"another value of {what}", source)
 
     def with_former_values(self, places: tuple[FixLocation, ...]) -> tuple[FixLocation, ...]:
-        """The places, with the values in the state if the finding would not hold with these."""
+        """The places to edit, each with the value in the state if the finding does not hold with that value."""
         culprits = {place: sorted(self.of_place[place], key=lambda c: c.what) for place in places}
         changed = [culprit for place in places for culprit in culprits[place]]
         if any(c.is_missing or c.is_action or c.is_secret for c in changed):
@@ -212,8 +213,7 @@ class _Denial:
         return evolve(place, text=f"set {place.key}{back} to {text}{copied}")
 
     def _former(self, address: str) -> dict[tuple[str, str], Any]:
-        """The values of an object in the state that are not sensitive, in the form that policies read, by address and
-        path."""
+        """The non-sensitive values of an object in the state, in the form that policies read, by address and path."""
         rows = ValueRows(structure=False)
         for change in self.culprits.explainer.plan.changes:
             if change_name(change) == address:
@@ -226,8 +226,8 @@ class _Denial:
 
 @frozen
 class Cause:
-    """A root cause of a change as a place, and its former value if known: for a variable its value as an expression;
-    True for a new option."""
+    """A root cause of a change, as a place to edit, with its former value if that is known: an expression for a
+    variable; True for an option that was not set before."""
 
     root: Root
     place: FixLocation
@@ -235,7 +235,7 @@ class Cause:
 
 
 def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> list[tuple[Cause, ...]]:
-    """Sets of causes: first single options, then all certain causes together; or each candidate separately."""
+    """Sets of causes to remove: first single options, then all certain causes together, or each candidate by itself."""
     known = [*sorted(relations["planned_change"], reverse=True), *sorted(relations["former_value"], reverse=True)]
     before = {str(row[0]): str(row[1]) for row in known}
     causes = sorted((_cause(root, before) for root in because.roots), key=lambda cause: order(cause.place))
@@ -248,10 +248,10 @@ def causes_of(because: Because, relations: Mapping[str, Collection[Any]]) -> lis
 
 _INSTRUCTIONS = {
     "file": "undo the edit of {what}",
-    "drift": "undo the change of {what} outside, or ignore it (-refresh=false)",
-    "read": "undo the change of what {what} reads",
+    "drift": "undo the change that was made to {what} outside planner, or ignore it (-refresh=false)",
+    "read": "undo the change of the file or object that {what} reads",
     "function": "replace the function whose result differs from call to call in {what}",
-    "ephemeral": "do not use {what}, which is opened later",
+    "ephemeral": "do not use {what}, which is opened only during apply",
     "left-out": "plan without the -target or -exclude that leaves out {what}",
     "unignored": "add {what} to ignore_changes again",
     "no-call": "call {what} again",
@@ -266,7 +266,7 @@ _INSTRUCTIONS = {
     "create": "remove {what} from the configuration",
     "everything": "plan without -destroy",
 }
-"""instructions that remove a root cause, by its kind"""
+"""instructions for removing a root cause, by its kind"""
 _LAST_KEY = re.compile(r'(.+?)(?:\.([\w-]+)|\[("(?:[^"\\]|\\.)*"|[0-9]+)\])')
 
 

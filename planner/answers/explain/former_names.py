@@ -33,7 +33,7 @@ class FormerNames:
 
     _names: dict[str, str] = field(factory=dict)
     _paths: dict[ModulePath, ModulePath] = field(factory=dict)
-    """the former paths of modules, regardless of their instances"""
+    """the former paths of modules, without instance keys"""
 
     @classmethod
     def of(cls, changes: Iterable[ResourceChange], recorded: Mapping[str, str]) -> FormerNames:
@@ -83,8 +83,8 @@ class FormerNames:
         return here
 
     def reference(self, module: str, node: Traversal) -> Traversal:
-        """A reference in a module instance with the former name of the resource or module call; unchanged if the name
-        is the same."""
+        """A reference in a module instance, with the former name of the resource or module call; unchanged if it was
+        not moved."""
         ref = parse_reference(node) if self._names else None
         if not isinstance(ref, Ref):
             return node
@@ -105,7 +105,7 @@ class FormerNames:
         return Traversal(words[0], node.root_end, steps, node.start, node.end)
 
     def resource(self, module: str, name: str, key: InstanceKey) -> tuple[ModuleAddress, str, InstanceKey]:
-        """The former module instance, name (`type.name`) and key of an instance, or of a resource (key None)."""
+        """The former module instance, name (`type.name`) and key of an instance; without a key, of a resource."""
         if not self._names:
             return parse_module(module), name, key
         here = join(module, name)

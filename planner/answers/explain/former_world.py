@@ -1,6 +1,6 @@
 """The former world: the configuration, variables and files with which a plan is compared, evaluated by the same engine
 over the objects in the state. It comes from the record of the last apply next to the state, or from a former commit in
-git. Values that are missing there (a sensitive value, a file with only a digest) are unknown here."""
+git. Values that are missing there (sensitive values, files of which only a digest is on record) are unknown."""
 
 from __future__ import annotations
 
@@ -43,35 +43,36 @@ Status = Literal["same", "other", "unknown"]
 
 
 class FormerWorldsOf(Protocol):
-    """The former world of each change of a plan."""
+    """The former world with which each change of a plan is compared."""
 
     origin: str
     """`record`, or a revision; empty if nothing is known"""
     notes: list[str]
-    """remarks on missing parts of the former worlds"""
+    """remarks about missing parts of the former worlds"""
     assumes: bool
-    """whether unrecorded values count as unchanged"""
+    """whether values that are not on record count as unchanged"""
 
     def doubt(self) -> None:
-        """Treat these values as unknown."""
+        """Treat these values as unknown from now on."""
 
     def of(self, change: ResourceChange | OutputChange | None) -> FormerWorld | None:
-        """The former world of a change; None if nothing is known of it. Without a change, the latest one."""
+        """The former world with which a change is compared; None if nothing is known of it. Without a change, the
+        latest former world."""
 
 
 class FormerWorld:
-    """Compares the places of a plan with their former values. `names`: the moved objects; `tree`: the former files;
-    `providers`: the former versions by source address; `lost`: the modules without a former version; `later`: the
-    attributes with unknown former values ("": all), by former address."""
+    """Compares the places of a plan with their former values. `names`: the names of moved objects; `tree`: the former
+    files; `providers`: the former provider versions by source address; `lost`: the modules without a former version;
+    `later`: the attributes whose former values are unknown ("": all of them), by former address."""
 
     is_whole = False
-    """whether the last apply did everything that was declared"""
+    """whether the last apply applied everything that was declared"""
     has_entries = False
-    """whether the record lists the objects that the last apply left in the state"""
+    """whether the record lists the objects that were in the state after the last apply"""
     destroyed: Collection[str] = ()
     """the instances that a later apply destroyed"""
     created: Collection[str] = ()
-    """the former addresses of the resources of which a later apply created instances"""
+    """the former addresses of resources whose instances a later apply created"""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class FormerWorld:
         self.context, self.names, self.tree, self.providers = context, names, tree, providers or {}
         self.lost, self.later = lost, later
         self.entry: Callable[[str], Status] = lambda _: "unknown"
-        """reports whether the state has an instance as the apply left it"""
+        """reports whether the state still has an instance as the apply left it"""
         self.places = LocationLookup(context)
         self._unknown: dict[str, ModuleInstance] = {}
         self._texts: dict[ValueLocation, GivenExpression | None] = {}
@@ -93,8 +94,8 @@ class FormerWorld:
         self._keys: dict[tuple[int, str | None], tuple[Expression, dict[int, int]]] = {}
 
     def place(self, place: ValueLocation, exists: bool = True) -> ValueLocation | None:
-        """The former place of a value; None if its module instance did not exist (without `exists`: if the module had
-        no instance)."""
+        """The former place of a value; None if its module instance did not exist. If `exists` is false, it is None only
+        if the module had no instance at all."""
         name, key = place.name, place.key
         if place.kind in ("resource", "resources", "each"):
             address, name, key = self.names.resource(place.module.text, name, key)
@@ -107,7 +108,8 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if it need not exist."""
+        """A module instance. A module instance. Its repetition is unknown if the keys of its call are unknown, or if
+        `exists` is false and the instance did not exist."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -125,7 +127,7 @@ class FormerWorld:
         return here
 
     def value(self, place: ValueLocation) -> tuple[Value, bool]:
-        """The former value at a place of the plan (None: no value), and whether it is known."""
+        """The former value at a place of the plan (None: there was no value), and whether it is known."""
         with view(self.tree):
             was = self.place(place)
             if was is None:
@@ -138,18 +140,18 @@ class FormerWorld:
         return parts[0][1], is_wholly_known(parts[0][1])
 
     def lacks(self, module: ModuleInstance) -> bool:
-        """Whether a module, or one that contains it, has no former version."""
+        """Whether there is no former version of a module, or of a module that contains it."""
         path = self.names.module(module.text).path
         return any(path[: len(lost)] == lost for lost in self.lost)
 
     def has_created(self, module: ModuleInstance, name: str) -> bool:
-        """Whether instances of a resource were created since."""
+        """Whether instances of a resource were created after the former world."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         return join(str(address), former_name) in self.created
 
     def is_later(self, module: ModuleInstance, name: str, attribute: str = "") -> bool:
-        """Whether later applies changed the objects of a resource, or an attribute, so that the former value is not
-        known."""
+        """Whether later applies changed the objects of a resource, or one of its attributes, so that the former value
+        is not known."""
         address, former_name, _ = self.names.resource(module.text, name, None)
         instances = self.later.get(join(str(address), former_name), {}).values()
         return any(not attribute or attribute in names or "" in names for names in instances)
@@ -165,7 +167,7 @@ class FormerWorld:
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
-        """Whether the value at a place is unchanged; a value of None means no value."""
+        """Whether the value at a place is unchanged. A value of None means that there is no value."""
         was, is_known = self.value(place)
         if not is_known:
             return "unknown"
@@ -174,8 +176,8 @@ class FormerWorld:
         return "same" if same_parts(was, value) else "other"
 
     def is_applied(self, place: ValueLocation, state: Value) -> Status:
-        """Whether the value at a place in the state (None: no value) is the result of the former expression. Otherwise
-        something else changed the state, or the expression was never applied."""
+        """Whether the value at a place in the state is the result of the former expression. A value of None means that
+        there is no value. If it is not, the state was changed in another way, or the expression was never applied."""
         given = self.text(place)
         if given is None or state is None:
             return "same"
@@ -190,7 +192,7 @@ class FormerWorld:
         return "same" if same_parts(was, state) else "other"
 
     def ignores(self, place: ValueLocation) -> bool:
-        """Whether the former configuration ignored changes at a place of an object."""
+        """Whether the former configuration ignored changes at a place of an object (ignore_changes)."""
         was = self.place(place)
         decl = was.module.config.resources.get(was.name) if was is not None else None
         ignores = decl.lifecycle.ignore_changes if decl is not None else ()
@@ -213,7 +215,7 @@ class FormerWorld:
         return self._texts[place]
 
     def is_lost(self, place: ValueLocation) -> bool:
-        """Whether the value at a place, or a part of the expression that gave it, is not on record."""
+        """Whether the value at a place is not on record, or a part of its expression is not."""
         attribute = str(place.path[0][1]) if place.kind == "resource" and place.path else ""
         if place.kind in ("resource", "resources") and self.is_later(place.module, place.name, attribute):
             return True
@@ -223,7 +225,7 @@ class FormerWorld:
         return was is not None and any(map(is_unrecorded, self.mentions(was.node)[0]))
 
     def mentions(self, node: Expression) -> tuple[list[Traversal | Variable], list[Call]]:
-        """The references and the function calls in an expression of either world."""
+        """The references and function calls in an expression, in the current or the former world."""
         known = self._mentioned.get(id(node))
         if known is None:
             known = self._mentioned[id(node)] = (node, (variables(node), function_calls(node)))
@@ -243,7 +245,8 @@ class FormerWorld:
         return "unknown" if self.is_lost(place) else "other"
 
     def _expressions(self, whole: Expression, module: str | None = None) -> dict[int, int]:
-        """The keys of a former expression, or of a current expression of a module in its former spelling."""
+        """The keys of a former expression; or of a current expression of a module, with its references in their former
+        form."""
         known = self._keys.get((id(whole), module))
         if known is None:
             former = partial(self.names.reference, module) if module is not None and self.names.has_any else None
@@ -256,9 +259,9 @@ class FormerWorld:
         return now is was or (bool(keys) and keys[id(now)] == before.get(id(was)))
 
     def new_call(self, module: ModuleInstance) -> ModuleConfig | None:
-        """The outermost module around a place that was not called before; None if all were called."""
+        """The outermost module around a place that was not called in the former world; None if all were called."""
         outer = self.new_call(module.parent) if module.parent is not None else None
-        # a new key of a moved module has a former name only in its path
+        # if a moved module has a new key, only its path has a former name
         paths = (self.names.module(module.text).path, self.names.path(module.config.path))
         if self.lacks(module) or any(self.context.config.root.descendant(was) is not None for was in paths):
             return outer
@@ -271,7 +274,7 @@ class FormerWorld:
         return was.resources.get(former_name) if was is not None else None
 
     def declares(self, address: str) -> bool:
-        """Whether the configuration had an instance, by its former address."""
+        """Whether the former configuration had an instance with this former address."""
         of = parse_resource_instance(address)
         with view(self.tree):
             module = self.context.module(of.module)
@@ -296,12 +299,13 @@ class FormerWorld:
                 return False
 
     def is_new(self, place: ValueLocation) -> bool:
-        """Whether the object or call at a place was not declared."""
+        """Whether the object or call at a place was not declared in the former world."""
         was = self.place(place.whole)
         return not self.lacks(place.module) and (was is None or not self._declares(was))
 
     def instances(self, at: RepetitionLocation) -> Collection[InstanceKey] | None:
-        """The keys of the instances of a former block; None if it was not declared, or if they are not known."""
+        """The keys of the instances of a former block; None if the block was not declared, or if the keys are not
+        known."""
         with view(self.tree):
             was = self.place(at.place.whole)
             if was is None or not self._declares(was):
@@ -312,8 +316,8 @@ class FormerWorld:
                 return None
 
     def files(self, evaluate: Callable[[], object]) -> dict[str, Status]:
-        """The files that an evaluation reads, with the current or the former files, and files that match a pattern in
-        either; each with whether it is unchanged."""
+        """The files that an evaluation reads, with the current or with the former files, and the files that match its
+        patterns in either world. Each file has a flag: whether it is unchanged."""
         with files_used() as now:
             evaluate()
         was = self.files_used(evaluate)
@@ -322,13 +326,13 @@ class FormerWorld:
         return statuses
 
     def files_used(self, evaluate: Callable[[], object]) -> FilesUsed:
-        """The files that an evaluation uses if it finds the former ones."""
+        """The files that an evaluation reads when it runs with the former files."""
         with view(self.tree), files_used() as used:
             evaluate()
         return used
 
     def file_status(self, path: str, before: str = "") -> Status:
-        """Whether a file is unchanged, or equal to the file `before`, which was read formerly."""
+        """Whether a file is unchanged, or equal to the former file `before`."""
         now = _content(path)
         try:
             with view(self.tree):

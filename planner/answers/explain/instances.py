@@ -15,13 +15,13 @@ _FILES = ("graph/instances.dl", "graph/own_references.dl", "graph/selected_insta
 
 
 def is_about_instances(predicate: Predicate) -> bool:
-    """Whether a relation is about instances that only a walk knows."""
+    """Whether a relation describes instances that are known only after a walk of the plan."""
     return predicate.span.filename in _FILES and predicate.name != "mentions_itself"
 
 
 def with_instances(facts: FactBase, context: EvaluationContext, state: State) -> FactBase:
-    """The facts, with facts about all instances: the instances in the configuration, as far as they follow from the
-    planned values in `context`, and the instances in the state."""
+    """The facts, completed by facts about all instances: those of the configuration, as far as the planned values in
+    `context` determine them, and those in the state."""
     builder = FactBuilder(facts)
     declared: set[str] = set()
     for module in context.all_instances():

@@ -44,13 +44,13 @@ from planner.logic.model.plan import Plan, ResourceChange, change_name
 from planner.logic.programs.actions import NO_OP
 
 _WITHOUT_VALUES = ("each", "each_call", "resources", "call", "provider")
-"""kinds of places whose values are compared part by part"""
+"""kinds of places whose values are compared in parts"""
 
 
 @frozen
 class OtherSource:
-    """A module whose source changed: a description of that, and the current and former directory of a module in it
-    (empty if that version is not available)."""
+    """A module whose source changed: a description of the change, and the current and former directory of a module in
+    it (empty if that version is not available)."""
 
     words: str
     span: Span
@@ -58,7 +58,7 @@ class OtherSource:
     before: str
 
     def has(self, given: GivenExpression) -> bool:
-        """Whether an expression is in the module."""
+        """Whether an expression is in a file of the module."""
         return posixpath.dirname(given.source.filename) == posixpath.normpath(self.directory)
 
 
@@ -92,23 +92,23 @@ class MentionTrace:
         self._by_name: dict[str, ValueLocation] = {}
         self.checks_causes = True
         self.checks: dict[str, ChangedInputs | None] = {}
-        """by the name of a place in a change: the inputs that affect its value; None if they were not determined"""
+        """the inputs that affect a value, by the name of a place in a change; None if they could not be determined"""
         self._interventions: Interventions | None = None
         self._was: dict[str, Value] = {}
-        """the former values at places that only copy another place"""
+        """the former values at places that only copy the value of another place"""
 
     def value(self, place: ValueLocation) -> list[tuple[ValueLocation, Value]]:
-        """Look up a place. Returns the places that it means, with their values."""
+        """Look up a place. Returns the places that the name means, with their values."""
         raise NotImplementedError
 
     def _source(self, place: ValueLocation) -> Any:
-        """The source of facts about a place, computed once."""
+        """The source location for facts about a place, computed once."""
         if place not in self._sources:
             self._sources[place] = self._found_source(place)
         return self._sources[place]
 
     def _found_source(self, place: ValueLocation) -> Any:
-        """The source of a fact about a place; the line of a sensitive value is not shown."""
+        """The source location for a fact about a place; the line of a sensitive value is not shown."""
         given = self.places.given(place)
         span = given.span if given is not None else self.places.declaration(place)
         return Unquoted.of(span) if span is not None and self.places.is_sensitive(place) else span
@@ -121,7 +121,7 @@ class MentionTrace:
             return ChangedInput("file", (), leaf.removeprefix("file "))
         name = leaf.removeprefix("the text of ")
         place = self._places().get(name)
-        if place is not None and place.kind == "resource" and name == leaf:  # an object that is itself a different one
+        if place is not None and place.kind == "resource" and name == leaf:  # the object itself is replaced
             return ChangedInput("object", place.module.config.path, place.name)
         return unit_of(place) if place is not None else None
 
@@ -132,7 +132,7 @@ class MentionTrace:
 
     def describe(self, unit: ChangedInput) -> tuple[str, str, Any, str]:
         """An input as a root cause: its name, kind and place, and for a variable the origin of its value. An input in a
-        module whose source changed is described as that source."""
+        module whose source changed is reported as that change of the source."""
         module = self.config.root.descendant(unit.module)
         former = self._interventions.former_module(unit.module) if self._interventions is not None else None
         if module is not None and former is not None and unit.kind not in ("variable", "file"):
@@ -158,9 +158,9 @@ class MentionTrace:
         return texts[0] if is_known else "", texts[1]
 
     def list_of(self, name: str) -> tuple[str, str, str, Any] | None:
-        """The list or set whose elements a variable or local value, or a part of it, gained or lost: its name, the lost
-        and gained elements as text without secrets ("nothing" for none), and the place of the first. None without such
-        a list."""
+        """The list or set that is the value (or a part of the value) of a variable or local value, and that gained or
+        lost elements: its name, the lost and gained elements as strings without secrets ("nothing" for none), and the
+        place of the first element. None if there is no such list or set."""
         place = self._places().get(name) or self.places.read(name)
         if place is None or place.kind not in ("var", "local") or self.former is None:
             return None
@@ -181,8 +181,8 @@ class MentionTrace:
         return None
 
     def shown_local(self, name: str) -> tuple[str, str]:
-        """The former and the current value of a local value or a module's variable, as text without secrets; empty for
-        other names, and if one is not known."""
+        """The former and the current value of a local value or of a module's variable, as strings without secrets;
+        empty for other names, or if one of the values is not known."""
         place = self.places.read(name)
         is_inner = place is not None and place.kind == "var" and place.module.parent is not None
         if place is None or not (place.kind == "local" or is_inner) or self.former is None:
@@ -197,8 +197,7 @@ class MentionTrace:
         return ValueLocation(self.places.context.root, "var", unit.name, path=unit.path)
 
     def _variable_source(self, place: ValueLocation) -> tuple[Any, str]:
-        """The place from which a root variable, or a part of it, has its value, and the kind of that origin (see
-        root_variable)."""
+        """The place that sets a root variable or a part of it, and the kind of that origin (see root_variable)."""
         given = self.variables.get(place.name)
         value = next((v for _, v in self.places.found(place)), None)
         decl = place.module.config.variables[place.name]
@@ -211,7 +210,7 @@ class MentionTrace:
             origin = given.span.filename
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
-                origin = "default"  # for an attribute that is optional in the type and omitted at this place
+                origin = "default"  # for an attribute that is optional in the type and not set at this place
         if hidden:
             source = Unquoted.of(decl.span)
         if origin == "command line":
@@ -236,12 +235,12 @@ class MentionTrace:
                 self.value(ValueLocation(root, "var", unit.name, None, unit.path))
 
     def _inputs(self, place: ValueLocation) -> ChangedInputs | None:
-        """The inputs that matter to the value at a place; None if that is undecided."""
+        """The inputs that matter to the value at a place; None if this cannot be decided."""
         known = self._trials()
         return known.matters(place) if known is not None else None
 
     def _trials(self) -> Interventions | None:
-        """Interventions on the inputs; None without a former world."""
+        """Interventions on the inputs of the plan; None without a former world."""
         if self.former is None or not self.checks_causes:
             return None
         if self._interventions is None:
@@ -250,7 +249,7 @@ class MentionTrace:
         return self._interventions
 
     def _compare(self, place: ValueLocation, value: Value, source: Any) -> None:
-        """Add facts about whether the value is unchanged, if that is known, and about its former value."""
+        """Add facts about the former value at a place, and about whether the value is unchanged if this is known."""
         if self.former is None or place.kind in _WITHOUT_VALUES:
             return
         status, text = self.former.status(place, value), str(place)
@@ -266,16 +265,17 @@ class MentionTrace:
                 self._facts.add("recorded_value", text, shown, source=source)
 
     def _text_status(self, place: ValueLocation, node: Expression | None = None) -> Status:
-        """Whether an expression is unchanged at its current position within the expression of a place; without `node`,
-        whether that expression is unchanged as a whole. If not, its current parts do not show the former value."""
+        """Whether an expression is unchanged at its current position in the expression of a place; without `node`,
+        whether the expression of the place is unchanged as a whole. If it is not, the current parts do not show the
+        former value."""
         whole = self.places.whole_text(place)
         if self.former is None or whole is None:
             return "unknown"
         return self.former.text_status(place, whole.node if node is None else node, whole.node)
 
     def _repeats_otherwise(self, at: RepetitionLocation) -> bool:
-        """Whether an instance is created or destroyed because of the repetition of its block, or of a module around
-        it."""
+        """Whether an instance is created or destroyed because the repetition of its block, or of a module around it,
+        changed."""
         keys = self.former.instances(at) if self.former is not None else None
         if keys is not None:
             return (at.key in keys) != (at.key in at.now)
@@ -284,7 +284,7 @@ class MentionTrace:
         return bool(at.before)
 
     def _other_source(self, place: ValueLocation) -> OtherSource | None:
-        """The changed source of the outermost module around a place whose source differs."""
+        """The changed source of the outermost module around a place that has a different source."""
         if self.former is None:
             return None
         was = self.former.place(place)
@@ -293,7 +293,7 @@ class MentionTrace:
         return self._lost_source(place.module) if self.former.lacks(place.module) else None
 
     def _lost_source(self, module: ModuleInstance) -> OtherSource | None:
-        """The change of the source or version of the outermost call above a module without a former version."""
+        """For a module without a former version: the change of the source or version in the outermost call above it."""
         assert self.former is not None
         now, before = self.config.root, self.former.context.config.root
         path = module.config.path
@@ -310,7 +310,7 @@ class MentionTrace:
         return None
 
     def _changed_source(self, module: ModuleConfig, former: ModuleConfig) -> OtherSource | None:
-        """The change of the source of the outermost call above a module, `former` in its former version."""
+        """For a module with the former version `former`: the change of the source in the outermost call above it."""
         if self.former is None or former.directory == module.directory:
             return None
         now, before = self.config.root, self.former.context.config.root
@@ -327,8 +327,8 @@ class MentionTrace:
     # ---------------------------------------------------------------- mentions
 
     def _mentions(self, place: ValueLocation, unknown: bool, before: Value = None, after: Value = None) -> bool:
-        """Add facts about mentions in the expressions at a place, with `unknown` only about unknown values. Returns
-        whether there are any. `before` and `after`: the values, if both are known."""
+        """Add facts about the mentions in the expressions at a place; with `unknown`, only about mentions of unknown
+        values. Returns whether there are any. `before` and `after`: the values, if both are known."""
         status = self._text_status(place)
         found = self.places.origins(place, before if status != "other" else None, status == "same")
         if self.former is None and not unknown and not self._is_constant(place):
@@ -397,15 +397,16 @@ class MentionTrace:
         return some
 
     def _is_constant(self, place: ValueLocation) -> bool:
-        """Whether the value at a place is a constant, so that nothing else can have changed it."""
+        """Whether the value at a place is a constant, which only an edit of the text can have changed."""
         whole = self.places.whole_text(place)
         return whole is not None and not variables(whole.node) and not any(map(uses_files, function_calls(whole.node)))
 
     def _files(
         self, text: str, given: GivenExpression, calls: Sequence[Call], other: OtherSource | None = None
     ) -> bool:
-        """Add facts about the files that an expression reads or finds, now or before. Returns whether there are any.
-        `other`: the module had another source with its own files."""
+        """Add facts about the files that an expression reads or lists, in the current or in the former world. Returns
+        whether there are any.
+        `other`: the module had a different source, with other files."""
         readers = [call for call in calls if uses_files(call) and call.arguments]
         if not readers:
             return False
@@ -458,7 +459,7 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression is more than a mention, or than a computation from the keys of a loop."""
+    """Whether an expression is more than a single mention, or than a computation from the key of a loop."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False
@@ -472,7 +473,8 @@ def _items_of(value: Value) -> Sequence[Value]:
 
 
 def _join_paths(path: Path, rest: Path) -> Path:
-    """A path followed by a path into its value. If the path means every element, the rest has the key."""
+    """A path that is extended by a path into its value. If the first path means every element, the rest starts with the
+    key."""
     if rest and ANY in path:
         at = path.index(ANY)
         return (*path[:at], rest[0], *path[at + 1 :], *rest[1:])
@@ -480,7 +482,7 @@ def _join_paths(path: Path, rest: Path) -> Path:
 
 
 def _of_bound(given: GivenExpression, chain: Chain, name: str) -> list[GivenExpression]:
-    """The source of a value that a traversal takes from a variable of a `for` expression."""
+    """The source of a value that a traversal reads from a variable of a `for` expression."""
     bound = given.bound[name].given
     if bound is None:
         return []
@@ -499,17 +501,17 @@ def _without_keys(change: ResourceChange) -> str:
     return format_resource(module, change.mode, change.type, change.name)
 
 
-# The position of a literal part of a value: in a file of variables, or in the default of a variable.
+# The position of a literal part of a value, in a file of variables or in the default of a variable.
 
 
 class WrittenValues:
-    """Finds the positions of literal parts; parses each text once."""
+    """Finds the positions of literal parts. Each text is parsed once."""
 
     def __init__(self) -> None:
         self._nodes: dict[tuple[str, int], Expression | None] = {}
 
     def part(self, whole: Span, path: Path) -> tuple[Span, bool]:
-        """The span of a part or of the nearest enclosing text, and whether the part may be in it."""
+        """The span of the part, or of the nearest text around it, and whether the part may be in that text."""
         node, at = self._node(whole) if path else None, whole
         for _, key in path:
             while isinstance(node, Parens):

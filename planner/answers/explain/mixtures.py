@@ -31,7 +31,7 @@ from planner.language.config.model import ModuleConfig, ResourceDecl
 
 
 def mixed_value(was: Value, now: Value, path: Path, chosen: Collection[Path]) -> Value:
-    """A value in which the chosen differing parts are current and the others former."""
+    """A value in which the given parts are current and the other differing parts are former."""
     if path in chosen:
         return now
     if not any(one[: len(path)] == path for one in chosen):
@@ -85,8 +85,8 @@ def exchange(tables: dict[str, Any], before: Any, block: str, argument: str) -> 
 
 
 class MixedObjects:
-    """The objects of a plan, except that some resources have their objects from the state (an ObjectSource,
-    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that the state lost."""
+    """The objects of a plan, except that the objects of some resources are those in the state (an ObjectSource, see
+    planner.engine.evaluation.context). `has_lost_ones`: an object was needed that is no longer in the state."""
 
     has_lost_ones = False
 
@@ -101,10 +101,10 @@ class MixedObjects:
         self._now, self._was, self._declared, self._old = places.context, former, declared, old
         self._renewed = renewed
         self._expanded: dict[tuple[str, str], Collection[InstanceKey]] = {}
-        """the keys of a resource in a module instance, in which each of its instances is looked up"""
+        """the keys of a resource in a module instance, for looking up each of its instances"""
 
     def _objects(self, module: ModuleInstance, resource: ResourceDecl, is_old: bool) -> Any:
-        """The instances of a resource in one world, or in the other if the first does not declare it."""
+        """The instances of a resource in one world; if that world does not declare the resource, in the other."""
         address, former_name, _ = self._was.names.resource(module.text, resource.key, None)
         with view(self._was.tree):
             was = self._was.context.module(address), former_name
@@ -159,8 +159,8 @@ class MixedObjects:
 
 
 class MixedTree:
-    """The former files, except that some are current. `is_digested`: whether only digests of a file are used;
-    `is_incomplete`: unknown content was needed."""
+    """The former files, except that some of them are current. `is_digested`: only digests are on record for some file;
+    `is_incomplete`: a content was needed that is not on record."""
 
     root = "/"
     is_incomplete = False

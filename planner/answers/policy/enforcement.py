@@ -88,7 +88,7 @@ def _facts(
     for info in policies.packs.policies.values():
         is_foreign = info.span is not None and info.span.filename not in policies.closed
         by = "directory" if is_foreign and codes[info.code] & policies.closed else "pack"
-        if info.level:  # a pack cannot set levels of the organisation's policies, unless it is one of its own
+        if info.level:  # only the organisation's own packs set levels
             facts.add("assigned_level", info.code, by, info.level)
         for group in info.override if info.code not in chosen and by == "pack" else ():
             facts.add("may_override", info.code, group)
@@ -178,7 +178,7 @@ def _groups(policies: Policies) -> Iterator[str]:
             name = grp.getgrgid(number).gr_name
         except KeyError:
             continue
-        if name not in listed:  # a list of the organisation is complete
+        if name not in listed:  # a list that the organisation sets is complete: others cannot add to it
             yield name
 
 

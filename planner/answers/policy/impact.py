@@ -1,4 +1,4 @@
-"""Dependencies from resource instance to resource instance: the blast radius of a change."""
+"""Dependencies between resource instances: the blast radius of a change."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from planner.logic.model.plan import Plan, ResourceChange
 from planner.logic.programs.actions import does
 
 Instances: TypeAlias = dict[str, dict[str, None]]
-"""addresses of instances, by the part before their keys"""
+"""the addresses of instances, by the part of the address before their keys"""
 MOST_ROWS = 2_000_000
 _NOTHING: Meant = (set(), set())
 
 
 class Impact:
-    """The impact of changes in one plan. Resources represent their instances until rows are made, because the graph has
-    no instances. `owners` provide the blocks that determine which instance refers to which."""
+    """The impact of changes in one plan. A resource represents its instances until rows are made, because the graph
+    does not contain instances. `owners` provides the blocks, which determine the instance to which an instance
+    refers."""
 
     # decided in Python: which objects a change may affect (`blast`) -- a relation of all pairs would be too large
 
@@ -41,7 +42,7 @@ class Impact:
 
     @cached_property
     def instances(self) -> dict[str, list[str]]:
-        """For each resource without keys, its instances with a change, in the plan's order."""
+        """For each resource (without keys), its instances that have a change, in the order of the plan."""
         result: dict[str, list[str]] = {}
         for c in self.plan.changes:
             if not c.deposed:
@@ -51,8 +52,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """For each resource, its direct dependencies in the graph, and the dependencies that are reached over a path
-        out of its module; and the resources to which provider configurations refer."""
+        """For each resource, its direct dependencies in the graph, and those that it reaches over a path that leaves
+        its module; and the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -83,8 +84,8 @@ class Impact:
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """For each resource, its direct dependencies. Resources that are no longer declared have the dependencies in
-        the state."""
+        """For each resource, its direct dependencies. Resources that are no longer declared have the dependencies that
+        are in the state."""
         result = {object: set(reached) for object, reached in self._declared_reach[0].items()}
         for resource in self.plan.prior_state.resources.values():
             object = format_resource(module_path(resource.module), resource.mode, resource.type, resource.name)
@@ -124,8 +125,8 @@ class Impact:
 
     @cached_property
     def _linked(self) -> tuple[list[tuple[str, str]], list[Row], set[Row]]:
-        """The rows of depends, and the rows of maybe_through and maybe_reached for references whose instance is not
-        known. In a module with several instances, a reference within the module stays in the same module instance."""
+        """The rows of depends; and, for references to an unknown instance, the rows of maybe_through and maybe_reached.
+        In a module with several instances, a reference within the module stays in the same module instance."""
         changes = self._changes
         paths = Counter(module_path(module) for module in {c.module for c in changes.values() if c.module})
         pairs: list[tuple[str, str]] = []
@@ -154,7 +155,8 @@ class Impact:
         return pairs, through, {(group, other) for group, item in reached.items() for other in item}
 
     def _by_resource(self, object: str, module: str | None) -> Instances:
-        """The instances of a resource, of one module instance or (None) all, by their addresses without their keys."""
+        """The instances of a resource, in one module instance or (None) in all, by their addresses without their
+        keys."""
         if (object, None) not in self._grouped:
             item: Instances = {}
             for address in self.instances.get(object, ()):
@@ -168,7 +170,7 @@ class Impact:
     def _split_instances(
         self, change: ResourceChange, dependency: str, others: Instances
     ) -> tuple[list[str], list[str]]:
-        """The instances of a resource that an object refers to, and the ones that it may refer to."""
+        """The instances of a resource to which an object refers, and those to which it may refer."""
         meant = self.meant(change)
         sure, unsure = (_among(targets, others) for targets in meant)
         if dependency in self.configuring or not any(resource in others for item in meant for resource, _ in item):
@@ -176,8 +178,8 @@ class Impact:
         return sorted(sure), sorted(unsure - sure)
 
     def meant(self, change: ResourceChange) -> Meant:
-        """The instances to which an object refers, and those to which it may refer, according to its block, because the
-        state records only resources."""
+        """The instances to which an object refers, and those to which it may refer. They are derived from its block,
+        because the state records only resources."""
         if change.address not in self._meant:
             decl = self.owners.declaration(change) if self.owners is not None else None
             result = (
@@ -194,7 +196,8 @@ class Impact:
 
     @property
     def configuring(self) -> set[str]:
-        """The resources to which provider configurations refer, on which all objects of the provider depend."""
+        """The resources to which provider configurations refer. All objects of the provider depend on these
+        resources."""
         return self._declared_reach[2]
 
     def sources(self) -> dict[str, list[str]]:
@@ -225,7 +228,7 @@ class Impact:
                                 yield address, other, depths[dependent]
 
     def sizes(self) -> Iterator[tuple[str, int]]:
-        """The rows of blast_size. The dependents of a resource are a set of bits, one for each resource."""
+        """The rows of blast_size. The dependents of a resource are a set of bits, with one bit for each resource."""
         if not self.sources():
             return
         order = sorted(self.dependencies.keys() | self.dependents.keys())
@@ -247,7 +250,7 @@ class Impact:
 
 
 def _among(targets: set[Target], others: Instances) -> set[str]:
-    """The instances meant by addresses without keys."""
+    """The instances that addresses without keys refer to."""
     result: set[str] = set()
     for resource, which in targets:
         instances = others.get(resource, ())
@@ -272,7 +275,7 @@ def _dependencies_first(edges: dict[str, tuple[str, ...]]) -> Iterator[str]:
 
 def _too_many() -> Diagnostic:
     detail = (
-        f"More than {MOST_ROWS:,} pairs of a changed object and one that depends on it. Policies about plans of this "
+        f"There are more than {MOST_ROWS:,} pairs of a changed and a dependent object. Policies about plans of this "
         "size read blast_size, which has one tuple for each changed object."
     )
     return error("policy.blast", "Too many dependents to list", detail)

@@ -1,8 +1,7 @@
-"""Packs from elsewhere: their installed files, and the check against the lock file.
+"""Packs from external sources: their installed files, and the check against the lock file.
 
-Next to a policy.toml are its installed packs (`packs/NAME`) and `policy.lock`, which belongs in version control: the
-version and the hash of each pack, over the names and contents of all its files.
-"""
+Next to a policy.toml are its installed packs (`packs/NAME`) and its `policy.lock`, which belongs in version control.
+The lock file has the version of each pack, and a hash over the names and contents of all its files."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ _CODE = "policy.lock"
 
 @frozen
 class Locked:
-    """An entry of the lock file for an installed pack."""
+    """The entry of an installed pack in the lock file."""
 
     source: str
     version: str
@@ -41,18 +40,18 @@ def place_of(config: str, name: str) -> Path:
 
 
 def installed_folder(config: str, use: PackUse) -> str:
-    """The directory of an installed pack that matches the lock file. Raises Failure."""
+    """The directory of an installed pack, if it matches the lock file. Raises Failure."""
     place = place_of(config, use.name)
     locked = read_lock(config).get(use.name)
     if locked is None or not (place / MANIFEST).is_file():
         what = "is not installed" if locked is not None else f"is not in {Path(config).parent / LOCK}"
         raise _failure(use, f"{use.name} {what}. Install the packs of {config} with: {_init(config)}", "Missing pack")
     if locked.source != use.source:
-        detail = f"{use.name} was installed from {locked.source}. Install it from its present source: {_init(config)}"
+        detail = f"{use.name} was installed from {locked.source}. Install it from its current source: {_init(config)}"
         raise _failure(use, detail, "Pack from elsewhere")
     if use.version and not allowed(use.version, locked.version):
         detail = f'{use.name} is installed in version {locked.version}, but the constraint is "{use.version}". '
-        raise _failure(use, detail + f"Choose again with: {_init(config, 'update')}", "Wrong pack version")
+        raise _failure(use, detail + f"Choose a version again with: {_init(config, 'update')}", "Wrong pack version")
     result = folder_hash(place)
     if result != locked.hash:
         detail = (
@@ -72,7 +71,7 @@ def _failure(use: PackUse, detail: str, summary: str) -> Failure:
 
 
 def read_lock(config: str) -> dict[str, Locked]:
-    """The lock file next to a policy.toml, empty if there is none. Raises Failure."""
+    """The entries of the lock file next to a policy.toml; empty if there is none. Raises Failure."""
     path = Path(config).parent / LOCK
     if not path.exists():
         return {}
@@ -92,14 +91,14 @@ def read_lock(config: str) -> dict[str, Locked]:
 
 def _locked(entry: Any) -> Locked:
     if not isinstance(entry, dict) or sorted(entry) != ["hash", "source", "version"]:
-        raise ValueError("an entry has only source, version and hash")
+        raise ValueError("an entry has only the members source, version and hash")
     if not all(isinstance(value, str) for value in entry.values()):
-        raise ValueError("source, version and hash are texts")
+        raise ValueError("source, version and hash are strings")
     return Locked(entry["source"], entry["version"], entry["hash"])
 
 
 def lock_text(locks: dict[str, Locked]) -> str:
-    """The lock file with these entries."""
+    """The text of the lock file with these entries."""
     packs = {
         name: {"source": locks[name].source, "version": locks[name].version, "hash": locks[name].hash}
         for name in sorted(locks)
@@ -108,8 +107,8 @@ def lock_text(locks: dict[str, Locked]) -> str:
 
 
 def folder_hash(folder: Path) -> str:
-    """A hash of the names and contents of all files in a directory. Raises Failure for content that packs must not
-    have: links, devices, too many or too large files."""
+    """A hash over the names and contents of all files in a directory. Raises Failure for content that packs must not
+    have: links, devices, too many files, or files that are too large."""
     lines: list[str] = []
     size = 0
 
@@ -120,7 +119,7 @@ def folder_hash(folder: Path) -> str:
         folders.sort()
         for name in (*folders, *names):
             if os.path.islink(os.path.join(at, name)):
-                raise refused(f"has a link, {os.path.relpath(os.path.join(at, name), folder)!r}; packs have none")
+                raise refused(f"has a link, {os.path.relpath(os.path.join(at, name), folder)!r}; packs cannot")
         for name in names:
             path = os.path.join(at, name)
             relative = os.path.relpath(path, folder)

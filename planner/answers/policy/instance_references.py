@@ -1,7 +1,7 @@
 """The instances to which a resource instance refers, derived from its block without evaluating it. Constant keys,
 `each.key`, `each.value`, `count.index` and lookups with them are followed through locals, inputs and outputs of
-modules. If a key cannot be derived this way (a function computes it, a conditional selects it), the reference may mean
-any instance that it could lead to."""
+modules. If a key cannot be derived this way (for example because a function computes it, or a conditional selects it),
+the reference may be to any instance that it could select."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import Attribute, NativeBody
 
 Target: TypeAlias = tuple[str, str]
-"""a resource with the keys of its modules, and an instance of it: its key, EVERY, or SOME (an unknown one)"""
+"""a resource with the keys of its modules, and the key of one of its instances: its key, EVERY, or SOME (not known
+which)"""
 Meant: TypeAlias = tuple[set[Target], set[Target]]
 """the certain targets of a reference, and the possible ones"""
 EVERY, SOME = "*", "?"
@@ -28,11 +29,11 @@ _ALL: Any = ("every element",)
 _ANY: Any = ("some element",)
 """a step into an element that is not known"""
 LOOSE, UNSURE, SURE = 0, 1, 2
-"""the certainty of a reference: it only lists existing objects, it is a choice that may have another result, or it
-certainly refers to its target"""
+"""the certainty of a reference: the reference only lists existing objects, or it is a choice that may have another
+result, or it certainly is to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
-"""functions whose result has the elements of the argument, under the same keys"""
+"""functions whose result has the elements of their argument, under the same keys"""
 _WHOLE = frozenset(
     (
         *("abspath", "base64encode", "concat", "distinct", "flatten", "format", "formatlist", "join", "jsonencode"),
@@ -52,13 +53,13 @@ _WHOLE = frozenset(
         *("trimspace", "trimsuffix", "upper", "values", "yamlencode", "zipmap", *_SAME_ELEMENTS),
     )
 )
-"""functions whose result uses every argument, rather than choosing among them"""
+"""functions whose result uses every argument, instead of choosing between them"""
 
 
 @frozen(eq=False)
 class _ExpressionScope:
-    """The place of an expression: a module instance, with the repetition of the block, its key, and the names that are
-    bound around it. `caller` is the place of the module's call."""
+    """The context of an expression: a module instance, with the repetition of the block, its key, and the names that
+    are bound around it. `caller` is the context of the module's call."""
 
     module: ModuleConfig
     address: ModuleAddress
@@ -68,7 +69,7 @@ class _ExpressionScope:
     bound: Mapping[str, Any] = {}
 
     def outside(self) -> _ExpressionScope:
-        """The place without repetition and bound names."""
+        """The context without repetition and bound names."""
         return _ExpressionScope(self.module, self.address, self.caller)
 
     def of(self, block: ResourceDecl | ModuleCall, key: InstanceKey) -> _ExpressionScope:
@@ -91,14 +92,14 @@ class _Element:
 
 @frozen(eq=False)
 class _Pair:
-    """The meaning of the name of a dynamic block, or of the key in a `for`."""
+    """The meaning of the iterator of a dynamic block, or of the key in a `for` expression."""
 
     key: Any
     value: _Element | None
 
 
 class _Lost(Exception):
-    """The references are too deep or branch too widely to be followed."""
+    """The references are nested too deeply, or have too many branches, to be traced."""
 
 
 class InstanceReferences:
@@ -114,8 +115,8 @@ class InstanceReferences:
                 module = module.parent
 
     def of(self, address: ModuleAddress, decl: ResourceDecl, key: InstanceKey) -> Meant:
-        """The references of a resource instance, and its possible references. References that determine the instances
-        (count, for_each, conditions) count only if nothing else in the block refers to the resource."""
+        """The certain and the possible references of a resource instance. References that determine the number of
+        instances (count, for_each, conditions) count only if nothing else in the block refers to the same resource."""
         walk = _Walk(self)
         try:
             place = self._place(address)
@@ -138,8 +139,8 @@ class InstanceReferences:
 
 
 class _Walk:
-    """Follows references of expressions. `steps` select the used part of an expression's value: keys, `_ALL` and
-    `_ANY`; none for the whole."""
+    """Follows references of expressions. `steps` select the part of an expression's value that is used: keys, `_ALL`
+    and `_ANY`; no steps for the whole value."""
 
     def __init__(self, about: InstanceReferences) -> None:
         self.variables, self.instances = about.variables, about.instances
@@ -152,7 +153,7 @@ class _Walk:
     # -------- blocks
 
     def resource(self, decl: ResourceDecl, place: _ExpressionScope) -> None:
-        """Follow all references of a resource block and of the calls of the modules around it."""
+        """Trace all references of a resource block, and of the calls of the modules around it."""
         self.body(decl.body, place)
         cycle = decl.lifecycle
         rules = (*cycle.preconditions, *cycle.postconditions)
@@ -172,8 +173,8 @@ class _Walk:
             around = around.caller
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
-        """Follow the references that determine the instances of a block, as far as they matter for its key, and the
-        references in depends_on."""
+        """Trace the references that determine the instances of a block, as far as they matter for the instance's key,
+        and the references in depends_on."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -257,7 +258,7 @@ class _Walk:
                 self.follow(alias.node, alias.place, alias.steps + steps, mode)
 
     def _alias(self, ref: Ref, place: _ExpressionScope) -> _Element | None:
-        """The expression of a local value, an input or each.value."""
+        """The expression of a local value, of an input variable, or of each.value."""
         if ref.kind == "local" and ref.name in place.module.locals:
             return _Element(place.module.locals[ref.name].expr.node, place.outside(), ())
         if ref.kind == "var" and place.caller is not None and isinstance(place.caller.repeated, ModuleCall):
@@ -323,7 +324,7 @@ class _Walk:
         self.follow(node.each, place.binding({"*": _Element(node.source, place, (first,))}), steps[1:], mode)
 
     def _parts(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...], mode: int) -> None:
-        """Follow a node that combines the values of all its parts."""
+        """Trace a node that combines the values of all its parts."""
         parts = node.parts if isinstance(node, nodes.Template) else _OPERANDS[node.__class__](node)
         for part in parts:
             self.follow(part, place, (), mode)
@@ -393,7 +394,7 @@ class _Walk:
         self.follow(node.body, self._loop(node, place, _ALL), (), mode)
 
     def _loop(self, node: nodes.For | nodes.TemplateFor, place: _ExpressionScope, element: Any) -> _ExpressionScope:
-        """The scope within a loop over the elements of a collection."""
+        """The scope inside a loop over the elements of a collection."""
         self.follow(node.collection, place, (element,), LOOSE)
         names: dict[str, Any] = {node.value: _Element(node.collection, place, (element,))}
         if node.key is not None:
@@ -403,8 +404,8 @@ class _Walk:
     # -------- keys
 
     def constant(self, node: Any, place: _ExpressionScope, steps: tuple[Any, ...] = ()) -> Any:
-        """The string, whole number or truth value at some steps within the value of an expression; None if it is not
-        found."""
+        """The string, whole number or bool to which the steps lead in the value of an expression; None if it cannot be
+        derived."""
         while True:
             self._step()
             if isinstance(node, nodes.Parens | nodes.Wrap):
@@ -438,7 +439,7 @@ class _Walk:
                 return None if steps else self._computed(node, place)
 
     def _look_up(self, node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> Any:
-        """The expression of a name, or its value."""
+        """The expression for a name, or its value."""
         name = node.root if isinstance(node, nodes.Traversal) else node.name
         steps = _written_steps(node.steps) if isinstance(node, nodes.Traversal) else ()
         bound = place.bound.get(name)
@@ -459,7 +460,7 @@ class _Walk:
 
     @staticmethod
     def _is_set(node: nodes.Traversal | nodes.Variable, place: _ExpressionScope) -> bool:
-        """Whether a name means an input that is a set, whose keys are its elements."""
+        """Whether a name refers to an input variable whose value is a set; the keys of a set are its elements."""
         ref = parse_reference(node) if isinstance(node, nodes.Traversal) and node.root == "var" else None
         decl = place.module.variables.get(ref.name) if isinstance(ref, Ref) and not ref.rest else None
         return decl is not None and isinstance(decl.constraint.type, SetType)
@@ -478,7 +479,7 @@ class _Walk:
 
 
 def _within(value: Any, steps: tuple[Any, ...]) -> Any:
-    """The part at some steps within a value, of the language or of JSON."""
+    """The part of a value to which the steps lead. The value is a value of the language, or JSON."""
     for step in steps:
         if isinstance(value, Set):
             value = step  # the keys of a set are its elements
@@ -495,7 +496,7 @@ def _written_steps(steps: tuple[nodes.Step, ...]) -> tuple[Any, ...]:
 
 
 def _key(step: Any, is_number: bool) -> Any:
-    """A step as the key of an instance or element; None for other steps."""
+    """The key of an instance or element that a step selects; None for other steps."""
     if step.__class__ is str:
         return (int(step) if step.isdecimal() else None) if is_number else step
     if step.__class__ is int:

@@ -1,4 +1,4 @@
-"""Facts to Verdict: evaluate policies over a plan, and prove every finding."""
+"""Evaluates policies on the facts of a plan, and proves every finding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from planner.answers.policy.case_analysis import Cases
 
 Overrides = Mapping[str, str]
-"""code -> why denials with that code may pass"""
+"""for the code of a denial, the reason why denials with that code may pass"""
 
 
 def judge(
@@ -54,10 +54,10 @@ def judge(
 
 @frozen(eq=False)
 class PolicyFindings:
-    """The findings about a plan, or a piece of one, before levels, overrides and waivers. `judged`: the number of
-    objects that each policy examined, if it declares them. For a piece: `steps` is the number of steps of evaluation by
-    cases, if there was one (`has_cases`); `has_shapeless`: an object in it has unknown attributes; `has_hidden`: a part
-    of it is sensitive."""
+    """The findings about a plan, or a chunk of one, before levels, overrides and waivers. `judged`: the number of
+    objects that each policy examined, for policies that declare them. For a chunk: `steps` is the number of steps of
+    case analysis, if it was needed (`has_cases`); `has_shapeless`: the attributes of some object are unknown;
+    `has_hidden`: some part of the chunk is sensitive."""
 
     findings: list[Finding]
     judged: dict[str, int]
@@ -84,7 +84,7 @@ def verdict_of(
 
 
 def _codes(policies: Policies) -> dict[str, str]:
-    """The codes in the heads of rules, with the first reason for each."""
+    """The codes in the heads of rules, with the first reason for each code."""
     reasons: dict[str, str] = {}
     for rule in policies.program.rules:
         if rule.head.predicate in VERDICTS:
@@ -105,7 +105,7 @@ def code_places(policies: Policies) -> dict[str, Span]:
 
 
 def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
-    """The (code, address) of denials, without proofs, which is fast."""
+    """The (code, address) of denials. Fast, because nothing is proved."""
     broken = [policies.modal.broken] if policies.modal.broken else []
     database = evaluate(policies.modal_program, facts, ["deny", *broken])
     return {(str(row[0]), str(row[1])) for name in ("deny", *broken) for row in database[name]}
@@ -113,11 +113,11 @@ def objections(policies: Policies, facts: PolicyFacts) -> set[tuple[str, str]]:
 
 JUDGED = "judged"
 PARTLY_KNOWN = "partly_known"
-"""the relations that a Python function could not state in full, with the reason"""
+"""the relation of relations whose rows a Python function could not provide completely, with the reason"""
 
 
 class Judging:
-    """An evaluation of policies on a plan, or on a piece of one (see from_json/chunks.py). Raises Failure if a rule
+    """An evaluation of policies on a plan, or on a chunk of one (see from_json/chunks.py). Raises Failure if a rule
     computes without bounds."""
 
     def __init__(self, policies: Policies, facts: PolicyFacts, is_piece: bool = False) -> None:
@@ -154,7 +154,7 @@ class Judging:
 
     @cached_property
     def theirs(self) -> frozenset[str]:
-        """The rules of the organisation that compute their codes."""
+        """The rules in the organisation's files that compute their codes."""
         return frozenset(
             rule.name
             for rule in self.policies.program.rules
@@ -169,7 +169,7 @@ class Judging:
         return _cases(self.policies, self.database, unknown) if self.could and unknown is not None else None
 
     def suspects(self) -> set[str]:
-        """The addresses that may have findings; fast, because nothing is proved."""
+        """The addresses of objects that may have findings. Fast, because nothing is proved."""
         names = (*VERDICTS, *([self.broken] if self.broken else []), *self.could.values())
         return {str(row[1]) for name in names for row in self.database[name]}
 
@@ -203,7 +203,7 @@ class Judging:
         return findings
 
     def _later(self, findings: list[Finding]) -> Iterator[Finding]:
-        """Possible findings about objects that are left for a later plan."""
+        """Possible findings about objects that are deferred to a later plan."""
         known = {(finding.code, finding.address) for finding in findings}
         for name, number, one in undecided(self.policies, self.facts.later):
             rule = self.policies.program.rules[number]
@@ -233,7 +233,7 @@ class Judging:
         return str(code.value) if isinstance(code, Constant) else ""
 
     def _untold(self) -> list[Finding]:
-        """Possible findings of policies that read relations without data here: a denial cannot be ruled out."""
+        """Possible findings of policies that read relations without data here, because a denial cannot be excluded."""
         if not self.untold:
             return []
         findings = []
@@ -293,24 +293,24 @@ class Judging:
                 if names[False]
                 else []
             )
-            rests += [f"which instances of {_shortened_list(names[True])} are referred to"] if names[True] else []
+            rests += [f"which instances of {_shortened_list(names[True])} are referenced"] if names[True] else []
             rest = ", and on ".join(rests)
             message = f"{message}, and depends on {rest}" if what else f"depends on {rest}"
         more: dict[str, Any] = {"would": name, "waits_for": waited_for, "meaning": self._only_message(name, code)}
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases: those common to all cases or, if there are none or they
-        may contain secrets, the message of its rules, if they have only one."""
+        """The messages of a verdict that holds in all cases. These are the messages common to all cases. If there are
+        none, or if they may contain secrets, it is the message of its rules if they have only one."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()
         if messages and not self.facts.hidden:
             return sorted(messages)
-        return [f"is refused, however {what or 'what is not known yet'} turns out"]
+        return [f"is refused, whatever {what or 'a value that is not known yet'} turns out to be"]
 
     def _only_message(self, name: str, code: str) -> str:
-        """The message of the rules for a code, if they have only one and it is a constant."""
+        """The message of the rules for a code, if they all have the same one and it is a constant."""
         heads = [rule.head.arguments for rule in self.policies.program.rules_for(name)]
         written = {str(m): m for c, _, m in heads if not isinstance(c, Constant) or c.value == code}
         only = next(iter(written.values())) if len(written) == 1 else None
@@ -335,7 +335,7 @@ class Judging:
         return Finding(kind, code, address, message, name, rule.span if rule else None, span, shown_proof, **more)
 
     def _is_theirs(self, predicate: str, row: Row) -> bool:
-        """Whether one of `theirs` derives the row, in addition to others."""
+        """Whether one of the rules `theirs` also derives the row."""
         rules = self.prover.program.rules
         return any(
             written_name(rules[number].name) in self.theirs
@@ -362,15 +362,15 @@ def _cases(policies: Policies, database: Database, unknown: Mapping[tuple[str, s
     return Cases(policies, database, unknown)
 
 
-# Possible findings about objects that are left for a later plan, because a policy has not passed before it has examined
-# them.
+# Possible findings about objects that are deferred to a later plan, because a policy has passed only when it has
+# examined them.
 
 
 _OF_OTHERS = frozenset(("output", "variable", "check_result"))
 
 
 def undecided(policies: Policies, later: Iterable[DeferredResource]) -> Iterator[tuple[str, int, DeferredResource]]:
-    """The verdicts (name, number of the rule) that are possible for an object that is left for a later plan."""
+    """The verdicts (name, number of the rule) that are possible for an object that is deferred to a later plan."""
     program = policies.program
     interest = Interest(program, frozenset(), policies.given, policies.packs.relations)
     later = list(later)

@@ -1,4 +1,4 @@
-"""The policies that come with planner: packs of them, in rules/packs."""
+"""The policies that come with planner, in packs in rules/packs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PREFIX = "planner."
 
 @frozen
 class LibraryPolicy:
-    """A policy of the library: `summary` is the first sentence of its comment, `doc` all of it, `info` the metadata in
-    its pack."""
+    """A policy of the library: `summary` is the first sentence of its comment, `doc` the whole comment, `info` the
+    metadata in its pack."""
 
     name: str
     summary: str
@@ -53,7 +53,7 @@ def manifest_of(pack: str) -> PackManifest:
 
 
 def _name(path: Path) -> str:
-    """A unique name for a file of the library."""
+    """A unique name for a file of the library, for messages."""
     return BUILTIN + path.relative_to(rules_path() / "packs").as_posix()
 
 
@@ -69,7 +69,7 @@ def _entry(path: Path, info: PolicyInfo) -> LibraryPolicy:
 
 
 def own_files(files: Files) -> list[str]:
-    """The names of the files whose text differs from the library's."""
+    """The names of the files whose text differs from the file in the library."""
     root = rules_path() / "packs"
     return [
         name
@@ -86,8 +86,8 @@ def _is_text(path: Path, text: str) -> bool:
 
 
 def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
-    """The files of a pack, or of one policy: its own files, and the files of its pack that do not belong to a
-    policy."""
+    """The files of a pack or of one policy; a policy has its own files, and the files of its pack that do not belong to
+    a policy."""
     root = rules_path() / "packs"
     plain = name.removeprefix(PREFIX)
     folders, only = packs(), ""
@@ -98,7 +98,7 @@ def builtin_files(name: str, problems: list[Diagnostic]) -> dict[str, str]:
             folders = [pack for pack in folders if plain in manifest_of(pack).policies]
     if not folders:
         known = [*packs(), *(code for pack in packs() for code in manifest_of(pack).policies)]
-        detail = f'The library has no policy "{name}".{did_you_mean(plain, known)} See planner policy list.'
+        detail = f'The library has no policy "{name}".{did_you_mean(plain, known)} To list them: planner policy list'
         problems.append(error("policy.unknown", "No such policy", detail))
         return {}
     paths: list[Path] = []

@@ -30,7 +30,8 @@ WHAT = "a pack"
 CODE = "policy.pack"
 Level: TypeAlias = Literal["", "deny", "soft", "warn", "info"]
 LEVELS: tuple[Level, ...] = ("deny", "soft", "warn", "info")
-"""the strictest first; "" means that no level is set: the rule decides, and a denial may be overridden with a reason"""
+"""the levels, strictest first; "" means that no level is set: the rule decides, and a denial may be overridden with a
+reason"""
 SEVERITIES = ("low", "medium", "high", "critical")
 Row: TypeAlias = tuple[Any, ...]
 
@@ -43,8 +44,8 @@ _BASES = {"string": "symbol", "number": "number", "bool": "any", "any": "any"}
 
 @frozen
 class ParameterType:
-    """The type of a parameter: `kind` is scalar, list (or set), map or object; `inner` is the type of elements,
-    `fields` are the fields of an object."""
+    """The type of a parameter: `kind` is scalar, list (also for sets), map or object; `inner` is the type of the
+    elements, `fields` has the fields of an object."""
 
     kind: Literal["scalar", "list", "map", "object"]
     text: str
@@ -53,7 +54,7 @@ class ParameterType:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Name and base type of each column of its relation."""
+        """The name and base type of each column of its relation."""
         if self.kind == "scalar":
             return (("value", _BASES[self.text]),)
         if self.kind == "object":
@@ -65,7 +66,7 @@ class ParameterType:
 
 
 def parameter_type(text: str, depth: int = 0) -> ParameterType | None:
-    """The type that a string names; None for an unknown type."""
+    """The type that a string names; None if there is no such type."""
     match = _WRITTEN.fullmatch(text.strip())
     if match is None or depth > 2:
         return None
@@ -93,14 +94,15 @@ TYPES = "string, number, bool, any, list(T), set(T), map(T), map(list(T)), list(
 
 @frozen
 class ParameterRows:
-    """The rows of a parameter, each with its place."""
+    """The rows for the value of a parameter, each with its place."""
 
     rows: tuple[tuple[Row, Span], ...] = ()
 
 
 @frozen
 class Parameter:
-    """A parameter of a pack; its relation has the same name. `default` is None if it must be set."""
+    """A parameter of a pack; the relation with its values has the same name. `default` is None if the parameter must be
+    set."""
 
     name: str
     type: ParameterType
@@ -111,8 +113,8 @@ class Parameter:
 
 @frozen
 class DataFile:
-    """A file of facts. `columns`: for CSV the types of columns that are not text; for JSON and YAML all columns, if it
-    is a table."""
+    """A file of facts. `columns`: for CSV, the types of columns that are not strings; for JSON and YAML, all columns if
+    the file is a table."""
 
     name: str
     file: str
@@ -123,8 +125,9 @@ class DataFile:
 
 @frozen
 class PolicyInfo:
-    """The metadata of the verdicts with one code. `override`: the groups whose members may override a soft denial.
-    `secret`: it looks for secrets, so reports show no values that it read."""
+    """The metadata of the verdicts with one code. `override`: the groups whose members may override the denial if its
+    level is soft.
+    `secret`: the policy looks for secrets, so reports do not show the values that it read."""
 
     code: str
     level: Level = ""
@@ -138,7 +141,7 @@ class PolicyInfo:
     secret: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The metadata as in findings and `policy list -json`, without empty members."""
+        """The metadata as printed in findings and by `policy list -json`; empty members are omitted."""
         document: dict[str, Any] = {"level": self.level, "severity": self.severity, "title": self.title}
         document |= {"links": list(self.links), "controls": list(self.controls), "override": list(self.override)}
         return {"pack": self.pack, **{key: value for key, value in document.items() if value}}
@@ -146,7 +149,7 @@ class PolicyInfo:
 
 @frozen
 class PackDependency:
-    """A pack that this one imports from."""
+    """A pack from which this pack imports."""
 
     name: str
     source: str
@@ -187,7 +190,7 @@ def _manifest(file: TomlFile) -> PackManifest:
     parameters = dict(_named_tables(root, "parameters", _parameter))
     data = dict(_named_tables(root, "data", _data))
     for both in sorted(parameters.keys() & data.keys()):
-        root.table("data").problem(both, f"{both} is a parameter, too. Each has a relation of its own.")
+        root.table("data").problem(both, f"There is also a parameter {both}. Both would have the same relation.")
     policies = {info.code: info for info in _policies(root, name)}
     dependencies = {}
     for other, table in root.tables("dependencies"):
@@ -215,7 +218,7 @@ def _parameter(name: str, table: TomlTable) -> Parameter | None:
     described, given = table.needed("description"), "default" in table
     if type_ is None:
         if text:
-            table.problem("type", f"There is no type {text} of parameters. There are {TYPES}.")
+            table.problem("type", f"There is no parameter type {text}. There are {TYPES}.")
         return None
     default = given_rows(type_, table, "default") if given else None
     return Parameter(name, type_, default, described, table.span)
@@ -242,7 +245,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
         level: Any = table.word("level", LEVELS, "")
         override = table.texts("override")
         if override and level != "soft":
-            table.problem("override", f"Groups override what is soft; the level of {code} is {level or 'not given'}.")
+            table.problem("override", f"Groups can override only level soft; {code} has {level or 'none'}.")
         severity = table.word("severity", SEVERITIES, "")
         title, links, controls = table.text("title"), table.texts("links"), table.texts("controls")
         for link in links:
@@ -257,7 +260,8 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
 
 
 def given_rows(type_: ParameterType, table: TomlTable, key: str) -> ParameterRows:
-    """The rows for the value of a key. A value of the wrong type is a problem of the table's file."""
+    """The rows for the value of a key. A value of the wrong type is reported as a problem of the file that contains the
+    table."""
     rows: list[tuple[Row, Span]] = []
     path = (*table.path, key)
     _collect(type_, table.data[key], path, (), rows, table, key)
@@ -268,7 +272,7 @@ def _collect(
     type_: ParameterType, value: Any, path: Any, before: Row, rows: list[tuple[Row, Span]], table: TomlTable, key: str
 ) -> None:
     def wrong(wanted: str) -> None:
-        detail = f"{key} is of the type {type_.text}, and {kind_of(value)} is not {wanted}."
+        detail = f"{key} is of the type {type_.text}, but {kind_of(value)} is not {wanted}."
         summary = f"Value of another type in {table.file.what}"
         table.file.problems.append(error(table.file.code, summary, detail, table.file.span(path)))
 
@@ -287,7 +291,7 @@ def _collect(
     elif type_.kind == "object":
         names = [name for name, _ in type_.fields]
         if not isinstance(value, dict) or sorted(value) != sorted(names):
-            return wrong(f"a table with {', '.join(names)} and nothing else")
+            return wrong(f"a table with only {', '.join(names)}")
         cells: list[tuple[Row, Span]] = []
         for name, inner in type_.fields:
             _collect(inner, value[name], (*path, name), (), cells, table, key)
@@ -298,6 +302,6 @@ def _collect(
         fits["number"] = kind_of(value).startswith("the number")
         fits["any"] = any(fits.values())
         if not fits[type_.text]:
-            return wrong({"any": "a text, a number or a truth value"}.get(type_.text, f"a {type_.text}"))
+            return wrong({"any": "a string, a number or a bool"}.get(type_.text, f"a {type_.text}"))
         rows.append(((*before, value), table.file.span(path)))
     return None

@@ -1,5 +1,4 @@
-"""Verdict: the findings of policies about one plan, or about several together. Nothing in it shows a sensitive
-value."""
+"""The findings of policies about one plan, or about several plans together. Sensitive values do not occur in it."""
 
 from __future__ import annotations
 
@@ -16,19 +15,18 @@ from planner.foundation.vocabulary.span import Span
 Kind: TypeAlias = Literal["deny", "broken", "undecided", "warn", "overridden", "waived", "info"]
 KINDS: tuple[Kind, ...] = ("deny", "broken", "undecided", "warn", "overridden", "waived", "info")
 USUAL: tuple[Kind, ...] = ("deny", "undecided", "warn", "overridden")
-"""the kinds whose number is reported even if it is 0"""
+"""the kinds whose count is reported even if it is 0"""
 REFUSALS: tuple[Kind, ...] = ("deny", "broken")
 """the kinds that prevent applying a plan"""
 
 ALL_STEPS = 300_000
-"""the maximum number of steps of evaluation by cases for all verdicts of a plan; the remaining verdicts stay
-undecided"""
+"""the maximum number of steps of case analysis for all verdicts of a plan; the remaining verdicts stay undecided"""
 
 
 @frozen(eq=False)
 class Finding:
-    """One verdict of one policy. For plans that are checked together (combined_plans.py) `address` is the unit or the
-    component, which is then also the first of each place in `waits_for`.
+    """One verdict of one policy. For plans that are checked together (combined_plans.py), `address` is the unit or
+    component, and each place in `waits_for` begins with the unit or component.
 
     `kind` is deny, warn, broken (the policy computes something that has no value), undecided (it depends on values
     known only after apply; then `waits_for` has their (address, path), and `would` its possible kind: deny or warn),
@@ -51,19 +49,20 @@ class Finding:
     info: PolicyInfo | None = field(default=None, repr=False)
     """metadata of the policy from its pack: level, severity, title, links, controls"""
     said: Kind | None = None
-    """the verdict of the policy itself, before levels, overrides or waivers"""
+    """the kind of the verdict before levels, overrides and waivers"""
     meaning: str = ""
-    """the message of the policy for an undecided verdict, if it is the same in all cases"""
+    """the message of an undecided verdict, if it is the same in all cases"""
     by_cases: bool = False
-    """whether it holds for all possible values in `waits_for`, perhaps for different reasons"""
+    """whether the verdict holds for all possible values in `waits_for`, perhaps for different reasons"""
     is_organisations: bool = False
-    """whether it comes from a rule of the organisation that computes its code, so that no source contains the code"""
+    """whether the verdict comes from a rule of the organisation that computes its code, so that the code is not in any
+    source"""
     is_quotable: bool = True
-    """whether the lines at `span` may be shown: they hold no sensitive value"""
+    """whether the lines at `span` may be shown, because they contain no sensitive value"""
 
     @property
     def origin(self) -> Kind:
-        """The kind of the policy's own verdict."""
+        """The kind of the verdict before levels, overrides and waivers."""
         return self.said or ("deny" if self.kind == "overridden" else self.kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -95,8 +94,8 @@ class Finding:
 
 @frozen
 class RuleCost:
-    """The cost of one rule of a policy: seconds (including its rewritten rules for unknown values) and the number of
-    its rows."""
+    """The cost of one rule of a policy: its time in seconds (including its rewritten rules for unknown values), and the
+    number of its rows."""
 
     rule: str
     span: Span | None
@@ -106,9 +105,9 @@ class RuleCost:
 
 @frozen(eq=False)
 class Verdict:
-    """All findings about a plan: denials first, then by code, address and message. `codes` are the possible codes of
-    the policies, as far as they are constants, with their meanings; `judged` has the number of examined objects, for
-    policies that declare them."""
+    """All findings about a plan: denials first, then by code, address and message. `codes` are the codes that the
+    policies may report, as far as these are constants, with their meanings; `judged` has the number of examined
+    objects, for policies that declare them."""
 
     findings: tuple[Finding, ...] = ()
     codes: dict[str, str] = field(factory=dict)
@@ -116,7 +115,7 @@ class Verdict:
     policies: dict[str, PolicyInfo] = field(factory=dict)
     """metadata of the codes from packs"""
     costs: Callable[[], list[RuleCost]] = field(default=list, repr=False)
-    """returns the cost of each rule, the highest first"""
+    """returns the cost of each rule, the most expensive first"""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{number} {kind}" for kind, number in self.counts.items() if number)
@@ -140,7 +139,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """The verdict in a word: deny, broken, undecided or pass."""
+        """The verdict as one word: deny, broken, undecided or pass."""
         return next((kind for kind in (*REFUSALS, "undecided") if self.of(kind)), "pass")
 
     @property
@@ -174,8 +173,8 @@ TITLES: dict[Kind, tuple[str, str]] = {
 
 
 def diagnostic(finding: Finding, too_late: bool = False) -> Diagnostic:
-    """Denials and broken policies are errors; everything else is a warning. Lines with sensitive values are named, not
-    quoted."""
+    """Denials and broken policies are errors; everything else is a warning. Lines with sensitive values are referred to
+    by number, not quoted."""
     code, title = TITLES[finding.kind]
     detail = f"{finding.address} {finding.message}".strip() + f" [{finding.rule}]"
     if finding.kind in ("overridden", "waived"):

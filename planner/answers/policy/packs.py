@@ -1,7 +1,7 @@
-"""Policy files to packs: the pack of each rule file, the declarations of each pack, and its facts.
+"""Sorts policy files into packs: the pack of each rule file, the declarations of each pack, and its facts.
 
-A pack is a directory with a pack.toml. The files of a program are (name, text): rule files, and for packs also their
-pack.toml and data files, so that a copy of the texts (in a plan file) is complete."""
+A pack is a directory with a pack.toml. The files of a program are pairs (name, text): its rule files, and for packs
+also the pack.toml and the data files, so that a copy of the texts (in a plan file) is complete."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from planner.logic.datalog.language.spaces import FileSpace, bare, qualified
 from planner.logic.programs.rule_programs import Files
 
 Settings = Mapping[str, Mapping[str, ParameterRows]]
-"""pack -> parameter -> value"""
+"""the values of parameters, by pack and parameter"""
 
 
 @frozen(eq=False)
 class Pack:
-    """A pack with its files. `data` are the columns and rows of its data files."""
+    """A pack with its files. `data` has the columns and rows of its data files."""
 
     manifest: PackManifest
     folder: str
@@ -57,7 +57,7 @@ class Packs:
 
     @property
     def made(self) -> list[syntax.RuleFile]:
-        """The relations of parameters and data as declarations whose place is the pack.toml."""
+        """The relations of parameters and data as declarations, with the pack.toml as their place."""
         return [_declarations(pack) for pack in self.packs.values()]
 
     def space_of(self, file: str) -> str:
@@ -81,8 +81,8 @@ class Packs:
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:
-        """The facts of parameters and data files. A default applies only if neither the settings nor a rule elsewhere
-        sets the parameter."""
+        """The facts of parameters and data files. A default applies only if the parameter is set neither in the
+        settings nor by a rule of another file."""
         if not self.packs:
             return FactBase({}, {})
         derived = {rule.head.predicate for rule in program.rules if "." in rule.head.predicate}
@@ -168,7 +168,7 @@ def gather(files: Files) -> Packs:
     for folder, manifest in sorted(manifests.items(), key=lambda entry: entry[1].name):
         known = packs.get(manifest.name)
         if known is not None:
-            detail = f"{manifest.name} is the name of the pack in {known.folder or '.'}, too."
+            detail = f"The pack in {known.folder or '.'} is also named {manifest.name}."
             problems.append(error("policy.pack", "Duplicate pack name", detail, Span(manifest.source, 0, 1)))
             continue
         data = dict(_data(manifest, folder, texts, problems))
@@ -206,12 +206,12 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
     for pack in packs:
         for code, info in pack.manifest.policies.items():
             if seen.setdefault(code, pack.name) != pack.name:
-                detail = f"{seen[code]} has a policy with the code {code}, too. Waivers and overrides name the code."
+                detail = f"{seen[code]} also has a policy with the code {code}. Waivers and overrides name the code."
                 yield error("policy.pack", "Duplicate policy code", detail, info.span)
 
 
 def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
-    """The innermost directory of a pack that contains a file."""
+    """The innermost directory with a pack that contains a file."""
     folder = _folder(name)
     while True:
         if folder in folders:
@@ -222,7 +222,7 @@ def _nearest(name: str, folders: Mapping[str, str]) -> str | None:
 
 
 def _folder(name: str) -> str:
-    """The directory of a file, "." for the top."""
+    """The directory of a file; "." for the top directory."""
     return os.path.normpath(os.path.dirname(name) or os.curdir)
 
 
@@ -242,7 +242,7 @@ def _data(
 
 
 def superseded(recorded: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """The recorded files, without those of packs that are present now, perhaps in another directory or with other
+    """The recorded files, without the files of packs that exist now, perhaps in another directory or with other
     files."""
     names = {_name_in(text) for name, text in now.items() if is_pack_file(name)} - {""}
     gone = [_folder(name) for name, text in recorded.items() if is_pack_file(name) and _name_in(text) in names]

@@ -24,39 +24,39 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 
 _SECRET = frozenset((SENSITIVE, EPHEMERAL))
 _FRONTS = ("", "unit_")
-"""the prefixes of the names of relations about one plan, and about all plans of a fleet, whose first column is the
-unit"""
+"""the prefixes of relation names: for relations about one plan, and for relations about all plans of a fleet, whose
+first column is the unit"""
 OTHERS = ("provider_argument", "data_value")
-"""the relations with values that do not belong to planned objects"""
+"""the relations whose values do not belong to planned objects"""
 VALUES = frozenset(
     f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "size_of", "part", "json_value", "json_part", *OTHERS)
 )
-"""the relations whose values may be unknown"""
+"""the relations that may contain unknown values"""
 AT_PATHS = frozenset(f"{f}{n}" for f in _FRONTS for n in ("planned", "configured", "prior", *OTHERS))
 """the relations whose last columns are a path and the value there"""
 MAYBE = frozenset(f"{f}{n}" for f in _FRONTS for n in ("maybe", "maybe_exact", "maybe_open"))
 """the relations that list unknown values"""
 
 END = ".!"
-"""the suffix of a path that marks its end: no name begins like this"""
+"""the suffix that marks the end of a path; no name begins with it"""
 
 LINKS = frozenset(("depends",))
-"""the relations between two objects that may be known only in part; they are about one plan"""
+"""the relations between two objects whose rows may be known only in part; they are about one plan"""
 THROUGH, REACHED = "maybe_through", "maybe_reached"
-"""the relations that together list the additional pairs that a link may have"""
+"""the relations that together list the pairs which a link may have in addition"""
 
 
 def relation_name(name: str, keys: int) -> str:
-    """The relation about one plan, or about all of a fleet, by the number of columns that identify the owner of a
-    value."""
+    """The name of a relation about one plan, or about all plans of a fleet, by the number of columns that identify the
+    owner of a value."""
     return f"{_FRONTS[keys - 1]}{name}"
 
 
 class ValueRows:
     """Collects the rows of values. `values`, `sizes` and `parts` are the relations planned (or prior), size_of and
-    part; `unknown` has the unknown parts by their paths, `exact` and `open` their possible forms (see
-    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of the mark,
-    because keys below it are as secret as values. `structure` False: sizes and parts are not collected."""
+    part; `unknown` has the unknown parts by path, `exact` and `open` the forms that they may have (see
+    rules/policy/unknowns.dl). `hidden` maps every (address, path) at or below a sensitive mark to the path of that
+    mark: keys below it are as secret as values. If `structure` is False, sizes and parts are not collected."""
 
     __slots__ = ("exact", "hidden", "open", "parts", "sizes", "structure", "unknown", "values")
 
@@ -86,7 +86,8 @@ class ValueRows:
             self._unknown(address, "", value)
 
     def walk(self, address: str, path: str, value: Value, mark: str | None = None, looked: Looked = EVERYTHING) -> None:
-        """Add a value at a path. `mark` is the path of the sensitive mark above it, below which everything is added."""
+        """Add a value at a path. `mark` is the path of the sensitive mark that covers the value and everything below
+        it."""
         cls = value.__class__
         if cls is Marked:
             if mark is None and value.marks & _SECRET:
@@ -124,7 +125,7 @@ class ValueRows:
         self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
     ) -> None:
         if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
-            looked = EVERYTHING  # reports on the parts name them
+            looked = EVERYTHING  # reports about the parts name them
         if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)
@@ -147,7 +148,7 @@ def _is_secret(value: Value) -> bool:
 
 
 def _number(value: Value) -> Any:
-    """A number other than a small whole one, as a decimal; the text of an infinite number."""
+    """A number that is not a small integer, as a decimal; the string for an infinite number."""
     if is_infinite(value):
         return number_to_text(value)
     exact = json_number(value)
@@ -155,6 +156,6 @@ def _number(value: Value) -> Any:
 
 
 def root_of(path: str) -> str:
-    """The name that a path begins with."""
+    """The first name in a path."""
     ends = [at for at in (path.find("."), path.find("[")) if at >= 0]
     return path[: min(ends)] if ends else path

@@ -1,4 +1,4 @@
-"""`policy init`, `policy lock`, `policy update`: external packs of a policy.toml."""
+"""`policy init`, `policy lock` and `policy update`: the external packs of a policy.toml."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OWN = SETTINGS[0]
 
 def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnostic]:
     """Install the packs of a policy.toml (init), write their hashes into the lock file without installing anything
-    (lock), or choose and install the newest that the constraints allow (update). Raises Failure."""
+    (lock), or choose and install the newest versions that the constraints allow (update). Raises Failure."""
     try:
         text = read_text(config)
     except (OSError, ValueError) as problem:
@@ -71,7 +71,7 @@ def packs(verb: Verb, config: str, say: Callable[[str], None]) -> list[Diagnosti
         if locks or known:
             _write(config, locks)
     if not problems and not changed and verb != "lock":
-        say("All packs are installed." if uses else "No pack has an external source.")
+        say("All packs are installed." if uses else "There is no pack with an external source.")
     return problems
 
 
@@ -98,7 +98,7 @@ change("b", "terraform_data", "b", "", "p", "managed"). action("b", "update").
 
 
 def first_policy(say: Callable[[str], None]) -> None:
-    """Write a first policy with its cases to the directory that every plan uses. Raises Failure."""
+    """Write a first policy and its cases into the directory of policies that every plan uses. Raises Failure."""
     for name, text in (("no_destroy.dl", FIRST), ("no_destroy.case", FIRST_CASES)):
         path = os.path.join(POLICIES, name)
         try:
@@ -136,20 +136,20 @@ def _one(
         known = None
     if known is not None and use.version and not allowed(use.version, known.version):
         detail = f'{use.name} is locked in version {known.version}, but "{use.version}" is required. '
-        detail += "Choose again with: planner policy update"
+        detail += "Choose a version again with: planner policy update"
         raise Failure(error("policy.lock", "Wrong pack version", detail, use.span))
     if known is not None and (place / MANIFEST).is_file() and _is_as_locked(place, known):
         return known, False
     with beside(
         place
-    ) as work:  # not in the directory for temporary files, so that the next run finds leftovers of a killed one
+    ) as work:  # not in the directory for temporary files, so that the next run finds what a killed run has left behind
         fresh = work / "fetched" / "pack"
         fresh.parent.mkdir()
         _fetcher(say).fetch(use.source, use.version, known.version if known is not None else "", fresh)
         entry = _check_pack(use, fresh)
         if known is not None and entry.hash != known.hash:
             detail = f"{use.name} {entry.version} has the hash {entry.hash}, and the lock file {known.hash} for "
-            detail += f"{known.version}: it is not what it was. If that is right, choose it with: planner policy update"
+            detail += f"{known.version}: it was changed since. To accept this: planner policy update"
             raise Failure(error("policy.lock", "Changed pack", detail, use.span))
         if verb != "lock":
             copy_directory(fresh, work / "pack")
@@ -162,12 +162,12 @@ def _one(
 def _is_as_locked(place: Path, known: Locked) -> bool:
     try:
         return folder_hash(place) == known.hash
-    except Failure:  # it contains unexpected links, for example
+    except Failure:  # for example because it contains unexpected links
         return False
 
 
 def _check_pack(use: PackUse, folder: Path) -> Locked:
-    """The lock entry of a fetched directory. Raises Failure if it is not the pack."""
+    """The lock file entry for a fetched directory. Raises Failure if the directory does not contain the pack."""
     result = folder_hash(folder)
     path = folder / MANIFEST
     if not path.is_file():
@@ -191,7 +191,7 @@ def _fetcher(say: Callable[[str], None]) -> PackFetcher:
 
 @contextmanager
 def _alone(config: str) -> Iterator[None]:
-    """While no other process installs packs of the same file."""
+    """A context in which no other process installs packs of the same file."""
     try:
         with locked(Path(config).parent / "packs" / ".lock"):
             yield
@@ -211,7 +211,7 @@ def _write(config: str, locks: dict[str, Locked]) -> None:
         raise Failure(error("policy.lock", "Cannot write the lock file of packs", detail)) from None
 
 
-# Fetching packs of policies from git repositories, archives and lists of archives, like modules.
+# Fetches packs of policies from git repositories, archives and lists of archives, as for modules.
 
 
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -226,15 +226,15 @@ class _Listed:
 
 @frozen(eq=False)
 class PackFetcher:
-    """Fetches packs. A source that ends in .json over http is a list of archives:
-    `{"versions": [{"version": "1.2.0", "url": "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
+    """Fetches packs. An http source that ends in .json is a list of archives: `{"versions": [{"version": "1.2.0",
+    "url": "tags-1.2.0.tar.gz", "hash": "sha256:..."}]}`."""
 
     web: Web
     fetcher: Fetcher
     say: Callable[[str], None]
 
     def fetch(self, source: str, constraint: str, version: str, target: Path) -> None:
-        """Fetch the files of a pack into a directory that does not exist yet. `version` is the version to take from a
+        """Fetch the files of a pack into a directory, which must not exist yet. `version` is the version to take from a
         list; "" for the newest that the constraint allows. Raises InstallError and OSError."""
         address, sub = split_subdirectory(source)
         if address.partition("?")[0].endswith(".json") and address.startswith(("https://", "http://")):
@@ -260,7 +260,7 @@ class PackFetcher:
         try:
             inner = below(whole, sub) if sub else whole
             if not inner.is_dir():
-                raise InstallError(f"there is no directory {sub} in it")
+                raise InstallError(f"it has no directory {sub}")
             check_links(inner)
             copy_directory(inner, target)
             shutil.rmtree(target / ".git", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Policy files to programs: as written, and rewritten for three values (see three_valued.py)."""
+"""Compiles policy files to programs: as written, and rewritten for three values (see three_valued.py)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ __all__ = ["LOST", "Files", "Policies", "load_policies"]
 
 class Policies:
     """Checked policies. `program` has the rules as written, by name, with their locations. `modal_program` has the same
-    predicates for certain results, and `modal.could` those for possible results. `given` are the facts of packs,
-    `settings` the settings of policy.toml and waivers.toml; `closed` are the names of the organisation's files."""
+    predicates for results that are certain, and the predicates in `modal.could` for results that are possible. `given`
+    are the facts of packs, `settings` the settings in policy.toml and waivers.toml; `closed` are the names of the
+    organisation's files."""
 
     def __init__(
         self,
@@ -52,7 +53,7 @@ class Policies:
 
     @property
     def could(self) -> dict[str, str]:
-        """The relations of possible results for deny and warn, if they read values."""
+        """The relations of possible results for deny and warn, if the policies read values."""
         return {name: self.modal.could[name] for name in VERDICTS if name in self.modal.could}
 
     @cached_property
@@ -69,8 +70,8 @@ class Policies:
 
 
 def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tuple[str, str], tuple[Rule, str]]:
-    """The verdicts (deny or warn, code) that depend on relations without data, each with the first such rule and the
-    relation. Rules that cannot hold whatever the data are not included."""
+    """The verdicts (deny or warn, code) that depend on relations without data, each with the first rule that does so
+    and the relation. Rules that cannot hold for any data are not included."""
     rests = _rests(program, untold)
     result: dict[tuple[str, str], tuple[Rule, str]] = {}
     for rule in _live(program, untold, facts):
@@ -84,7 +85,8 @@ def readers(program: RuleProgram, untold: Set[str], facts: FactBase) -> dict[tup
 
 
 def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
-    """The names of the rules for verdicts that treat missing data as absent, because they negate or count it."""
+    """The names of the rules for verdicts that treat missing data as absent, because they negate or count relations
+    without data."""
     rests = _rests(program, untold)
     guessed: set[str] = set()
     changed = True
@@ -100,8 +102,8 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
-    """The rules that could hold if relations without data had rows: all relations that they require may have rows.
-    Relations of values may, because some values are unknown."""
+    """The rules that could hold if relations without data had rows: each relation that they require may have rows.
+    Relations of values always may, because some values are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name
@@ -150,8 +152,8 @@ def _rests(program: RuleProgram, untold: Set[str]) -> dict[str, str]:
 def load_policies(
     files: Files, closed: frozenset[str] = frozenset(), workspace: str = "default"
 ) -> tuple[Policies | None, list[Diagnostic]]:
-    """Check policy files; None if a diagnostic is an error. Other rules cannot add to predicates that the files named
-    in `closed` declare. `workspace` selects the settings in the files."""
+    """Check policy files; None if a diagnostic is an error. Rules in other files cannot add to predicates that the
+    files in `closed` declare. `workspace` selects the settings that apply."""
     core = files_of("policy")
     try:
         packs = gather(files)
@@ -177,7 +179,7 @@ def load_policies(
 
 
 def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
-    """Errors for codes with a level in a directory's policy file that no policy has."""
+    """Errors for codes that have a level in a directory's policy file, although no policy has the code."""
     uses = [use for config in policies.settings.configs if not config.is_organisation for use in config.policies]
     if not uses:
         return
@@ -193,7 +195,7 @@ def _of_no_policy(policies: Policies) -> Iterator[Diagnostic]:
 
 
 def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diagnostic]:
-    """Errors for rules that add to a relation of a file in `closed` from another file."""
+    """Errors for rules that add to a relation of a file in `closed` from a file outside it."""
     for rule in program.rules:
         predicate = program.predicates[rule.head.predicate]
         if predicate.span.filename in closed and rule.span.filename not in closed:
@@ -201,17 +203,17 @@ def foreign_rules(program: RuleProgram, closed: frozenset[str]) -> Iterator[Diag
             yield error("policy.foreign_rule", "Rule for a relation reserved for the organisation", detail, rule.span)
 
 
-# Valid rules that are probably mistakes: they can have no findings, which looks like passing.
+# Valid rules that are probably mistakes: they can never have findings, which looks as if the check passed.
 
 
 VERTEX = "node"
-"""the type of columns with vertices; instances are not vertices of the plan graph"""
+"""the type of columns that contain vertices; instances are not vertices of the plan graph"""
 _INSTANCE = "instance"
 
 
 def suspicions(program: RuleProgram) -> Iterator[Diagnostic]:
-    """Warnings about rules of users: variables that are vertices in one place and instances in another, and addresses
-    that a relation has no rows of, so that the rule never derives anything."""
+    """Warnings about users' rules that never derive anything: a variable is a vertex in one place and an instance in
+    another, or a relation has no rows for an address."""
     for rule in program.rules:
         if not rule.is_core:
             yield from _vertices_as_instances(program, rule)
@@ -224,7 +226,7 @@ def _without_rows(rule: Rule) -> Iterator[Diagnostic]:
         kind = str(address.value).partition(".")[0] if isinstance(address, Constant) else ""
         if kind in _NO_OBJECTS:
             instead = _NO_OBJECTS[kind].replace("{A}", str(address))
-            detail = f"{atom.predicate} has rows of objects and root outputs, and {address} is neither: {instead}"
+            detail = f"{atom.predicate} has rows only for objects and root outputs; {address} is neither: {instead}"
             span = Span(rule.span.source, atom.start, atom.end)
             yield warning("policy.no_rows", "No rows for this address", detail, span)
 
@@ -232,7 +234,7 @@ def _without_rows(rule: Rule) -> Iterator[Diagnostic]:
 _OF_OBJECTS = frozenset(("planned", "prior", "size_of", "part", "json_value", "json_part"))
 _NO_OBJECTS = {
     "var": 'the values of root variables are in configured({A}, "value", V).',
-    "local": "policies do not see local values, but the arguments and outputs that have them.",
+    "local": "policies do not see local values, but they see the arguments and outputs that use them.",
     "each": "policies see the instances, by their addresses.",
 }
 
@@ -255,15 +257,16 @@ def _vertices_as_instances(program: RuleProgram, rule: Rule) -> Iterator[Diagnos
             yield warning("policy.no_vertices", "Not vertex names", detail, span)
 
 
-# Rewritten policies in the user's cache, because rewriting a library takes much longer than reading the result.
+# Rewritten policies in the user's cache: rewriting a library takes much longer than reading the result.
 
 
 MODALS = Shelf("modals", 20, made_by=(*MADE_BY, "answers/policy"))
-"""the rewritten policies; each change of a policy adds an entry"""
+"""the rewritten policies; each change of a policy adds an entry to this cache"""
 
 
 class KeptFile(RuleFile):
-    """A file whose statements are read on first use, which is rare because its program is usually cached, too."""
+    """A file whose statements are read on first use. This is rarely needed, because the program of the file is usually
+    cached, too."""
 
     __slots__ = ("_load", "_statements")
 
@@ -281,7 +284,7 @@ class KeptFile(RuleFile):
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
     """The users' rules of a program in three values (see three_valued.rewrite). `core` names the product's files;
-    `spaces` has the name spaces of files."""
+    `spaces` has the namespaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:

@@ -1,5 +1,5 @@
-"""Users' rule files and cases: read, and checked next to the rules of the product. Everything that could take long or
-grow without bound runs in a separate process with limits of time and memory."""
+"""Users' rule files and cases: they are read, and checked together with the rules of the product. All work that could
+take long or grow without bound runs in a separate process with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_BYTES = 4 << 20
 """the maximum size of all files together, including generated rules"""
 
 _REASONS = {
-    errno.EFBIG: f"Rule files have at most {MOST_BYTES >> 20} MiB together",
+    errno.EFBIG: f"The rule files together have at most {MOST_BYTES >> 20} MiB",
     errno.EINVAL: "It is not a regular file",
 }
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 LONGEST_LINE = 100_000
-"""the maximum length in characters, because diagnostics count columns and show lines"""
+"""the maximum length of a line in characters, because diagnostics count columns and show lines"""
 OWN_FOLDER = os.path.join(".planner", "rules")
 """the directory of a configuration's rules"""
 
@@ -83,7 +83,7 @@ def read_files(words: Iterable[str], endings: tuple[str, ...]) -> tuple[Files, l
 
 
 def _packs_among(words: Iterable[str]) -> list[str]:
-    """The directories of the packs that words name, or that contain named files, or that are below named
+    """The directories of packs: of the packs that words name or that contain named files, and of the packs below named
     directories."""
     roots: dict[str, None] = {}
     for word in words:
@@ -116,7 +116,7 @@ def _paths(words: Iterable[str], endings: tuple[str, ...], problems: list[Diagno
 
 
 def _text(data: bytes) -> str:
-    """Decode a rule file. Raises ValueError for lines that are too long to be written by hand."""
+    """Decode a rule file. Raises ValueError for lines that are too long to have been written by hand."""
     text = data.decode("utf-8")
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
@@ -128,7 +128,7 @@ def _text(data: bytes) -> str:
 
 
 def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
-    """The predicates and types that a file of rules or cases declares, and the names that it mentions."""
+    """The predicates and types that a file of rules or cases declares, and the names that it uses."""
     declared: set[str] = set()
     mentioned: set[str] = set()
     for statement in parse_rules(*file)[0].statements:
@@ -151,7 +151,7 @@ def _names(file: tuple[str, str]) -> tuple[set[str], set[str]]:
 
 def choose(files: Files) -> str:
     """The program of the product for which rule or case files are written: the program that declares most of the
-    predicates that they use without declaring them."""
+    predicates that the files use but do not declare."""
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
@@ -159,8 +159,8 @@ def choose(files: Files) -> str:
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:
-    """The rule files that a file of cases tests: its namesake and the files that declare the relations that it reads,
-    directly or through others; all of them if it has no namesake."""
+    """The rule files that a file of cases tests: the file with the same name, and the files that declare the relations
+    that it reads, directly or through others. All files if there is no file with the same name."""
     namesake = f"{case[0].removesuffix('.case')}.dl"
     names = {file[0]: _names(file) for file in rules if file[0].endswith(".dl")}
     if namesake not in names:
@@ -171,17 +171,18 @@ def about(case: tuple[str, str], rules: Files) -> Files:
         needed |= more
         wanted |= {name for path in more for name in names[path][1]}
     root = pack_root(os.path.dirname(namesake))
-    for file, _text in rules:  # the pack's own files, and all files of the packs that it imports from
+    for file, _text in rules:  # the pack's own files, and all files of the packs from which it imports
         if not file.endswith(".dl") or (root is not None and not is_below(file, root)):
             needed.add(file)
     return [file for file in rules if file[0] in needed]
 
 
 def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """The rules of a program of the product and of these files, which must not change its declarations."""
+    """The rules of a program of the product together with the rules of these files, which must not change its
+    declarations."""
     core = rulebook.program(name).files
     names = {file for file, _text in core}
-    # a user's file may have the name of one of the product's without being part of it
+    # a user's file may have the same name as one of the product's files
     own = [(f"./{file}" if file in names else file, text) for file, text in files]
     try:
         packs = gather(tuple(own))
@@ -195,15 +196,15 @@ def load(files: Files, name: str) -> tuple[RuleProgram | None, list[Diagnostic]]
 
 @frozen
 class CheckedFiles:
-    """The name of the program that files were checked with, and the problems."""
+    """The name of the program with which files were checked, and the problems."""
 
     program: str
     diagnostics: list[Diagnostic]
 
 
 def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFiles:
-    """Check files of rules next to a program of the product: the named program, or the one for which they (and the
-    cases) are written."""
+    """Check files of rules together with a program of the product: the named program, or the program for which the
+    files (and the cases) are written."""
 
     def work() -> tuple[str, list[Diagnostic]]:
         named = name or choose([*rules, *(cases or ())])
@@ -211,7 +212,7 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
     try:
         if name:
-            rulebook.program(name)  # raises Failure for an unknown one
+            rulebook.program(name)  # raises Failure for an unknown program
         named, diagnostics = limited(work)
     except Failure as failure:
         return CheckedFiles(name, failure.diagnostics)
@@ -220,17 +221,17 @@ def check(rules: Files, name: str = "", cases: Files | None = None) -> CheckedFi
 
 
 def first(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The first diagnostics, errors before warnings, and the number of the others."""
+    """The first diagnostics, errors before warnings, and the number of the remaining ones."""
     more = len(diagnostics) - MOST_DIAGNOSTICS
     if more <= 0:
         return diagnostics
     kept = sorted(diagnostics, key=lambda d: not d.is_error)[:MOST_DIAGNOSTICS]
     make = error if has_errors(kept) else warning
-    return [*kept, make("rules.more", "Not everything is shown", f"There are {more} more of these.")]
+    return [*kept, make("rules.more", "Not everything is shown", f"{more} more of these are not shown.")]
 
 
 def limited(work: Callable[[], T]) -> T:
-    """The result of `work`, which loads rules. Raises Failure if it exceeds the limits."""
+    """The result of `work`, a function that loads rules. Raises Failure if it exceeds the limits."""
 
     def guarded() -> T:
         try:
@@ -244,7 +245,7 @@ def limited(work: Callable[[], T]) -> T:
 def _too_much(what: str) -> Diagnostic:
     limit = {
         "time": f"within {LOAD_SECONDS:g} seconds",
-        "memory": "in the memory that is allowed",
+        "memory": "in the memory that is available to them",
         "depth": "because something in them is nested too deeply",
     }[what]
     detail = f"The rules could not be read and checked {limit}. Make the files smaller, or the rules simpler."
@@ -252,7 +253,7 @@ def _too_much(what: str) -> Diagnostic:
 
 
 def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) -> list[Diagnostic]:
-    """Diagnostics from another process, with their source texts, which that process omits."""
+    """Diagnostics from another process, completed by their source texts, which that process omits."""
     sources = {name: Source(name, text) for name, text in files}
     sources |= {f"./{name}": Source(f"./{name}", source.text) for name, source in sources.items()}
     return [
@@ -265,7 +266,7 @@ def placed(diagnostics: Iterable[Diagnostic], files: Iterable[tuple[str, str]]) 
 
 
 def pack_root(folder: str) -> str | None:
-    """The innermost directory around this one that is a pack."""
+    """The innermost directory around this directory that is a pack."""
     at = os.path.abspath(folder)
     while not os.path.isfile(os.path.join(at, MANIFEST)):
         if os.path.dirname(at) == at:

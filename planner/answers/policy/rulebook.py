@@ -1,4 +1,4 @@
-"""The reference of the product's rules: its programs, their rules, predicates and costs."""
+"""The reference of the product's rules: programs, rules and predicates, with their costs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PROGRAMS: tuple[str, ...] = (
     "discover",
 )
 """The rules that are evaluated together, by name. Programs share column types and files; the rules of a shared file are
-listed with the first."""
+listed with the first program."""
 _ASKED_BY_WHY = frozenset(("decisions", "causes", "moves", "relevance"))
 
 
@@ -67,7 +67,7 @@ def rules() -> Iterator[tuple[str, Rule]]:
 
 
 def _files() -> dict[str, set[str]]:
-    """For each program, the files that no earlier program has."""
+    """For each program, the files that earlier programs do not have."""
     result: dict[str, set[str]] = {}
     seen: set[str] = set()
     for name in PROGRAMS:
@@ -95,8 +95,8 @@ def rule_json(name: str, rule: Rule) -> dict[str, Any]:
 
 @frozen
 class PredicateEntry:
-    """A predicate with the rules that derive and read it, and the programs that have it. In programs in `given` it is
-    an input. Its description comes from the first program."""
+    """A predicate with the rules that derive and read it, and the programs that contain it. In the programs in `given`,
+    it is an input. Its description comes from the first of the programs."""
 
     programs: tuple[str, ...]
     given: tuple[str, ...]
@@ -108,7 +108,7 @@ class PredicateEntry:
 
     @property
     def meaning(self) -> str:
-        """The first sentence of the doc comment, otherwise its first line."""
+        """The first sentence of the doc comment, or its first line."""
         return first_sentence(self.predicate) or self.predicate.doc.split("\n")[0]
 
 
@@ -122,7 +122,7 @@ def entries() -> list[PredicateEntry]:
 
 
 def _entry(described: dict[str, Description]) -> PredicateEntry:
-    """The entry for one predicate, combined from all programs."""
+    """The entry of one predicate, combined from all programs."""
     first = next(iter(described.values()))
     rules = {rule.name: rule for d in described.values() for rule in d.rules}
     readers = {rule.name: rule for d in described.values() for rule in d.readers}
@@ -163,7 +163,7 @@ def _own_entries() -> list[PredicateEntry]:
 
 
 def built_in(name: str | None = None) -> list[BuiltinPredicate]:
-    """The builtins of the language with this name, at most one; without a name all, by family."""
+    """The builtin of the language with this name, if there is one; without a name, all builtins by family."""
     items = [*TESTS.values(), *FUNCTIONS.values(), *RELATIONS.values()]
     if name is not None:
         return [one for one in items if one.name == name]
@@ -189,8 +189,8 @@ def built_in_json(one: BuiltinPredicate) -> dict[str, Any]:
 
 
 def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
-    """A better diagnostic for a relation that graphs do not have: if another program has it, its name and command. For
-    an unknown relation, the nearest one of policies is named if none of the `known` ones is similar."""
+    """A better diagnostic for a relation that graphs do not have: if another program has it, the diagnostic names that
+    program and its command. If no relation in `known` has a similar name, the nearest relation of policies is named."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip().removeprefix("policy.")
@@ -201,13 +201,13 @@ def not_of_graphs(problem: Diagnostic, known: Collection[str]) -> Diagnostic:
         return problem
     detail = f"{name} is a relation of the rules of {' and '.join(programs)}, not of graphs."
     if set(programs) & _ASKED_BY_WHY:
-        detail += f" To explain one of its facts: planner why '{name}(...)'."
+        detail += f" To explain one of its facts: planner why '{name}(...)'"
     if "policy" in programs:
-        detail += " Rules about it are policies: put them into .planner/policies, or files that -policy names."
+        detail += " Rules about it are policies: put them into .planner/policies, or into files that -policy names."
     if "batch" in programs:
-        detail += " To query it: planner batch query."
+        detail += " To query it: planner batch query"
     if "deployments" in programs:
-        detail += " To query it for a deployment of a stack: planner stacks query."
+        detail += " To query it for a deployment of a stack: planner stacks query"
     return evolve(problem, summary="Not a relation of graphs", detail=detail)
 
 
@@ -219,7 +219,7 @@ def _near_in_policies(name: str) -> str:
 
 
 def _unknown(name: str, known: Iterator[str]) -> Diagnostic:
-    detail = f"There is no predicate {name}.{nearest(name, known)} All of them are listed by: planner rules doc"
+    detail = f"There is no predicate {name}.{nearest(name, known)} To list them all: planner rules doc"
     return error("rules.unknown_predicate", "Unknown predicate", detail)
 
 
@@ -247,8 +247,8 @@ def entry_json(entry: PredicateEntry) -> dict[str, Any]:
 
 
 def dependency_graphs(of: str | None = None) -> dict[str, PredicateGraph]:
-    """The dependencies of predicates by the name of their program; with `of`, only the dependencies of this predicate.
-    Raises Failure for an unknown one."""
+    """The dependencies of the predicates in a program, which is given by its name; with `of`, only the dependencies of
+    this predicate. Raises Failure for an unknown name."""
     if of is None:
         return {name: predicate_graph(program(name)) for name in PROGRAMS}
     entry = entry_of(of)

@@ -1,10 +1,10 @@
-"""Hides secrets in derived rows: sensitive values, and everything computed from them, are replaced. Rules compare
-sensitive values like any others; only the output is censored. A column of a fact is secret if it has the value at a
-sensitive path (facts.py). A column of a derived row is secret if some derivation carries a secret there, through a
-variable bound by a secret column or through a computation with one. Concatenated text keeps its public pieces: "the
-password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
+"""Hides secrets in derived rows: replaces sensitive values, and everything that is computed from them. Rules compare
+sensitive values like other values; only the output is censored. A column of a fact is secret if it has the value at a
+sensitive path (facts.py). A column of a derived row is secret if some derivation puts a secret there: through a
+variable that a secret column binds, or through a computation with such a variable. A concatenated string keeps its
+public pieces: "the password of " ++ A ++ " is " ++ V becomes "the password of db is (sensitive value)".
 
-All derivations count, not only the one in the proof; if several differ, the secret stays hidden."""
+All derivations count, not only the one in the proof; if their censored results differ, the value stays hidden."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MASK = "(sensitive value)"
 
 
 class Curtain:
-    """Decides for each row which columns may be shown. Values in `more` are hidden like sensitive ones."""
+    """Decides which columns of a row may be shown. Values in `more` are hidden like sensitive values."""
 
     def __init__(self, prover: Prover, facts: PolicyFacts, more: Mapping[tuple[str, str], str] | None = None) -> None:
         self.prover, self.facts = prover, facts
@@ -55,12 +55,12 @@ class Curtain:
     # -------- rows
 
     def row(self, predicate: str, row: Row) -> Row:
-        """The row with secrets replaced."""
+        """The row with its secrets replaced."""
         if predicate not in self.carriers:
             return row
         known = self._shown.get((predicate, row))
         if known is None:
-            self._shown[predicate, row] = row  # a recursive derivation adds nothing that the first visit does not find
+            self._shown[predicate, row] = row  # a recursive derivation adds nothing to what the first visit finds
             try:
                 known = self._fact(predicate, row) if predicate in PATHS else self._derived(predicate, row)
             except RecursionError:
@@ -103,7 +103,7 @@ class Curtain:
     # -------- variables
 
     def secrets(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> Assignment:
-        """The variables of one application of a rule that hold secrets, with their replacements for output."""
+        """The variables that contain secrets in one application of a rule, with their replacements for output."""
         return self._secrets(rule.body, assignment, rows, outer_names(rule.head, rule.body))
 
     def _secrets(
@@ -151,7 +151,7 @@ class Curtain:
     # -------- proofs
 
     def obstacles(self, obstacles: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The obstacles of rows (why_not_deep), with rules as written if the plan has sensitive values."""
+        """The reasons why rows do not hold (why_not_deep), with rules as written if the plan has sensitive values."""
         if not self.hidden:
             return obstacles
         rules = {rule.name: rule for rule in self.prover.program.rules}
@@ -207,12 +207,12 @@ class Curtain:
         return document
 
     def is_quotable(self, span: Span) -> bool:
-        """Whether none of the lines of a span holds secrets."""
+        """Whether no line of a span contains secrets."""
         return not self.hidden or self.secret_lines.isdisjoint(lines(span))
 
     @cached_property
     def secret_lines(self) -> set[tuple[str, int]]:
-        """The lines (file, number) of arguments that hold secrets: a proof does not quote them."""
+        """The lines (file, number) of arguments that contain secrets; a proof does not quote these lines."""
         secret: set[tuple[str, int]] = set()
         done: set[tuple[int, str]] = set()
         for address, path in self.hidden:
@@ -225,19 +225,19 @@ class Curtain:
 
 
 def values_in(proof: Proof) -> dict[tuple[str, str], str]:
-    """The values that a proof shows, with hidden ones replaced."""
+    """The values that a proof shows; hidden values are replaced."""
     items = (at.row for at in proof.leaves() if at.predicate in AT_PATHS or at.predicate == "json_value")
     return {(str(row[0]), str(row[1])): str(row[1]) for row in items}
 
 
 def lines(span: Span) -> list[tuple[str, int]]:
-    """The lines (file, number) of a span."""
+    """The lines of a span, as (file, number)."""
     last = span.source.line_number(max(span.start, span.end - 1))
     return [(span.filename, line) for line in range(span.line, last + 1)]
 
 
 def secret_spans(decl: ResourceDecl | OutputDecl | VariableDecl | ProviderDecl, root: str) -> list[Span]:
-    """The text that sets the secret value of a declaration."""
+    """The text that sets the secret value in a declaration."""
     if isinstance(decl, OutputDecl):
         return [decl.span, decl.value.span]
     if isinstance(decl, VariableDecl):

@@ -42,7 +42,7 @@ MOST_WAIVERS = 10_000
 
 @frozen(eq=False)
 class PackUse:
-    """A pack that a policy.toml names. `policies`: the selected policies, for a pack of planner; `settable`: the
+    """A pack that a policy.toml names. `policies`: the selected policies, if it is a pack of planner; `settable`: the
     parameters of an organisation's pack that others may set."""
 
     name: str
@@ -56,7 +56,7 @@ class PackUse:
 
 @frozen
 class PolicySetting:
-    """The settings of a policy.toml for a code; `waivable` is None if not set."""
+    """The settings of a policy.toml for a code. `waivable` is None if it is not set."""
 
     code: str
     level: str
@@ -83,8 +83,8 @@ class PolicyConfig:
 
 @frozen
 class Waiver:
-    """A waiver: findings with a code, about addresses that match a pattern, are accepted until a time (seconds since
-    1970)."""
+    """A waiver: findings with one code, about addresses that match a pattern, are accepted until a time (in seconds
+    since 1970)."""
 
     code: str
     address: str
@@ -106,13 +106,15 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """The time before its expiry from which a waiver is reported, in seconds: the longest of all files."""
+        """The number of seconds before the expiry of a waiver from which it is reported: the longest that a file
+        sets."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 
     @property
     def longest(self) -> int | None:
-        """The maximum remaining time of a waiver in seconds, if the organisation sets it: the shortest of all files."""
+        """The maximum remaining time of a waiver in seconds, if the organisation sets one: the shortest that a file
+        sets."""
         days = [config.longest_days for config in self.configs if config.longest_days is not None]
         return 86_400 * min(days) if days else None
 
@@ -123,7 +125,7 @@ class PolicySettings:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is a policy.toml, under any name."""
+    """Whether a file is a policy.toml, whatever its name is."""
     base = os.path.basename(name)
     return base.endswith(".toml") and base != MANIFEST and not is_waivers(name)
 
@@ -153,8 +155,8 @@ def read_settings(files: Files, closed: frozenset[str], workspace: str, packs: P
 
 
 def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
-    """Errors for two files of the organisation that contradict each other about who may override. (Of several levels
-    the strictest applies.)"""
+    """Errors for two files of the organisation that contradict each other about who may override. (If they set
+    different levels, the strictest applies.)"""
     seen: dict[tuple[str, str], tuple[frozenset[str], Span]] = {}
     for config in configs:
         within = config.file.root.table("groups")
@@ -165,7 +167,7 @@ def _contradictions(configs: Iterable[PolicyConfig]) -> Iterator[Diagnostic]:
                 continue
             before, place = seen.setdefault((what, name), (names, span))
             if before != names:
-                detail = f"Another file of the organisation has other {what} {name} ({place})."
+                detail = f"Another file of the organisation sets {what} {name} differently ({place})."
                 yield error("policy.final", "Contradictory files of the organisation", detail, span)
 
 
@@ -192,7 +194,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         for key in ("groups", "defaults"):
             if key in root and not is_organisation:
                 detail = (
-                    f"Only the policy file of an organisation has {key}; it is named in PLANNER_POLICIES or in the "
+                    f"Only the policy file of an organisation can set {key}; it is named in PLANNER_POLICIES or in the "
                 )
                 root.problem(key, f"{detail}CLI configuration.", "Not for a directory")
         within = root.table("groups")
@@ -204,13 +206,13 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         waivers = root.table("waivers")
         notice = waivers.value("notice_days", int, "a whole number", NOTICE_DAYS) if "notice_days" in waivers else None
         if notice is not None and not 0 <= notice <= 3650:
-            waivers.problem("notice_days", "notice_days is a number of days, 0 or more.")
+            waivers.problem("notice_days", "notice_days must be a number of days, 0 or more.")
         longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
         if longest is not None and not is_organisation:
             detail = "Only the policy file of an organisation may limit the duration of waivers."
             waivers.problem("longest_days", detail, "Not for a directory")
         elif longest is not None and not 0 < longest <= 36500:
-            waivers.problem("longest_days", "longest_days is a number of days, 1 or more.")
+            waivers.problem("longest_days", "longest_days must be a number of days, 1 or more.")
         wide = waivers.value("wide", bool, "true or false", True)
         if "wide" in waivers and not is_organisation:
             detail = "Only the policy file of an organisation may set the required fields of waivers."
@@ -224,7 +226,8 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
 
 
 def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
-    """The packs of a section; packs of a workspace without a source inherit it from the file."""
+    """The packs in a section. If a pack of a workspace has no source, it has the source that the rest of the file
+    sets."""
     known = {use.name: use for use in _uses(root, is_organisation)} if section is not root else {}
     for use in _uses(section, is_organisation):
         base = known.get(use.name)
@@ -244,7 +247,7 @@ def _merge(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterat
 
 
 class _Layered(TomlTable):
-    """A table with fallback to another one; each value keeps its place in its own table."""
+    """A table that falls back to another table. Each value keeps its place in its own table."""
 
     def __init__(self, data: dict[str, Any], upper: TomlTable, lower: TomlTable) -> None:
         super().__init__(data, upper.path, upper.file)
@@ -265,11 +268,11 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
         if "settable" in table and not is_organisation:
             table.problem("settable", "Only the policy file of an organisation may restrict the settings of others.")
         if policies is not None and not name.startswith("planner."):
-            table.problem("policies", "Policies are chosen from packs that come with planner; others judge as a whole.")
+            table.problem("policies", "Policies can be chosen only from packs that come with planner.")
         if source and name.startswith("planner."):
-            table.problem("source", f"{name} comes with planner and has no other source.")
+            table.problem("source", f"{name} comes with planner and cannot have another source.")
         if version and not source and not name.startswith("planner."):
-            table.problem("version", "A version needs a source that it comes from.")
+            table.problem("version", "A version requires a source.")
         try:
             if version:
                 parse_constraints(version)
@@ -280,7 +283,7 @@ def _uses(section: TomlTable, is_organisation: bool) -> Iterator[PackUse]:
 
 
 def _policy_settings(section: TomlTable, root: TomlTable, is_organisation: bool) -> Iterator[PolicySetting]:
-    """The settings of a section for codes; the section of a workspace inherits from the rest of the file."""
+    """The settings of a section, by code; the section of a workspace inherits from the rest of the file."""
     known = {said.code: said for said in _policies(root, is_organisation)} if section is not root else {}
     for said in _policies(section, is_organisation):
         base = known.get(said.code)
@@ -308,7 +311,7 @@ def _policies(section: TomlTable, is_organisation: bool) -> Iterator[PolicySetti
 
 
 def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
-    """The parameters set by the files, by pack and parameter. Raises Failure for unknown parameters, wrong types, and
+    """The parameters that the files set, by pack and parameter. Raises Failure for unknown parameters, wrong types, and
     parameters that only the organisation may set."""
     problems: list[Diagnostic] = []
     settings: dict[str, dict[str, ParameterRows]] = {}
@@ -321,7 +324,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
             manifest = pack.manifest if pack is not None else _of_library(use.name)
             if manifest is None:
                 detail = f"There is no pack {use.name} here.{did_you_mean(use.name, packs.packs)} "
-                detail += "Set its source: source = ..."
+                detail += "Set the source of the pack: source = ..."
                 problems.append(error(CODE, "Unknown pack", detail, use.span))
                 continue
             if use.version and not _is_wanted(use, manifest.version):
@@ -341,7 +344,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 elif kept is not None and key not in settable[use.name]:
                     where = places.get((use.name, key), kept.span)
                     detail = f"The policy file of the organisation ({where}) fixes the parameters of {use.name}: "
-                    detail += f"add {key} to settable there."
+                    detail += f"to change that, add {key} to settable there."
                     problems.append(error("policy.final", "Parameter is set by the organisation", detail, place))
                 else:
                     before = len(config.file.problems)
@@ -365,7 +368,7 @@ def _is_wanted(use: PackUse, version: str) -> bool:
 
 
 def _of_library(name: str) -> PackManifest | None:
-    """The manifest of a pack that comes with planner, although none of its policies is used."""
+    """The manifest of a pack that comes with planner, even if none of its policies is used."""
     pack = name.removeprefix(PREFIX)
     return manifest_of(pack) if name.startswith(PREFIX) and pack in packs_of_library() else None
 
@@ -387,7 +390,7 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
             if owner.strip() == "" and "owner" in table.data:
                 table.problem("owner", "A waiver needs an owner.")
             if reason.strip() == "" and "reason" in table.data:
-                table.problem("reason", "A waiver has a reason.")
+                table.problem("reason", "A waiver needs a reason.")
             table.done()
             made.append(Waiver(code, address, owner, expires, until, ticket, reason, table.span))
             if len(made) > MOST_WAIVERS:
@@ -400,7 +403,8 @@ def read_waivers(name: str, text: str) -> list[Waiver]:
 
 
 def _moment(table: TomlTable) -> tuple[str, int]:
-    """The expiry of a waiver: as written, and in seconds since 1970. A day lasts to its end in UTC."""
+    """The expiry of a waiver: as written, and in seconds since 1970. A date without a time means the end of that day in
+    UTC."""
     if "expires" not in table:
         table.problem("expires", "A waiver needs an expiry date: expires = 2026-12-31.", "Missing argument")
         return "", 0
@@ -413,7 +417,7 @@ def _moment(table: TomlTable) -> tuple[str, int]:
             return "", 0
     if isinstance(result, datetime.datetime):
         if result.tzinfo is None:
-            table.problem("expires", "A time needs its offset: 2026-12-31T12:00:00Z. A day alone needs none.")
+            table.problem("expires", "A time needs its offset from UTC: 2026-12-31T12:00:00Z. A day needs none.")
             return "", 0
         return result.isoformat(), int(result.timestamp())
     if not isinstance(result, datetime.date):

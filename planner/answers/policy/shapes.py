@@ -1,4 +1,5 @@
-"""Policies against the schemas of providers: paths that objects cannot have, comparisons that never hold.
+"""Checks policies against the schemas of providers: for paths that objects cannot have, and comparisons that never
+hold.
 
 The resource type of a variable is derived from the rule: from `change(A, "aws_instance", ...)`, `stays(A,
 "aws_instance")`, `instance_of(A, "aws_instance.web")`, or from facts that give the type (`group_type(T)`) and lists (`T
@@ -44,20 +45,21 @@ class Shapes(Protocol):
     """The available schemas."""
 
     def __call__(self, mode: str, type: str) -> Type | None:
-        """The type of the objects of a resource type, None if no schema is available."""
+        """The type of the objects of a resource type; None if no schema is available."""
 
     def types(self, mode: str) -> Collection[str]:
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider that should have a resource type, according to its first word, but does not; "" for
-        none."""
+        """The available provider that a resource type should belong to, according to the first word of the type, but
+        does not; "" if there is none."""
 
 
 READERS = VALUES | {"prior"}
-"""the relations whose first columns are address and path; `configured` and `planned` end with the value"""
+"""the relations whose first columns are an address and a path; the last column of `configured` and `planned` is the
+value"""
 PATHS = READERS | {"replace_path", "unknown_after", "unknown_because", "sensitive_at", "json_value", "json_part"}
-"""the relations that begin with the address of an object and a path in it"""
+"""the relations whose first columns are the address of an object and a path in it"""
 _AT = frozenset(("planned", "configured", "prior"))
 _CONTAINERS = (ListType, SetType, MapType, TupleType, ObjectType)
 _STEP = re.compile(r'\.?([A-Za-z_][\w-]*)|\[([0-9]+)\]|\["((?:[^"\\]|\\.)*)"\]')
@@ -79,8 +81,8 @@ def steps(path: str) -> list[str | int] | None:
 
 
 def type_at(type: Type, path: str) -> tuple[Type | None, str]:
-    """The type of the value at a path of objects of a type; None for an impossible path, with the end of a sentence
-    that names the wrong step and a similar name."""
+    """The type of the value at a path in objects of a type. For an impossible path it is None, with the end of a
+    sentence that names the wrong step and a similar name."""
     here: Type = type
     for step in steps(path) or []:
         if here is DYNAMIC:
@@ -103,7 +105,8 @@ def type_at(type: Type, path: str) -> tuple[Type | None, str]:
 
 
 def paths(type: Type, deepest: int = 3) -> Iterator[str]:
-    """The paths at which objects of a type can have values, with [0] for elements of lists and sets; for completion."""
+    """The paths at which objects of a type can have values, with [0] for elements of lists and sets. Used for
+    completion."""
     yield from _paths("", type, deepest)
 
 
@@ -149,7 +152,7 @@ class _Misfits:
                     yield from self._comparisons(atom, path, fitting)
 
     def _no_types(self) -> Iterator[Diagnostic]:
-        """Errors for rules that are only about types that no available provider has."""
+        """Errors for rules that only concern types that no available provider has."""
         for name, kinds in self.types.items():
             lacking = {kind: self.shapes.lacks(*kind) for kind in sorted(kinds)}
             if not all(lacking.values()):
@@ -162,7 +165,7 @@ class _Misfits:
 
     def _no_value(self, atom: Atom, path: str) -> Diagnostic:
         detail = (
-            f"{path} is a list, set, map or object, and only its elements have values in {atom.predicate}: "
+            f"{path} is a list, set, map or object. Only its elements have values in {atom.predicate}: "
             f'part({atom.arguments[0]}, "{path}", Key, P), {atom.predicate}({atom.arguments[0]}, P, Value).'
         )
         return self._error("policy.no_value", "No value at this path", detail, atom)
@@ -210,7 +213,7 @@ def _compared(rule: Rule, name: str) -> Iterator[tuple[Constant, Comparison]]:
 
 
 def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str, str]]]:
-    """For variables that are addresses: the possible modes and types of their resources."""
+    """For each variable that is an address: the modes and types that its resource may have."""
     result: dict[str, set[tuple[str, str]]] = {}
     for literal in rule.body:
         if (
@@ -234,12 +237,12 @@ def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str,
 
 
 TYPED = ("change", "stays", "instance_of")
-"""the relations between an address and its type, or the resource that has the type"""
+"""the relations between an address and its type, or its resource, which has the type"""
 _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 
 def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
-    """The possible strings of a term, if constants or facts in rule files define them."""
+    """The strings that a term may be, if constants or facts in rule files determine them."""
     if isinstance(term, Constant):
         return {str(term.value)}
     if not isinstance(term, RuleVariable):
@@ -260,7 +263,7 @@ def _constants(program: RuleProgram, rule: Rule, term: Term) -> set[str]:
 
 
 def _facts(program: RuleProgram, predicate: str, column: int) -> set[str]:
-    """The values in a column of a relation that consists only of facts in rule files; empty for others."""
+    """The values in a column of a relation that consists only of facts in rule files; empty for other relations."""
     rules = program.rules_for(predicate)
     if not rules or program.predicates[predicate].is_open:
         return set()

@@ -1,4 +1,4 @@
-"""Sources of policies: the user's directories, packs and files, the policies that a policy.toml names, and the
+"""Sources of policies: the user's directories, packs and files; the policies that a policy.toml names; and the
 library."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MOST_BYTES = 32 << 20
 
 
 def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
-    """The files that `-policy` names: `builtin:NAME` (a policy or a pack), `builtin:all`, a file, or a directory with
-    all its `.dl` files and packs, also in directories below and in those that links lead to. A file of a pack selects
-    the pack, a policy.toml the packs that it names. A file named twice is read once. Raises Failure."""
+    """The files that `-policy` names: `builtin:NAME` (a policy or a pack), `builtin:all`, a file, or a directory. A
+    directory means all `.dl` files and packs in it and below it, also behind links. A file of a pack selects that
+    pack; a policy.toml selects the packs that it names. A file named twice is read once. Raises Failure."""
     texts: dict[str, str] = {}
     problems: list[Diagnostic] = []
     for word in words:
@@ -50,7 +50,7 @@ def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
 
 
 def _configured(file: Path, workspace: str, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """A policy.toml with the packs that it names, or a waivers.toml."""
+    """Add a policy.toml with the packs that it names, or a waivers.toml."""
     name = _read(file, texts, problems)
     if name not in texts or not is_config(name):
         return
@@ -63,7 +63,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
             problems += _of_library(use, texts)
             continue
         if not use.source:
-            continue  # settings for a pack from elsewhere
+            continue  # settings for a pack from an external source
         folder = os.path.normpath(file.parent / use.source)
         if not use.source.startswith(("./", "../", "/")):
             try:
@@ -72,7 +72,7 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
                 problems += failure.diagnostics
                 continue
         elif not os.path.isfile(os.path.join(folder, MANIFEST)):
-            detail = f"{use.name} should be in {folder}, which has no {MANIFEST}."
+            detail = f"{use.name} should be in {folder}, but there is no {MANIFEST} in it."
             problems.append(error("policy.no_pack", "No such pack", detail, use.span))
             continue
         for path in files_below(folder, problems):
@@ -82,10 +82,10 @@ def _configured(file: Path, workspace: str, texts: dict[str, str], problems: lis
 
 
 def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
-    """Add the policies that a policy.toml selects from a pack of the library. Returns errors for unknown ones."""
+    """Add the policies that a policy.toml selects from a pack of the library. Returns errors for unknown policies."""
     pack = use.name.removeprefix(PREFIX)
     if pack not in packs():
-        detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} See planner policy list."
+        detail = f"planner has no pack {use.name}.{did_you_mean(pack, packs())} To list them: planner policy list"
         return [error("policy.unknown", "No such pack", detail, use.span)]
     known = manifest_of(pack).policies
     unknown = [code for code in use.policies or () if code not in known]
@@ -99,7 +99,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
 
 
 def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
-    """Read a file if possible, and return its name."""
+    """Read a file if possible. Returns its name."""
     name = str(file)
     if name in texts:
         return name
@@ -112,7 +112,7 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
 
 
 def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """The data files of a pack, and the packs that it depends on in directories near it."""
+    """The data files of a pack, and the packs on which it depends, in directories near it."""
     name = _read(file, texts, problems)
     if name not in texts:
         return
@@ -138,8 +138,8 @@ def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) 
 
 
 def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
-    """The rule files and pack.toml of a directory. A directory that cannot be listed is a problem: because its policies
-    would be unknown."""
+    """The rule files and pack.toml of a directory. A directory that cannot be listed is an error, because the policies
+    in it would be ignored."""
     paths: list[Path] = []
     seen: set[str] = set()
 
@@ -149,7 +149,7 @@ def files_below(folder: str, problems: list[Diagnostic]) -> list[Path]:
 
     for at, below, names in os.walk(folder, onerror=unreadable, followlinks=True):
         real = os.path.realpath(at)
-        if real in seen:  # links that form a cycle
+        if real in seen:  # links may form a cycle
             below.clear()
             continue
         seen.add(real)

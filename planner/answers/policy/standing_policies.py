@@ -1,9 +1,10 @@
 """Standing policies: the policies of the organisation, and the policies in a configuration's own directory.
 
 The organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the
-settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); policies for fleets in
-`PLANNER_BATCH_POLICIES` or `fleets` of that block, policies for deployments in `PLANNER_STACK_POLICIES` or `stacks`.
-The author of a configuration can neither omit them nor add to their declarations. A missing path is an error."""
+settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); Policies for fleets are named in
+`PLANNER_BATCH_POLICIES`, or as `fleets` in that block; policies for deployments in `PLANNER_STACK_POLICIES`, or as
+`stacks`. The author of a configuration can neither omit these policies nor add to their declarations. A path that does
+not exist is an error."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ OWN = os.path.join(".planner", "policies")
 SETTINGS = (os.path.join(".planner", "policy.toml"), os.path.join(".planner", "waivers.toml"))
 FLEET = os.path.join(".planner", "batch-policies")
 STACK = os.path.join(".planner", "stack-policies")
-"""the folders of a configuration, of a fleet and of a stack"""
+"""the directories of policies: of a configuration, of a fleet and of a stack"""
 NAME_POLICIES = "Name them with -policy=DIR, -policy=FILE or -policy=builtin:NAME; in Python with policies=[...]."
-"""a sentence about how to name policies, for commands without any"""
+"""a sentence about how to name policies, for commands that were given none"""
 
 
 def organisation(
@@ -47,7 +48,8 @@ def _words(text: str) -> list[str]:
 
 
 def own(folder: str, name: str = OWN) -> tuple[str, ...]:
-    """The directory of policies of a configuration or fleet, and the settings of a configuration, if they exist."""
+    """The directory of policies of a configuration or fleet, and the settings file of a configuration, if they
+    exist."""
     names = (name, *SETTINGS) if name == OWN else (name,)
     paths = [os.path.normpath(os.path.join(folder, one)) for one in names]
     return tuple(path for path in paths if os.path.lexists(path))

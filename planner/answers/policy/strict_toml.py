@@ -1,5 +1,5 @@
-"""Reads TOML files strictly: an unused key is an error that suggests the nearest known one, and every value has a
-place. `tomllib` parses the text; a second pass over the valid text finds the places of keys and elements."""
+"""Reads TOML files strictly: a key that is not used is an error, which suggests the nearest known key; and every value
+has a place. `tomllib` parses the file; a second pass over the valid text finds the places of keys and elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.span import Source, Span
 
 Path: TypeAlias = tuple[str | int, ...]
-"""keys of tables and indexes of arrays"""
+"""the path to a value: keys of tables and indexes of arrays"""
 T = TypeVar("T")
 MOST_CHARACTERS = 4 << 20
 DEEPEST = 40
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s,\]}#]+(?: \d\d:[^\s,\]}#]+)?")
 
 
 class TomlTable:
-    """A table of a file with its place; entries that are read count as used. Problems are collected in `problems`."""
+    """A table of a file, with its place; entries that are read count as used. Problems are collected in `problems`."""
 
     def __init__(self, data: Mapping[str, Any], path: Path, file: TomlFile) -> None:
         self.data, self.path, self.file = data, path, file
@@ -51,7 +51,7 @@ class TomlTable:
         self.file.problems.append(error(self.file.code, f"{summary} in {self.file.what}", detail, span))
 
     def value(self, key: str, kind: type[T], called: str, default: T) -> T:
-        """The value of a key, of this kind; `default` if it is missing or of another kind."""
+        """The value of a key, which must be of this kind; `default` if it is missing or of another kind."""
         if key not in self:
             return default
         result = self.data[key]
@@ -63,7 +63,7 @@ class TomlTable:
     def text(self, key: str, default: str = "") -> str:
         result = self.value(key, str, "a string", default)
         if any(c < " " and c not in "\n\t" for c in result):
-            self.problem(key, f"{key} has a control character.")
+            self.problem(key, f"{key} contains a control character.")
             return default
         return result
 
@@ -74,7 +74,7 @@ class TomlTable:
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
-        """The value of a key that must be one of some words."""
+        """The value of a key whose value must be one of some words."""
         known = list(words)
         result = self.text(key, default)
         if result not in known and key in self.data:
@@ -121,7 +121,8 @@ class TomlTable:
 
 
 class TomlFile:
-    """A TOML file. `what` is its name in messages, `code` their code. Raises Failure for invalid TOML."""
+    """A TOML file. `what` is its name in messages, `code` the code of these messages. Raises Failure for invalid
+    TOML."""
 
     def __init__(self, source: Source, what: str, code: str) -> None:
         self.source, self.what, self.code = source, what, code
@@ -150,7 +151,7 @@ class TomlFile:
         return TomlTable(self.data, (), self)
 
     def span(self, path: Path) -> Span:
-        """The place of a key or element; if it has none, the place of the table around it."""
+        """The place of a key or element; if it has none, the place of the table that contains it."""
         if self._places is None:
             try:
                 self._places = dict(_TomlLocations(self.source).all())
@@ -169,7 +170,7 @@ class TomlFile:
 
 
 def kind_of(value: Any) -> str:
-    """A value's kind in words."""
+    """The kind of a value, in words."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | Decimal):
@@ -186,14 +187,14 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | Decimal:
-    """The number in a text. Raises ValueError for text that is not a number, and for numbers that would be slow to
-    compute with."""
+    """The number that a string contains. Raises ValueError for strings that are not numbers, and for numbers with which
+    computations would be slow."""
     return plain_number(Decimal(text), text)
 
 
 def plain_number(number: Decimal, text: str) -> int | Decimal:
-    """A number as in plans, where 1.0 is the whole number 1. Raises ValueError for text that is not a number, and for
-    numbers that would be slow to compute with."""
+    """A number as plans represent it: 1.0 is the integer 1. Raises ValueError for
+    strings that are not numbers, and for numbers with which computations would be slow."""
     if not number.is_finite() or abs(number.adjusted()) > 1000:
         raise ValueError(f"{text[:60]} is not a number to compute with")
     return int(number) if number == number.to_integral_value() else number

@@ -1,5 +1,5 @@
-"""Conclusions from the beginning of a string: whether tests hold, and the results of functions, regardless of the
-rest."""
+"""Conclusions from the known beginning of a string: whether tests hold, and which results functions have, whatever the
+rest of the string is."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from planner.logic.datalog.language.functions import compiled_pattern
 from planner.logic.datalog.language.times import DURATIONS, TIME
 
 LONGEST = 300
-"""the maximum number of characters of a prefix that are compared with a pattern"""
+"""the maximum number of characters of a prefix that is compared with a pattern"""
 _SPACE = r"[\s\x1c-\x1f\x80-\U0010ffff]*"
-"""white space, and characters that some dialects count as such"""
+"""white space, including characters that only some dialects count as white space"""
 _KINDS = {
     "is_cidr": rf"{_SPACE}[0-9a-fA-F:.]*(%[^/]*)?(/[0-9.]*)?{_SPACE}",
     "is_version": rf"{_SPACE}v?([0-9][0-9A-Za-z.+~-]*)?{_SPACE}",
@@ -23,13 +23,14 @@ _KINDS = {
     "is_time": TIME.pattern,
     "is_duration": "|".join(f"(?:{pattern.pattern})" for pattern in DURATIONS),
 }
-"""patterns that match all strings of a kind, and possibly others"""
+"""patterns that match all strings of a kind, and possibly other strings"""
 _ENDINGS = re.compile(r"\$|\\[bBzQE]|\(\?")
-"""parts of a pattern that make a match depend on the following text, or may change the meaning of the rest"""
+"""parts of a pattern that make a match depend on the text after it, or that may change the meaning of the rest of the
+pattern"""
 _PLAIN = re.compile(
     r"\^(?:[\w :/=@,-]|\\[.\-/d]|\.|\[\^?(?:(?:\w-\w|[\w .:/@]|\\[.\-/d])+-?|-)\]|[+*?]|\{\d+(?:,\d*)?\}|[()])*\$?"
 )
-"""patterns with the same meaning in every dialect"""
+"""patterns that have the same meaning in every dialect"""
 
 
 def known_truth(name: str, begin: str, arguments: tuple[Any, ...]) -> bool | None:
@@ -57,7 +58,7 @@ def _matches(begin: str, pattern: str) -> bool | None:
 
 
 def _may_become(pattern: str, begin: str, is_whole: bool = True) -> bool:
-    """Whether some text with this beginning matches."""
+    """Whether some string with this beginning matches."""
     expression = _expression(pattern.removeprefix("^").removesuffix("$"))
     match = expression.fullmatch if is_whole else expression.match
     try:
@@ -74,7 +75,7 @@ def _expression(pattern: str) -> Any:
 
 
 def known_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str | None:
-    """The result of a function for every text with this beginning; None if it depends on the rest."""
+    """The result of a function for all strings with this beginning; None if it depends on the rest of the string."""
     if function == "before" and type(arguments[0]) is str and arguments[0] and arguments[0] in begin:
         return begin.partition(arguments[0])[0]
     if function == "substring" and all(type(n) is int and n >= 0 for n in arguments):
@@ -93,7 +94,7 @@ def is_found(function: str, begin: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> str:
-    """The beginning of a function's result."""
+    """The beginning of the result of a function."""
     if function in ("lower", "upper"):
         plain = begin[: next((i for i, c in enumerate(begin) if ord(c) > 127), len(begin))]
         return plain.lower() if function == "lower" else plain.upper()
@@ -115,8 +116,8 @@ def prefix_of_result(function: str, begin: str, arguments: tuple[Any, ...]) -> s
 
 
 def known_parts(begin: str, separator: Any) -> list[str]:
-    """The parts between separators in every text with this beginning. All are complete except the last, which is a
-    beginning."""
+    """The parts between separators that every string with this beginning has. All parts are complete except the last,
+    of which only the beginning is known."""
     if type(separator) is not str or not separator:
         return []
     *whole, last = begin.split(separator)

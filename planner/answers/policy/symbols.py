@@ -1,9 +1,9 @@
-"""Values that are known only after apply, as symbols, and conclusions about them in one case (see case_analysis.py).
+"""Symbols for values that are known only after apply, and conclusions about them in one case (see case_analysis.py).
 
-A case is a list of decisions, each about one proposition: that a value exists, that it equals a constant, that a test
-of it holds. Propositions that follow from earlier decisions, or from the plan's knowledge of the value (type,
-beginning, bounds), are not decided again. Conclusions need not be complete: a missing one only causes an impossible
-case to be evaluated."""
+A case is a list of decisions. Each decision is about one proposition: that a value exists, that it equals a constant,
+or that a test of it holds. A proposition is not decided again if it follows from earlier decisions, or from the plan's
+knowledge of the value (type, beginning, bounds). Conclusions need not be complete. If one is missing, the only effect
+is that an impossible case is evaluated."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ Bound: TypeAlias = tuple[Any, bool] | None
 @frozen(cache_hash=True)
 class Symbol:
     """An unknown value: `("at", address, path)`, `("size", address, path)`, `("call", function, *arguments)`, or one of
-    possibly several elements. The last kind (`is_local`) represents the same element only within one rule."""
+    several elements that it may be. An unknown value of the last kind (`is_local`) represents the same element only
+    within one rule."""
 
     key: tuple[Any, ...]
     type: str = "any"
@@ -42,7 +43,7 @@ class Symbol:
 
 
 class NeedsDecision(Exception):
-    """Evaluation cannot continue until it is decided whether a proposition holds."""
+    """Evaluation cannot continue before it is decided whether a proposition holds."""
 
     def __init__(self, proposition: Proposition) -> None:
         super().__init__(proposition)
@@ -50,7 +51,7 @@ class NeedsDecision(Exception):
 
 
 _ASKED = {"json": "is_json", "json_element": "is_json", "yaml": "is_yaml", "yaml_element": "is_yaml"}
-"""built-in relations, and the tests for strings that they accept"""
+"""built-in relations, with the tests for the strings that they accept"""
 _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
@@ -60,7 +61,7 @@ def type_of(unknown: Unknown) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """The kind of any value."""
+    """The type of any value, in words."""
     if isinstance(value, Symbol):
         return value.type
     return "symbol" if type(value) is str else "truth" if type(value) is Truth else "number"
@@ -77,7 +78,7 @@ def symbols_in(value: Any) -> Iterator[Symbol]:
 
 
 class SymbolCase:
-    """Decisions, and their consequences. `unknown` has the plan's knowledge of unknown values, `documents` its
+    """Decisions, and their consequences. `unknown` contains the plan's knowledge of unknown values, `documents` its
     knowledge of unknown JSON strings."""
 
     def __init__(
@@ -91,7 +92,7 @@ class SymbolCase:
         self.ranges: dict[Symbol, tuple[Bound, Bound]] = {}
         """the bounds of counts and sums over many objects"""
         self.is_flawed = False
-        """whether a lookup may have no value, so that the verdict may be broken"""
+        """whether a lookup may have no value, which would make the verdict broken"""
         for proposition, holds in decisions.items():
             if holds and proposition[0] == "=":
                 self.bound[proposition[1]] = proposition[2]
@@ -128,7 +129,7 @@ class SymbolCase:
         return value
 
     def computed(self, function: str, arguments: list[Any]) -> Any:
-        """The value of a function; None if it has none."""
+        """The value of a function; None if it has no value."""
         values = [self.resolved(a) for a in arguments]
         if not any(isinstance(a, Symbol) for a in values):
             result = FUNCTIONS[function].function(*values)
@@ -156,7 +157,7 @@ class SymbolCase:
     # -------- propositions
 
     def holds(self, proposition: Proposition) -> bool:
-        """Whether it holds in this case. Raises NeedsDecision."""
+        """Whether a proposition holds in this case. Raises NeedsDecision."""
         known = self.decisions.get(proposition)
         if known is None:
             known = self.implied(proposition)
@@ -175,7 +176,7 @@ class SymbolCase:
         return self.holds(("=", a, b))
 
     def ordered(self, operator: str, a: Any, b: Any) -> bool:
-        """Whether an order such as a < b holds; never between values of different types."""
+        """Whether a comparison such as a < b holds. It never holds between values of different types."""
         a, b = self.resolved(a), self.resolved(b)
         if not isinstance(a, Symbol) and not isinstance(b, Symbol):
             self.is_flawed |= incomparable(a, b)
@@ -212,7 +213,7 @@ class SymbolCase:
     # -------- what follows
 
     def implied(self, proposition: Proposition) -> bool | None:
-        """Whether a proposition holds, if that follows from other decisions and the plan."""
+        """Whether a proposition holds, if that follows from other decisions and from the plan; otherwise None."""
         kind = proposition[0]
         if kind == "there":
             return self._there(proposition)
@@ -244,13 +245,14 @@ class SymbolCase:
         return None
 
     def _tested(self, name: str, arguments: tuple[Any, ...]) -> bool | None:
-        """Whether a test holds, if that follows from the beginning of the text."""
+        """Whether a test holds, if that follows from the beginning of the string; otherwise None."""
         text, *others = arguments
         begin = self.prefix(text) if isinstance(text, Symbol) and text.type == "symbol" else ""
         return known_truth(name, begin, tuple(others)) if begin else None
 
     def _has_rows(self, name: str, inputs: tuple[Any, ...], asked: tuple[Any, ...]) -> bool | None:
-        """Whether a text has the part, or a match of the pattern, if that follows from its beginning."""
+        """Whether a string contains the part, or a match of the pattern, if that follows from its beginning; otherwise
+        None."""
         text, pattern = inputs
         if name == "captures":
             return False if self.implied(("test", "matches", (text, pattern))) is False else None
@@ -311,7 +313,7 @@ class SymbolCase:
         return self.documents.get((text.key[1], text.key[2])) if is_there else None
 
     def _may_be_json(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can be this text, according to its document."""
+        """Whether the value of a symbol can be this string, according to the known parts of its JSON."""
         document = self.document(symbol)
         if document is None:
             return True
@@ -319,7 +321,7 @@ class SymbolCase:
         return other is not None and document.may_equal(other)
 
     def _contradicts(self, a: Symbol, b: Any) -> bool:
-        """Whether an earlier decision would differ if the symbol had this value."""
+        """Whether an earlier decision would be different if the symbol had this value."""
         bound = {**self.bound, a: b}
         for proposition, decided in self.decisions.items():
             if proposition[0] not in ("=", "<", "<=", "test", "is", "defined") or a not in set(symbols_in(proposition)):
@@ -330,7 +332,7 @@ class SymbolCase:
         return False
 
     def _evaluated(self, proposition: Proposition, bound: dict[Symbol, Any]) -> bool | None:
-        """The truth of a proposition whose symbols have values; None for one with others."""
+        """Whether a proposition is true, if all its symbols have values; otherwise None."""
         kind, *rest = proposition
         if kind in ("test", "defined"):
             name, arguments = rest
@@ -363,7 +365,7 @@ class SymbolCase:
         return False if upper is not None and bool(upper[0] <= limit) else None
 
     def _bounds(self, symbol: Symbol) -> tuple[Bound, Bound]:
-        """The lower and upper bound of a symbol; (value, whether it is inclusive)."""
+        """The lower and the upper bound of a symbol, each as (value, whether it is inclusive)."""
         if symbol.type not in ("symbol", "number"):
             return None, None
         lower, upper = self._known_bounds(symbol)
@@ -409,7 +411,7 @@ class SymbolCase:
 
     @staticmethod
     def _computed_bounds(function: str, parts: list[tuple[Bound, Bound]]) -> tuple[Bound, Bound]:
-        """The bounds of a computation with numbers."""
+        """The bounds of the result of a computation with numbers."""
         if function == "-":
             (lower, upper), (other_lower, other_upper) = parts
             parts = [(lower, upper), (_negative(other_upper), _negative(other_lower))]
@@ -463,7 +465,7 @@ class SymbolCase:
         return ""
 
     def _may_begin(self, symbol: Symbol, text: str) -> bool:
-        """Whether a symbol can be this text, according to its beginning."""
+        """Whether the value of a symbol can be this string, according to its known beginning."""
         begin = self.prefix(symbol)
         if not text.startswith(begin):
             return False
@@ -482,7 +484,8 @@ class SymbolCase:
         return self._denied_before(value, prefix)
 
     def _matches(self, value: Any, pattern: Any) -> bool | None:
-        """Whether a pattern matches, if it is only a prefix or if its prefix contradicts the prefix of the value."""
+        """Whether a pattern matches, if the pattern is only a prefix, or if its prefix contradicts the prefix of the
+        value; otherwise None."""
         if type(pattern) is not str or not isinstance(value, Symbol) or value.type != "symbol" or "|" in pattern:
             return None
         match = _LITERAL.match(pattern)
@@ -495,7 +498,7 @@ class SymbolCase:
         return known if not known or match.end() == len(pattern) else None
 
     def _denied_before(self, value: Symbol, prefix: str) -> bool | None:
-        """False if an earlier decision excludes this beginning."""
+        """False if an earlier decision excludes that the value begins with this prefix."""
         for proposition, holds in self.decisions.items():
             if not holds and proposition[:2] == ("test", "starts_with") and proposition[2][0] == value:
                 other = proposition[2][1]
@@ -512,7 +515,7 @@ def _is_there(unknown: Unknown) -> bool:
 
 
 def _apart(upper: Bound, lower: Bound) -> bool:
-    """Whether no value satisfies both bounds."""
+    """Whether no value satisfies the two bounds."""
     if upper is None or lower is None:
         return False
     return bool(upper[0] < lower[0] or (upper[0] == lower[0] and not (upper[1] and lower[1])))
@@ -525,7 +528,8 @@ def _within(value: Any, lower: Bound, upper: Bound) -> bool:
 
 
 def _tighter(one: Bound, other: tuple[Any, bool], sign: int) -> Bound:
-    """The narrower of two bounds: the greater lower one (sign 1), the lesser upper one (sign -1)."""
+    """The narrower of two bounds: the greater of two lower bounds (sign 1), or the lesser of two upper bounds (sign
+    -1)."""
     if one is None:
         return other
     if one[0] == other[0]:
@@ -545,14 +549,14 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """The bound of a whole number."""
+    """The bound of an integer."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True
 
 
 def _plain_bound(bound: Any) -> Bound:
-    """A bound of a refinement, if it is a number that rules support."""
+    """A bound of a refinement, if the bound is a number that rules support."""
     if bound is None or is_infinite(bound[0]):
         return None
     exact = json_number(bound[0])

@@ -1,8 +1,9 @@
-"""Findings without three values: proofs by the policies as written, and the culprits in them.
+"""Findings with two truth values: proofs by the policies as written, and the values that cause the findings.
 
 A certain conclusion also follows from the rules as written, in which unknown values are absent, because the rewritten
-rules only require more (planner.answers.policy.three_valued). So a certain verdict has a proof by the rules as written.
-An undecided or broken one has none; its pending values or causes are reported instead."""
+rules only have additional conditions (planner.answers.policy.three_valued). Therefore every certain verdict has a proof
+by the rules as written. An undecided or broken verdict has no such proof; the values for which it waits, or its causes,
+are reported instead."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ from planner.logic.datalog.explain.why_not import obstacles, why_not
 from planner.logic.datalog.language.values import Row, decode, member
 
 READ = ("planned", "configured", "size_of", "json_value", "prior")
-"""the relations with the value at a path"""
+"""the relations that contain the value at a path"""
 _SOUGHT = (*READ, "part", "json_part")
 
 
 @frozen
 class Culprit:
-    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or, with `is_missing`,
-    the path of a missing value. `is_secret`: it must not be shown. `fact`: the fact on which a proof depends."""
+    """The cause of a verdict: a value at a path of an address (`value`: as policies read it), or the path of a missing
+    value (`is_missing`). `is_secret`: the value must not be shown. `fact`: the fact on which a proof depends."""
 
     address: str
     path: str
@@ -44,12 +45,12 @@ class Culprit:
 
     @property
     def what(self) -> str:
-        """The culprit in the notation of the configuration: `terraform_data.a.input.size`."""
+        """The cause of a finding in the notation of the configuration: `terraform_data.a.input.size`."""
         return join_path(self.address, self.path)
 
     @property
     def is_prior(self) -> bool:
-        """Whether it is a value in the state, which edits of the configuration do not change."""
+        """Whether the cause is a value in the state, which edits of the configuration do not change."""
         return self.fact is not None and self.fact[0] == "prior"
 
 
@@ -62,7 +63,7 @@ class PlainProofs:
         self.curtain = Curtain(self.prover, facts)
 
     def proof(self, finding: Finding) -> Proof | None:
-        """The proof of a denial or warning; None if it does not certainly hold."""
+        """The proof of a denial or warning; None if it is not certain."""
         predicate = "warn" if finding.origin == "warn" else "deny"
         if finding.origin in ("undecided", "broken") or finding.by_cases:
             return None
@@ -75,8 +76,9 @@ class PlainProofs:
     def proof_of(
         self, predicate: str, code: str, address: str, changed: Collection[Culprit], values: Collection[Row] = ()
     ) -> tuple[Proof, Prover] | None:
-        """The proof of a verdict with this code and address if some of its culprits are changed: values and actions are
-        removed, and missing values have an arbitrary value. `values`: rows of `planned` that hold instead."""
+        """The proof of a verdict with this code and address if some of its causes are changed: values and actions are
+        removed, and missing values have an arbitrary value. None if it then does not hold. `values`: rows of `planned`
+        that hold in place of the removed values."""
         facts = _changed_facts(self.facts, changed, values)
         prover = self.prover
         if changed:
@@ -88,8 +90,8 @@ class PlainProofs:
         return None
 
     def obstacles(self, predicate: str, code: str, address: str) -> list[dict[str, Any]]:
-        """The reasons why each rule with the code does not apply to the address: the first condition that fails, as
-        written in the rule if the plan has sensitive values."""
+        """The reasons why each rule with the code does not apply to the address: the first condition that fails. It is
+        printed as written in the rule if the plan has sensitive values."""
         result = []
         for rule in self.policies.program.rules_for(predicate):
             first, _, message = rule.head.arguments
@@ -104,8 +106,8 @@ class PlainProofs:
         return self.curtain.proof(proof)
 
     def culprits(self, proof: Proof, prover: Prover | None = None) -> list[Culprit]:
-        """The values on which a verdict depends, missing ones first, then the planned actions. Values that only have to
-        exist count only without other values."""
+        """The values on which a verdict depends: missing values first, then others, then the planned actions. A value
+        that only has to exist counts only if there are no other values."""
         items = list(dict.fromkeys(self._all(proof, prover or self.prover)))
         values = [(culprit, is_telling) for culprit, is_telling in items if not culprit.is_action]
         telling = [culprit for culprit, is_telling in values if is_telling] or [culprit for culprit, _ in values]
@@ -113,7 +115,7 @@ class PlainProofs:
         return [*sorted(dict.fromkeys(telling), key=lambda culprit: not culprit.is_missing), *dict.fromkeys(acting)]
 
     def read_by(self, finding: Finding) -> list[Culprit]:
-        """The values that the proof of a finding reads, even of a broken one."""
+        """The values that the proof of a finding reads; also for a broken finding."""
         leaves = (step["tuple"] for step in finding.proof["proofs"].values() if step.get("input"))
         read = [(row[0], str(row[1]), str(row[2]), row[-1]) for row in leaves if row[0] in READ]
         culprits = [
@@ -158,7 +160,7 @@ class PlainProofs:
 
 
 def _missing(prover: Prover, predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
-    """The missing values because of which a row does not hold."""
+    """The missing values that prevent a row from holding."""
     if predicate in _SOUGHT:
         yield from _absent(predicate, pattern)
         return
@@ -177,7 +179,7 @@ def _prior_fact(predicate: str, address: str, path: str) -> tuple[str, Row] | No
 
 
 def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collection[Row]) -> FactBase:
-    """The facts of a plan with some values changed."""
+    """The facts of a plan, with some values changed."""
     gone = {c.fact[1][:2] for c in changed if c.fact is not None and not c.is_action}
     removed = {
         name: {row for row in facts.relation(name) if (row[0], row[1]) in gone}
@@ -203,7 +205,7 @@ def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collec
 
 
 def _last_key(path: str) -> tuple[str, Any]:
-    """`tags.Owner` is the part Owner of tags."""
+    """`tags.Owner` is a part of `tags`."""
     around, dot, key = path.rpartition(".")
     if dot and "]" not in key:
         return around, key
@@ -226,7 +228,7 @@ def _absent(predicate: str, pattern: tuple[Any, ...]) -> Iterator[Culprit]:
 
 
 def join_path(address: str, path: str) -> str:
-    """`terraform_data.a.input[0]`, `output.x`: an address and a path in it."""
+    """The notation for values: `terraform_data.a.input[0]` or `output.x`, an address and a path in it."""
     if not path or (address.startswith(("var.", "output.")) and path == "value"):
         return address
     return f"{address}{path}" if path.startswith("[") else f"{address}.{path}"

@@ -1,13 +1,14 @@
-"""Computations in policies without a value, which prevent verdicts.
+"""Computations without a value in policies: they prevent verdicts, and are reported.
 
-A literal without a value does not hold, so a denial would vanish: a size of "large" is not more than 10, and a sum over
-it is not a number. So each literal that may have no value gets rules for `broken`, which hold if all other literals
-hold and this one has no value. They are ordinary rules, run and explained by the same engine. These have no value:
-arithmetic and number functions with other values; a division by zero; `to_number` of a string without a number, and
-likewise invalid address ranges, versions, times and other kinds of strings (planner.logic.datalog.language.builtins);
-an order between a string and a number; an aggregate over such values; and, in a verdict itself, `min` and `max` of an
-empty set. Functions that search for a part of a string (`before`, `after`, ...) and do not find it simply do not hold.
-Neither does an order in a relation over all paths of an object, which selects paths."""
+A literal without a value does not hold, so a denial would be lost: a size of "large" is not more than 10, and a sum
+over it is not a number. Therefore each literal that may have no value gets rules for `broken`, which hold if all other
+literals hold and this literal has no value. They are ordinary rules, run and explained by the same engine. The
+following have no value: arithmetic and number functions whose arguments are not numbers; a division by zero;
+`to_number` of a string without a number, and likewise invalid address ranges, versions, times and other kinds of
+strings (planner.logic.datalog.language.builtins); an order between a string and a number; an aggregate over such
+values; and, in a verdict itself, `min` and `max` of an empty set. Functions that search for a part of a string
+(`before`, `after`, ...) do not hold if they do not find it; that is not an error. The same is true of a comparison by
+order in a relation over all paths of an object, because it selects paths."""
 
 from __future__ import annotations
 
@@ -55,15 +56,16 @@ from planner.logic.datalog.language.order import needed_names
 from planner.logic.datalog.language.types import RuleTypes
 
 MOST_VARIANTS = 64
-"""the maximum number of variants of one flaw, which differ in whether later aggregates hold or are flawed themselves"""
+"""the maximum number of variants of one flaw; the variants differ in whether later aggregates hold or are flawed,
+too"""
 _COMPLEMENTS = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 @frozen
 class Flaw:
-    """`parts`: literals that together hold if a computation has no value. `needed`: the variables that must have values
-    before. `told`: names and terms with a value for the message. `nothing_in`: an aggregate that is then empty, and to
-    which no unknown value may be added."""
+    """`parts`: literals that hold together if a computation has no value. `needed`: the variables that must have values
+    before these literals. `told`: names for the message, with the terms whose values it shows. `nothing_in`: an
+    aggregate that is empty in this case, and to which unknown values must not be able to add anything."""
 
     parts: tuple[Literal, ...]
     needed: frozenset[str]
@@ -73,8 +75,8 @@ class Flaw:
 
 @frozen
 class Broken:
-    """One rule for `broken`: the other literals that hold, the text of the literal without a value, the literals that
-    prove this, and the variables that have values."""
+    """One rule for `broken`: the other literals, which hold; the text of the literal without a value; the literals that
+    prove that it has none; and the variables that have values."""
 
     kept: tuple[Literal, ...]
     flaws: tuple[Flaw, ...]
@@ -83,7 +85,7 @@ class Broken:
 
 
 class Flaws:
-    """The flaws that the literals of one rule may have."""
+    """The flaws that the literals of one rule may have, as rules for `broken`."""
 
     def __init__(self, rule: Rule, predicates: Mapping[str, Predicate], is_verdict: bool) -> None:
         self.rule = rule
@@ -94,7 +96,7 @@ class Flaws:
         self.chosen = set() if is_verdict else _of_all_paths(rule)
 
     def broken(self) -> Iterator[Broken]:
-        """The rules for `broken`. A literal after the flawed one may hold or also be flawed."""
+        """The rules for `broken`. A literal after the flawed one may hold, or be flawed, too."""
         body = self.rule.body
         flaws = [list(self._of(literal, self._narrowed(body))) for literal in body]
         for i, literal in enumerate(body):
@@ -112,8 +114,8 @@ class Flaws:
                     yield made
 
     def _ways(self, body: tuple[Literal, ...], flaws: list[list[Flaw]], i: int) -> Iterator[tuple[Literal | Flaw, ...]]:
-        """The conditions besides the flaw of a literal: earlier literals hold; a later one that may be flawed must not
-        be false."""
+        """The conditions in addition to the flaw of a literal: earlier literals hold, and a later literal that may be
+        flawed must not be false."""
         named: dict[str, Term] = {}
         others: list[list[tuple[Literal | Flaw, ...]]] = []
         for j, literal in enumerate(body):
@@ -121,7 +123,7 @@ class Flaws:
                 continue
             target = self._computed(literal) if j > i and flaws[j] else None
             if target is not None:
-                named[target[0]] = target[1]  # in place of the variable, which may have no value
+                named[target[0]] = target[1]  # replaces the variable, which may have no value
             elif j > i and self._is_asked(literal) and (flaws[j] or names(literal) & named.keys()):
                 assert isinstance(literal, Comparison | Test)
                 others.append([self._not_false(replaced(literal, lambda v: _computed_from(v, named)))])
@@ -132,7 +134,7 @@ class Flaws:
             count *= len(options)
         if (
             count > MOST_VARIANTS
-        ):  # flawed values are not checked further; too many broken results are better than too few
+        ):  # flawed values are not checked further: too many broken results are better than too few
             others = [options for options in others if len(options) == 1]
         for chosen in product(*others):
             yield tuple(part for parts in chosen for part in parts)
@@ -148,7 +150,8 @@ class Flaws:
         )
 
     def _computed(self, literal: Literal) -> tuple[str, Term] | None:
-        """The variable that a comparison gives a value to and only other comparisons and tests read; and the value."""
+        """A variable to which a comparison assigns a value, and which only other comparisons and tests read; and that
+        value."""
         if not isinstance(literal, Comparison) or literal.operator != "=":
             return None
         about = self.rule.head.arguments[: 2 if self.is_verdict else 1]
@@ -159,7 +162,7 @@ class Flaws:
         return None
 
     def _not_false(self, literal: Comparison | Test) -> tuple[Literal, ...]:
-        """The condition that a test holds or has no value."""
+        """The condition that a test holds, or that it has no value."""
         false: list[Literal] = []
         if isinstance(literal, Comparison):
             false.append(compared(literal.left, _COMPLEMENTS[literal.operator], literal.right))
@@ -172,7 +175,8 @@ class Flaws:
         return count_of(name, false), compared(variable(name), "=", constant(0))
 
     def _variant(self, kept: list[Literal], flaw: Flaw, more: list[Flaw], text: str) -> Broken | None:
-        """The variant without literals that can no longer be evaluated; None if the flaw itself cannot."""
+        """The variant without the literals that can no longer be evaluated; None if the flaw itself cannot be
+        evaluated."""
         given = names(*(x for x in kept if isinstance(x, Atom)))
         while True:
             bound = bound_names(tuple(kept), given, self.outer)
@@ -188,7 +192,7 @@ class Flaws:
     # -------- flaws
 
     def _narrowed(self, body: tuple[Literal, ...]) -> dict[str, str]:
-        """Variables whose type is fixed by a test."""
+        """The variables whose types are fixed by a test."""
         types = {}
         for literal in body:
             if isinstance(literal, Test) and not literal.negated and literal.function in ("is_number", "is_symbol"):
@@ -222,7 +226,7 @@ class Flaws:
             yield from self._of_aggregate(literal, narrowed)
 
     def _of_kinds(self, builtin: Entry, arguments: tuple[Term, ...]) -> Iterator[Flaw]:
-        """The flaw of a string that does not have the kind that a test requires."""
+        """The flaw that a string is not of the kind that a test requires."""
         needed = names(*arguments)
         for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
             if kind in KINDS and not isinstance(argument, Constant):
@@ -230,13 +234,13 @@ class Flaws:
                 yield _flaw(needed, *before, holds(KINDS[kind], plain, negated=True))
 
     def _of_relation(self, literal: Builtin, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaw of a built-in relation without rows because of invalid arguments."""
+        """The flaw that a built-in relation has no rows because its arguments are invalid."""
         for argument in literal.inputs:
             yield from self._of_term(argument, narrowed)
         if literal.relation == MEMBER:
             for argument in literal.outputs:
                 yield from self._of_term(argument, narrowed)
-        else:  # constants, too: range(1, 1000000000) has too many rows
+        else:  # constants are checked, too: range(1, 1000000000) has too many rows
             before, plain = self._plain(literal.inputs)
             yield _flaw(names(*literal.inputs), *before, holds("undefined", call(literal.relation, *plain)))
 
@@ -261,7 +265,8 @@ class Flaws:
             yield _flaw(names(term), *before, holds("undefined", call(term.function, *arguments)))
 
     def _plain(self, terms: tuple[Term, ...]) -> tuple[list[Literal], tuple[Term, ...]]:
-        """The terms with a variable in place of each computation, and the literals that assign these."""
+        """The terms, with a variable in place of each computation, and the literals that assign values to these
+        variables."""
         before: list[Literal] = []
         plain: list[Term] = []
         for term in terms:
@@ -274,8 +279,8 @@ class Flaws:
         return before, tuple(plain)
 
     def _of_aggregate(self, literal: Aggregate, narrowed: dict[str, str]) -> Iterator[Flaw]:
-        """The flaws of an aggregate: a flaw of a literal within its braces, a value that cannot be added or compared
-        with others, an empty set."""
+        """The flaws of an aggregate: a flaw of a literal within its braces, a value that cannot be added to others or
+        compared with them, and an empty set."""
         needed = inner_names(literal) & self.outer
         inner = {n: f"{n}_{next(self.numbers)}" for n in sorted(names(literal) - self.outer)}
         body = tuple(renamed(x, inner) for x in literal.body)
@@ -315,7 +320,7 @@ class Flaws:
 
     @staticmethod
     def _within(needed: set[str], others: Sequence[Literal], flaw: Flaw, inner: dict[str, str]) -> Flaw:
-        """A flaw within braces, with renamed variables for use outside."""
+        """A flaw within braces, with its variables renamed for use outside the braces."""
         plain = {new: old for old, new in inner.items()}
         terms = tuple((plain.get(name, name), term) for name, term in flaw.told)
         return Flaw((*others, *flaw.parts), frozenset(needed), terms)
@@ -338,7 +343,7 @@ def _flaw(needed: set[str], *parts: Literal) -> Flaw:
 
 
 def _of_all_paths(rule: Rule) -> set[str]:
-    """The variables for values at paths for which the rule fixes only the beginning."""
+    """The variables for values at paths of which the rule fixes only the beginning."""
     path_of: dict[str, str] = {}
     seen: set[str] = set()
     for literal in rule.body:
@@ -356,7 +361,7 @@ def _of_all_paths(rule: Rule) -> set[str]:
 def broken_rules(
     rule: Rule, predicates: Mapping[str, Predicate], sure: Callable[[Literal], Iterator[Literal]], is_verdict: bool
 ) -> Iterator[tuple[str, tuple[Term, ...], list[Literal]]]:
-    """(reason, arguments of the head, body) of the rules for `broken` that belong to a rule. `sure` returns the literal
+    """The rules for `broken` that belong to a rule, as (reason, arguments of the head, body). `sure` returns a literal
     with the conditions under which it certainly holds."""
     seen = set()
     nothing = constant("")

@@ -1,7 +1,7 @@
-"""The values that policies read: a policy that reads `tags.Owner` of created buckets needs no other value of any
-object. They are derived conservatively from the rules: for each literal about values, its possible paths (None: any),
-and the other conditions of its rule on the same address, such as type and action. If a rule reads another predicate,
-that predicate's conditions on its first column count, too."""
+"""The values that policies read. For example, a policy that reads `tags.Owner` of created buckets needs no other value
+of any object. The result is conservative. For each literal about values, it has the paths that the literal may read
+(None: any), and the conditions of its rule on the same address, such as type and action. If a rule reads another
+predicate, the conditions of that predicate on its first column are included."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from planner.logic.programs.actions import does, steps
 READERS = (VALUES - set(OTHERS)) | {"prior", "unknown_after", "sensitive_at"}
 """the predicates about values; their columns begin with address and path"""
 Kind: TypeAlias = tuple[str, str, str, str, bool]
-"""the kind of an object: mode, type, action, reason, and whether arguments force a replacement"""
+"""the properties of an object that conditions may use: mode, type, action, reason, and whether arguments force a
+replacement"""
 ANY_REASON = "*"
 """placeholder for a reason that is not known yet"""
 Condition: TypeAlias = Callable[[Kind], bool]
@@ -31,7 +32,7 @@ Body: TypeAlias = tuple[syntax.Literal, ...]
 
 
 class _Beginning(frozenset[Any]):
-    """All strings with a common beginning."""
+    """Represents all strings with a common beginning."""
 
     text: str
 
@@ -51,7 +52,7 @@ class _Beginning(frozenset[Any]):
 
 
 Values: TypeAlias = "frozenset[Any] | None"
-"""the possible values of a term; None: anything"""
+"""the possible values of a term; None: any value"""
 Bound: TypeAlias = "Mapping[str, frozenset[Any]]"
 Columns: TypeAlias = tuple[tuple[int, frozenset[Any]], ...]
 _UNBOUND: Bound = {}
@@ -63,8 +64,8 @@ def kind_of(change: ResourceChange) -> Kind:
 
 
 class Interest:
-    """The values that the rules of a program read. `needed`: only rules for these predicates count. `given` are facts
-    of the relations `of_packs`, which rules may also derive."""
+    """The values that the rules of a program read. `needed`: only the rules for these predicates count. `given` are the
+    facts of the relations `of_packs`; rules may derive these relations, too."""
 
     def __init__(
         self,
@@ -84,12 +85,12 @@ class Interest:
         self._known: dict[Kind, Looked] = {}
 
     def attributes(self, kind: Kind) -> frozenset[str] | None:
-        """The attributes that policies read of objects of a kind; None for all."""
+        """The attributes of objects of a kind that policies read; None if they read all."""
         looked = self.looked(kind)
         return None if looked.all else frozenset(looked.parts)
 
     def looked(self, kind: Kind) -> Looked:
-        """The values that policies read of objects of a kind."""
+        """The values of objects of a kind that policies read."""
         if kind not in self._known:
             read: set[Pattern] | None = set()
             for condition, patterns in self.entries:
@@ -99,7 +100,7 @@ class Interest:
         return self._known[kind]
 
     def asks_why_unknown(self, kind: Kind) -> bool:
-        """Whether policies read the reasons for unknown values of such objects."""
+        """Whether policies read the reasons for which values of such objects are unknown."""
         return any(condition(kind) for condition in self._causes)
 
     @cached_property
@@ -109,7 +110,7 @@ class Interest:
 
     @cached_property
     def entries(self) -> list[tuple[Condition, Patterns | None]]:
-        """The owner and the paths of each literal about values."""
+        """The owner and the paths in each literal about values."""
         return [
             (self.condition(rule, atom.arguments[0]), self._terms.patterns(body, atom.arguments[1]))
             for rule in self.rules
@@ -120,7 +121,7 @@ class Interest:
     # -------- whose values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
-        """The conditions of a rule on the objects of an address if variables have values in `bound`."""
+        """The conditions of a rule on the objects of an address, if variables have the values in `bound`."""
         if not isinstance(address, syntax.RuleVariable):
             return _anything
         conditions = [
@@ -131,7 +132,7 @@ class Interest:
         return lambda kind: all(condition(kind) for condition in conditions)
 
     def _columns(self, rule: Rule, atom: syntax.Atom, bound: Bound) -> Columns:
-        """The possible values of an atom's columns, if known, without the first."""
+        """The values that the columns of an atom may have, as far as they are known; without the first column."""
         items = ((i, self._values(rule.body, term, bound)) for i, term in enumerate(atom.arguments) if i)
         return tuple((i, values) for i, values in items if values is not None)
 
@@ -156,12 +157,12 @@ class Interest:
         return self._rule_conditions(atom.predicate, columns)
 
     def _rule_conditions(self, predicate: str, columns: Columns) -> Condition:
-        """The conditions of a predicate's rules on its first column if others have certain values."""
+        """The conditions of the rules of a predicate on its first column, if other columns have certain values."""
         if predicate not in self._by_head or self.given.relation(predicate):
             return _anything
         key = predicate, columns
         if key not in self._conditions:
-            self._conditions[key] = _anything  # until it is computed, for recursive predicates
+            self._conditions[key] = _anything  # valid until it is computed, for recursive predicates
             ways = []
             for rule in self._by_head[predicate]:
                 bound = self._bindings(rule, columns)
@@ -173,7 +174,8 @@ class Interest:
 
     @staticmethod
     def _bindings(rule: Rule, columns: Columns) -> Bound | None:
-        """The values of a rule's variables if columns of its head have certain values; None if they cannot."""
+        """The values of the variables of a rule, if columns of its head have certain values; None if they cannot have
+        them."""
         bound: dict[str, frozenset[Any]] = {}
         for i, values in columns:
             term = rule.head.arguments[i]
@@ -185,8 +187,8 @@ class Interest:
         return bound
 
     def _values(self, body: Body, term: syntax.Term, bound: Bound, around: frozenset[str] = frozenset()) -> Values:
-        """The possible values of a term; None if they are not known. `around` are the predicates whose values are
-        already being determined."""
+        """The values that a term may have; None if they are not known. `around` are the predicates whose values are
+        being determined."""
         if isinstance(term, syntax.Constant):
             return frozenset((term.value,))
         if not isinstance(term, syntax.RuleVariable):
@@ -230,13 +232,13 @@ class Interest:
     # -------- which paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
-        """The possible values of a term, if they can be listed."""
+        """The values that a term may have, if they can be listed."""
         values = self._values(body, term, _UNBOUND)
         return None if isinstance(values, _Beginning) else values
 
 
 def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
-    """The values of a variable that must begin with a certain string."""
+    """The values of a variable of which it is known that they begin with a certain string."""
     if literal.function not in ("starts_with", "matches") or literal.negated:
         return None
     subject, text = literal.arguments
@@ -247,7 +249,7 @@ def _begins(literal: syntax.Test, term: syntax.RuleVariable) -> Values:
 
 
 def _beginning(pattern: str) -> str:
-    """The beginning of all text that a regular expression matches: the literal text after ^ that is not part of an
+    """The beginning of all strings that a regular expression matches: the literal text after ^, if it is not part of an
     alternative."""
     match = _ANCHORED.match(pattern)
     if match is None:
@@ -264,12 +266,12 @@ _ANCHORED = re.compile(r"\^([A-Za-z0-9_]+)([*?{])?")
 
 @cache
 def _acts(action: str) -> frozenset[str]:
-    """The actions included in an action, according to acts."""
+    """The actions that are included in an action, as in the relation acts."""
     return frozenset((*steps(action), *(["replace"] if does(action, "replaces") else [])))
 
 
 def _scoped(body: Body) -> Iterator[tuple[syntax.Atom, Body]]:
-    """The atoms of a body, each with the literals that hold together with it."""
+    """The atoms of a body, each with the literals that must hold together with it."""
     for literal in body:
         if isinstance(literal, syntax.Atom):
             yield literal, body

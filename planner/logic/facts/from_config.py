@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from sys import intern  # an address occurs in many facts, and interned strings are found and compared faster
+from sys import intern  # an address occurs in many facts; interned strings are found and compared faster
 from typing import Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
@@ -20,25 +20,25 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The parts of provider schemas that facts depend on: which parts of a body are arguments."""
+    """The parts of provider schemas on which facts depend: which members of a body are arguments."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
     def provider_functions(self, provider: str) -> tuple[Collection[str], bool] | None:
-        """The functions in the provider's schema, and whether the list is complete; None if the schema is
-        unavailable."""
+        """The functions in the schema of the provider, and whether the list is complete; None if the schema is not
+        available."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None: ...
 
 
 def module_address(module: ModuleConfig) -> str:
-    """`module.a.module.b`, "" for the root."""
+    """The address of a module, `module.a.module.b`; "" for the root module."""
     return ".".join(f"module.{name}" for name in module.path)
 
 
 def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
-    """Add the declarations and mentions of the configuration, every fact with its span. `imports`: whether import
-    blocks count."""
+    """Add the declarations and mentions in the configuration. Every fact has its span. `imports`: whether import blocks
+    count."""
     for module in config.root.walk():
         address = module_address(module)
         _module_call(facts, config, module, address)
@@ -63,7 +63,7 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
 def _references(
     facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
 ) -> None:
-    """`within`: the module that contains the mentions, whose address is `module`."""
+    """`within`: the module in which the mentions are written; its address is `module`."""
     add = facts.add
     for node, source, path in found:
         if isinstance(node, Call):
@@ -247,13 +247,13 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
 
 
 Subject: TypeAlias = tuple[str, str | None]
-"""the key, and the same without instance key when it has one"""
+"""the key; and if it has an instance key, also the key without it"""
 
 NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
 
 
 def subject(node: Traversal | Variable, module: str) -> Subject | None:
-    """The key that a traversal in `module` means; None if no vertex could represent it."""
+    """The key of the target of a traversal in `module`; None if no vertex could represent it."""
     if isinstance(node, Variable) or node.root in NO_VERTEX:
         return None
     steps, root = node.steps, node.root
@@ -294,11 +294,11 @@ def _key(step: GetIndex) -> str:
     return format_key(key if isinstance(key, (int, str)) else str(key))
 
 
-# The command line to facts: the predicates of rules/inputs/command.dl.
+# Facts from the command line: the predicates of rules/inputs/command.dl.
 
 
 def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> None:
-    """Add the kind of walk, the limits of the command line, and the objects named by -replace."""
+    """Add the kind of walk, the limits of the command line, and the objects that -replace names."""
     facts.add("walk", walk, source=CommandLine(walk))
     for option, address in limits.options():
         predicate = {"replace": "asked_replacement", "invoke": "asked_invocation"}.get(option, option)
@@ -307,7 +307,7 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _form(address: Address) -> str:
-    """The form of an address: a whole module or resource of the configuration, or instances only."""
+    """The form of an address: it means a whole module or resource of the configuration, or only instances."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

@@ -1,4 +1,4 @@
-"""State to facts: the predicates of rules/inputs/state.dl. The source of each is a StateEntry."""
+"""State to facts: the predicates of rules/inputs/state.dl. The source of each fact is a StateEntry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planner.world.state.model import InstanceKey, State
 
 
 def module_path(instance: str) -> str:
-    """A module instance address without its keys."""
+    """The address of a module instance, without its keys."""
     if "[" not in instance:
         return instance
     return str(parse_module(instance).config)
@@ -34,7 +34,7 @@ def module_path(instance: str) -> str:
 def add_instance(
     facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
 ) -> str:
-    """Add the facts about the identity of a resource instance, and return its address."""
+    """Add the facts about the identity of a resource instance. Returns the address of the instance."""
     path = module_path(module)
     object = format_resource(path, mode, type, name)
     suffix = format_key(key)
@@ -46,7 +46,7 @@ def add_instance(
 
 
 def from_state(facts: FactBuilder, state: State) -> None:
-    """Add the facts recorded in the state."""
+    """Add the facts that the state records."""
     add = facts.add
     for resource in state.resources.values():
         parts = (resource.module, resource.mode, resource.type, resource.name)
@@ -65,7 +65,7 @@ def from_state(facts: FactBuilder, state: State) -> None:
                 add("state_deposed", address, deposed, source=entry)
         if resource.module:
             add("state_module", module_path(resource.module), source=StateEntry(resource.address))
-        # Every provider in the state has a default configuration in the root module, written or implied.
+        # Every provider in the state has a default configuration in the root module, whether it is written or implied.
         provider = provider_of(resource.provider)
         facts.add("default_configuration", provider, f'provider["{provider}"]', source=StateEntry(resource.address))
     for name in state.outputs:
@@ -73,32 +73,34 @@ def from_state(facts: FactBuilder, state: State) -> None:
 
 
 def provider_of(configuration: str) -> str:
-    """The provider of a configuration address: `module.a.provider["h/n/t"].x` -> `h/n/t`."""
+    """The provider in the address of a provider configuration: `h/n/t` in `module.a.provider["h/n/t"].x`."""
     start = configuration.find('provider["') + len('provider["')
     return configuration[start : configuration.find('"]', start)]
 
 
-# Instances of a walk as facts: the predicates of rules/graph/instances.dl.
+# Facts about the instances of a walk: the predicates of rules/graph/instances.dl.
 
 
 def declared_instance(
     facts: FactBuilder, address: str, object: str, module_instance: str, key: str, declaration: Span
 ) -> None:
-    """Add an instance that the expansion yields. `key` is written as in addresses, "" for none."""
+    """Add an instance that results from the expansion of its block. `key` is written as in addresses; it is "" for an
+    instance without a key."""
     facts.add("expanded", address, object, module_instance, key, source=declaration)
 
 
 def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
-    """Add an instance that only the state has. `abandoned`: its module instance is no longer declared."""
+    """Add an instance that exists only in the state. `abandoned`: its module instance is no longer declared."""
     source = StateEntry(address)
     facts.add("left_over", address, object, source=source)
     if abandoned:
         facts.add("abandoned", address, source=source)
 
 
-# Decisions of the plan as facts: the predicates of rules/inputs/changes.dl.
+# Facts about the decisions of the plan: the predicates of rules/inputs/changes.dl.
 #
-# The source of each is the subject of the decision: the resource block if it exists, otherwise the entry in the state.
+# The source of each fact is the subject of the decision: the resource block if it exists, otherwise the entry in the
+# state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
@@ -119,7 +121,8 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, which it excludes, and the values that were missing."""
+    """Add the blocks that a plan defers, the blocks that it excludes for this reason, and the values that were
+    missing."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)
@@ -147,7 +150,7 @@ def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
 
 
 def declaration(config: Config, change: ResourceChange) -> Span | None:
-    """The resource block of a changed object; None if the configuration has none."""
+    """The resource block of a changed object; None if the configuration does not have one."""
     path = tuple(name for name in module_path(change.module).removeprefix("module.").split(".module.") if name)
     module = config.root.descendant(path)
     prefix = "" if change.mode == "managed" else f"{change.mode}."
@@ -156,8 +159,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """A free deposed key, 8 hex digits. It is computed from the address, so that the same plan always has the same
-    graph."""
+    """A deposed key that is not in use, with 8 hexadecimal digits. It is computed from the address, so that equal plans
+    have equal graphs."""
     # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:

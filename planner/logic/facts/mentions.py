@@ -1,4 +1,4 @@
-"""Traversals in arguments: the mentions of a resource, a module call, an output ..., with their paths."""
+"""Traversals in arguments: the mentions of resources, module calls, outputs and other objects, with their paths."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from planner.logic.model.graph import StateEntry
 from planner.world.state.model import State
 
 Mention: TypeAlias = tuple[Traversal | Variable | Call, Source, str]
-"""the traversal, or the call of a provider's function, its source, and the path of its argument"""
+"""a mention: the traversal, or the call of a provider's function; its source; and the path of its argument"""
 ProvisionerSchema: TypeAlias = Callable[[str], "BlockSchema | None"]
 
 
@@ -57,7 +57,7 @@ def mentions_of(references: Iterable[Reference], path: str) -> Iterator[Mention]
 
 
 def in_body(body: Body, schema: BlockSchema, prefix: str = "") -> Iterator[Mention]:
-    """The mentions that decoding the body by the schema evaluates, `dynamic` blocks included."""
+    """The mentions that are evaluated when the body is decoded by its schema, including those in `dynamic` blocks."""
     content, _ = body.partial_content(_body_schema(schema))
     for name, attribute in content.attributes.items():
         yield from in_expression(attribute.expr, attribute.source, prefix + name)
@@ -80,7 +80,8 @@ _DYNAMIC = BodySchema({"for_each": False, "iterator": False, "labels": False}, (
 
 
 def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Mention]:
-    """A dynamic block: its for_each and labels, and its content without the iterator's name."""
+    """The mentions in a dynamic block: in its for_each and labels, and in its content except for the name of the
+    iterator."""
     kind = block.labels[0].value
     nested = schema.blocks.get(kind)
     content, _ = block.body.partial_content(_DYNAMIC)
@@ -104,7 +105,7 @@ def _in_dynamic(block: Block, schema: BlockSchema, prefix: str) -> Iterator[Ment
 def of_resource(
     resource: ResourceDecl, schema: BlockSchema | None, provisioner_schema: ProvisionerSchema
 ) -> Iterator[Mention]:
-    """Everything that creating or updating the resource reads."""
+    """The mentions of everything that is read when the resource is created or updated."""
     yield from mentions_of(resource.depends_on, "depends_on")
     yield from in_expr(resource.count, "count")
     yield from in_expr(resource.for_each, "for_each")
@@ -135,7 +136,7 @@ def of_resource(
 
 
 def is_caller(mention: Mention) -> bool:
-    """Whether the traversal is to `caller`, the object that invokes an action."""
+    """Whether the traversal refers to `caller`, the object that invokes an action."""
     node = mention[0]
     return (node.root if isinstance(node, Traversal) else node.name) == "caller"
 
@@ -172,15 +173,15 @@ def of_import(block: ImportDecl) -> Iterator[Mention]:
 
 
 def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
-    """Whether the traversal is the address itself rather than a part of an index in it."""
+    """Whether the traversal is the address itself, and not a part of an index in it."""
     return expr is not None and node.start == expr.node.start
 
 
-# References to providers: the predicates of rules/graph/needed_providers.dl. Each module has each fact once.
+# References to providers: the predicates of rules/graph/needed_providers.dl. Each fact occurs once in each module.
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
-    """Add the providers that a configuration and a state name."""
+    """Add the providers that are named in a configuration and in a state."""
     sources: set[str] = set()
     for module in config.root.walk():
         path = ".".join(f"module.{name}" for name in module.path)
@@ -202,7 +203,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
 
 
 def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
-    """The local name, the object that names it, and the place."""
+    """The local name, the object that uses it, and the place."""
     for resource in module.resources.values():
         kind = "resource" if resource.mode == "managed" else resource.mode
         yield resource.provider_name, kind, resource.span
@@ -212,7 +213,7 @@ def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
         yield block.name, "provider_block", block.span
     for imported in module.imports:
         target = imported.target
-        # targets without a declared resource get generated configuration
+        # targets whose resource is not declared get generated configuration
         if target is not None and target.module.is_root and str(target) not in module.resources:
             named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
             yield named, "import", imported.span

@@ -1,5 +1,5 @@
-"""The mentions in expressions on which a plan's changes may depend, as facts: the predicates of rules/plan/relevant.dl.
-After OpenTofu's globalref."""
+"""Facts about the mentions in expressions on which the changes of a plan may depend: the predicates of
+rules/plan/relevant.dl. After OpenTofu's globalref."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from planner.logic.model.plan import ResourceChange
 
 Path = tuple[tuple[str, Any], ...]
 BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
-"""the schema of a declared resource; None if it is not known"""
+"""returns the schema of a declared resource; None if it is not known"""
 
 
 class Site(NamedTuple):
-    """Something with expressions in the configuration, in a module instance. `kind` is resource, var, local, output,
-    module (all outputs of a call) or repetition (the count or for_each of a resource)."""
+    """An element of the configuration that has expressions, in a module instance. `kind` is resource, var, local,
+    output, module (all outputs of a call) or repetition (the count or for_each of a resource)."""
 
     module: ModuleAddress
     kind: str
@@ -41,7 +41,7 @@ class Site(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A reference in an expression: the path of the argument, and its place."""
+    """A reference in an expression, as the path of the argument, and its place."""
 
     ref: Ref
     argument: str
@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: each with its text. `resources` are the places in resources:
-    (resource instance address, path)."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: include the text of each reference. `resources` are places
+    in resources, as (resource instance address, path)."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class RelevanceFacts:
             self._changes(Site(parse_module(module), "output", name))
 
     def build(self) -> FactBase:
-        """The facts about the subjects, and about everything that they may refer to."""
+        """The facts about the subjects, and about everything to which they may refer."""
         while self._waiting:
             self._says(self._waiting.pop())
         return self._facts.build()
@@ -92,7 +92,7 @@ class RelevanceFacts:
             self._waiting.append(site)
 
     def _says(self, site: Site) -> None:
-        """The mentions of a site's expressions."""
+        """The mentions in the expressions of a site."""
         text, add = str(site), self._facts.add
         if site.kind == "module":
             config = self.config.root.descendant(site.module.path)
@@ -109,7 +109,7 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The place that a reference in a module instance means; None if the target depends on nothing."""
+        """The place that a reference in a module instance means; None if the target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)
@@ -141,7 +141,7 @@ class RelevanceFacts:
     # ---------------------------------------------------------------- the configuration
 
     def _in(self, site: Site) -> list[_Mention]:
-        """The references in a site's expressions; the same in all instances of a module."""
+        """The references in the expressions of a site; they are the same in all instances of a module."""
         key = (site.module.path, site.kind, site.name)
         known = self._mentions.get(key)
         if known is None:

@@ -1,4 +1,4 @@
-"""Attributes that are not completely known, and the mentions in their configuration, as facts: the predicates of
+"""Facts about attributes that are not completely known, and the mentions in their configuration: the predicates of
 rules/plan/unknown_causes.dl."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from planner.logic.model.plan import ResourceChange
 
 
 class UnknownFacts:
-    """Adds facts about the changes of one plan. The mentions of each declaration are collected once."""
+    """Adds facts about the changes of one plan. The mentions in each declaration are collected once."""
 
     def __init__(self, facts: FactBuilder, config: Config, changes: Iterable[ResourceChange]) -> None:
         self.facts, self.config = facts, config
@@ -46,8 +46,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The place where an attribute is configured, and the references of its configuration (kind and name); None if
-        it is not configured."""
+        """The place where an attribute is configured, and the references there, as (kind, name); None if it is not
+        configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

@@ -1,4 +1,4 @@
-"""Facts to Graph: evaluate the graph rules for one walk."""
+"""Builds a Graph from facts: evaluates the graph rules for one walk."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from planner.logic.programs.rule_programs import Files, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The meaning of vertex names and addresses, according to the rules.
+# The vertices that names and addresses mean, according to the rules.
 
 
 SPOKEN = ("address_means", "may_mean_vertex")
-"""the relations that names are read from"""
+"""the relations from which names are read"""
 SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
-"""the relations of names that also have vertices left out of the graph"""
+"""those relations of names that also contain vertices which are left out of the graph"""
 
 
 @frozen(eq=False)
 class Names:
-    """The names of vertices. `meant`: the vertex for each name and address; `texts`: (text, node), all possible
-    names."""
+    """The names of vertices. `meant`: the vertex for each name and address; `texts`: all possible names, as (name,
+    node)."""
 
     meant: Mapping[str, str]
     texts: Collection[tuple[str, str]]
 
     @classmethod
     def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
-        """The names from the relations of rules/graph/names.dl; a program without vertices has none."""
+        """The names from the relations of rules/graph/names.dl; empty for a program without vertices."""
         spoken, may_mean = read_from
         if spoken not in relations:
             return cls({}, ())
         return cls(dict(relations[spoken]), [(text, node) for text, _, node in relations[may_mean]])
 
     def find(self, text: str) -> str | None:
-        """The vertex that a name means, otherwise the one that represents it: an instance has no vertex of its own if
-        one represents its whole resource or module."""
+        """The vertex that has a name, or that represents it: an instance has no vertex of its own if one vertex
+        represents its whole resource or module."""
         return self.meant.get(text) or self.stand_in(text)
 
     def stand_in(self, text: str) -> str | None:
-        """The vertex that represents the address of an instance without its own vertex."""
+        """The vertex that represents an instance that has no vertex of its own."""
         if text in self.meant or "[" not in text:
             return None
         try:
@@ -67,24 +67,24 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message that no vertex has this name, with the most likely intended one: a similarly spelled name,
-        otherwise the same object in another module, otherwise objects of the same type."""
+        """The message that no vertex has this name. It suggests what was probably meant: a similar name, otherwise the
+        same object in another module, otherwise objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
 def told_instead(text: str, node: str) -> str:
-    """The remark that a vertex is used in place of a named object."""
+    """A note that a vertex is used in place of the object that was named."""
     whole = node.removesuffix(" (expand)")
     return f"The answer is about {whole} as a whole: this graph does not divide it into instances such as {text}."
 
 
 _SMALL = 5000
-"""the number of facts up to which evaluating all rules takes less time than finding the rules that can be skipped"""
+"""the number of facts up to which evaluating all rules takes less time than finding the rules that can be omitted"""
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
-    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own. Raises Failure if a file
-    is broken."""
+    """The rules of rules/inputs, rules/graph and rules/apply, together with the user's own rules. Raises Failure if a
+    file has errors."""
     return _graph_program(own)
 
 
@@ -97,8 +97,8 @@ def _graph_program(own: Files) -> RuleProgram:  # without a default, so that the
 
 
 def user_files(folders: tuple[str, ...]) -> Files:
-    """(path, text) of the rule files in users' directories, sorted within each. Raises Failure for an unreadable
-    one."""
+    """(path, text) of the rule files in the directories of users, sorted within each directory. Raises Failure for a
+    file that cannot be read."""
     items: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
@@ -121,16 +121,16 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
 
 
 ASKED = (*SPOKEN, *SPOKEN_AT_FIRST, "waits_for")
-"""the relations that only questions need"""
+"""the relations that only queries need"""
 
 
 @as_step("derive graph")
 def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
-    """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or all with
-    `everything`. `own`: rule files of the user. Without `is_walked`, the relations that only walks need are omitted,
-    because the relations of recorded dependencies need much memory."""
+    """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or with all
+    relations (`everything`). `own`: the user's rule files. Without `is_walked`, the relations that only walks need are
+    omitted, because the relations of recorded dependencies need much memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
@@ -143,16 +143,16 @@ def build_graph(
 
 
 def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
-    """The graph together with a relation that no walk needs."""
+    """The graph, together with a relation that walks do not need."""
     return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""the last small graphs, each with the requested relations, because many root modules of a fleet are alike"""
+"""the last small graphs, each with the requested relations: many root modules of a fleet are alike"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
-    """A graph that was derived from equal facts of another root module."""
+    """A graph that was derived from the equal facts of another root module."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
             return evolve(graph, database=graph.database.of_same_facts(facts))
@@ -164,30 +164,31 @@ def _remember(graph: Graph, want: tuple[str, ...] | None) -> Graph:
     return graph
 
 
-# Recorded dependencies of each instance in the state: `recorded_dependency` of rules/graph/dependencies.dl, lifted.
+# The recorded dependencies of each instance in the state: `recorded_dependency` of rules/graph/dependencies.dl, for
+# whole resources.
 
 
 class ResourceDependencies:
-    """The resources that the vertices of a graph depend on, each set sorted by address."""
+    """The resources on which the vertices of a graph depend, each set sorted by address."""
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # rules of the user that read the relation have turned it into rows
+        # a rule of the user that reads the relation has converted it to rows
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
     def of(self, node: str) -> AddressSet:
-        """The resources that the objects of a vertex depend on."""
+        """The resources on which the objects of a vertex depend."""
         return AddressSet(self._shared, self._behind.bits(node))
 
 
-# Derived relations to Graph: converts tuples to values, without decisions.
+# Builds a Graph from derived relations: converts tuples to values, without decisions.
 
 
 _NAME = itemgetter(0)
 
 READ = ("vertex", "edge", "reduced_edge", "instance", "instance_node", "deposed_node", "local_name")
-"""the relations of the nodes and edges themselves"""
+"""the relations of the nodes and edges"""
 WANTED = (
     *READ,
     "in_cycle",
@@ -213,11 +214,11 @@ WANTED = (
     "function_awaited",
     "calls_named",
 )
-"""the relations that a walk needs from the rules"""
+"""the relations of the rules that a walk needs"""
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """The graph that the relations describe, everything sorted; unless `is_walked`, reduced edges only as a
+    """The graph that the relations describe, with everything sorted. If not `is_walked`, the reduced edges are only a
     relation."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
@@ -240,11 +241,11 @@ def read_nodes(database: Database) -> dict[str, Node]:
     return nodes
 
 
-# Reasons why a graph cannot be walked: cycles, and missing provider configurations.
+# The reasons why a graph cannot be walked: cycles, and missing provider configurations.
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons, sorted. `is_edited`: whether the line of a source differs from the last commit."""
+    """All reasons, sorted. `is_edited`: returns whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -259,7 +260,7 @@ def _cycles(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None) ->
 
 
 def missing_providers(graph: Graph) -> list[Diagnostic]:
-    """Objects whose provider configuration no longer exists."""
+    """Errors for objects whose provider configuration no longer exists."""
     problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
@@ -298,13 +299,13 @@ _LACKS = {
 
 
 def missing_functions(graph: Graph) -> list[Diagnostic]:
-    """Calls of providers' functions that do not exist."""
+    """Errors for calls of provider functions that do not exist."""
     lacks = graph.database["calls_nothing"]
     return [problem for object, name, lack in sorted(lacks) for problem in _missing(graph, object, name, lack)]
 
 
 def missing_function(graph: Graph, object: str, name: str) -> list[Diagnostic]:
-    """The calls by this name of a function that the configured provider does not have."""
+    """The calls with this name whose function does not exist in the configured provider."""
     return _missing(graph, object, name, "function")
 
 
@@ -327,7 +328,7 @@ def _missing(graph: Graph, object: str, name: str, lack: str) -> list[Diagnostic
 
 
 def unknown_orders(graph: Graph) -> list[Diagnostic]:
-    """Addresses in users' `order_before` that do not exist in the configuration."""
+    """Errors for addresses in users' `order_before` that do not exist in the configuration."""
     rows = sorted(graph.database["order_unknown"])
     return _unknown_orders(graph, [address for (address,) in rows]) if rows else []
 

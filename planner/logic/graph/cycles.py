@@ -1,4 +1,4 @@
-"""Cycles with explanations: the shortest one of each knot, the reason of each edge, and the edges to remove."""
+"""Explains cycles. For each knot, reports its shortest cycle, the reason of each edge, and the edges to remove."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
-"""predicates about references that people wrote"""
+"""the predicates about references that are written in the configuration"""
 ORDER = "order_before"
-"""the source of a mention that comes from a rule of the user, not from the configuration"""
+"""the source of a mention that comes from a rule of the user, and not from the configuration"""
 
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge with the rule that derives it, its reason, and its place (in the proof format, or None)."""
+    """An edge, with the rule that derives it, the reason, and the place (in the proof format, or None)."""
 
     dependent: str
     dependency: str
@@ -35,7 +35,8 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The references of `object` to `targets`, with their places; `rules`: the user's rules that state them."""
+    """The references from `object` to `targets`, with their places; `rules`: the user's rules that state these
+    references."""
 
     object: str
     targets: tuple[str, ...]
@@ -46,16 +47,16 @@ class EdgeRemoval:
 
 @frozen(eq=False)
 class Knot:
-    """Vertices that wait for each other: a shortest cycle, the number of vertices in all, the edges to remove."""
+    """Vertices that wait for each other: a shortest cycle, the total number of vertices, and the edges to remove."""
 
     edges: tuple[CycleEdge, ...]
     size: int
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """if one removal is enough: all removals of which each is enough, at most MOST_ALTERNATIVES"""
+    """if a single removal suffices: all such removals, at most MOST_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """the alternatives that were edited; empty if all were"""
+    """those alternatives that were edited; empty if all were"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -63,15 +64,15 @@ class Knot:
 
 
 _EXPAND = " (expand)"
-"""the suffix of the name of the vertex to which a reference to a whole object leads"""
+"""the suffix in the name of the vertex to which a reference to a whole object leads"""
 
 
 IsEdited: TypeAlias = Callable[[dict[str, Any]], bool]
-"""whether the line of a source differs from the last commit"""
+"""returns whether the line of a source differs from the last commit"""
 
 
 def knots(graph: Graph, is_edited: IsEdited | None = None) -> list[Knot]:
-    """All knots of a graph, by the first name of their shortest cycle."""
+    """All knots of a graph, ordered by the first name in their shortest cycle."""
     members: dict[str, set[str]] = {}
     for node, representative in graph.database["in_cycle"]:
         members.setdefault(representative, set()).add(node)
@@ -114,7 +115,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a user's rule that an order depends on."""
+    """The step of a user's rule on which an order depends."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()
@@ -125,8 +126,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The lowest step that is about the same two vertices: the steps above it only pass the relation on. If a rule of
-    the user orders them, it is the derived mention, not a written reference."""
+    """The lowest step about the same two vertices: the steps above it only pass on the relation. If a rule of the user
+    orders them, the step is the derived mention, and not a written reference."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -137,7 +138,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The places of a proof's leaves: first references, then the state."""
+    """The places of the leaves of a proof: references first, then the state."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -182,16 +183,16 @@ def place(source: dict[str, Any] | None) -> str:
 
 
 def removal_text(removal: EdgeRemoval) -> str:
-    """The removal, in one line."""
+    """The removal as one line."""
     where = "; ".join(place(source) for source in removal.sources)
     if removal.paths == (ORDER,):
         named = "; ".join((*removal.rules, where)) or ORDER
-        return f"the rule of yours that orders {', '.join(removal.targets)} before {removal.object} ({named})"
+        return f"your rule that orders {', '.join(removal.targets)} before {removal.object} ({named})"
     return f"the reference from {removal.object} to {', '.join(removal.targets)}" + (f" ({where})" if where else "")
 
 
 def knot_lines(knot: Knot) -> list[str]:
-    """The cycle edge by edge, and the removals that break it."""
+    """The cycle, edge by edge, and the removals that break it."""
     lines = []
     for edge in knot.edges:
         lines.append(f"  {edge.dependent} needs {edge.dependency}:")
@@ -206,18 +207,18 @@ def _others(knot: Knot) -> list[str]:
     if not others:
         return []
     return [
-        f"{others} more {'is' if others == 1 else 'are'} in the same knot of cycles (planner cycles shows the proof)."
+        f"{others} more {'is' if others == 1 else 'are'} in the same group of cycles (planner cycles shows the proof)."
     ]
 
 
 def _edge_line(edge: CycleEdge) -> str:
-    """An edge in one line: its reference, or the reason of its rule."""
+    """An edge as one line: its reference, or the reason of its rule."""
     names = f"{edge.dependent.removesuffix(_EXPAND)} needs {edge.dependency.removesuffix(_EXPAND)}"
     return f"  {names} ({place(edge.source)})" if edge.source else f"  {names}: {edge.reason}"
 
 
 def cut_lines(knot: Knot) -> list[str]:
-    """The removals that break all cycles of a knot."""
+    """The removals that together break all cycles of a knot."""
     if knot.cut.stuck:
         return [
             "No reference can be removed to break it: the order of creating and destroying alone makes this cycle: "
@@ -238,7 +239,7 @@ def cut_lines(knot: Knot) -> list[str]:
 
 
 def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diagnostic]:
-    """One error for each knot."""
+    """One error for each knot of cycles."""
     problems = []
     for knot in knots(graph, is_edited):
         lines = [*map(_edge_line, knot.edges), *_others(knot), *cut_lines(knot)]
@@ -247,10 +248,10 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     return problems
 
 
-# Removals that break all cycles of a graph: a smallest set of written references. This is a minimum feedback edge set
-# in which edges of one statement are removed together and only owned edges (rules/graph/cut.dl) may be removed. Small
-# knots are solved exactly, by an iteratively deepening search that branches over the owned statements of a short cycle;
-# large ones greedily.
+# Removals that break all cycles of a graph: a smallest set of references in the configuration. This is a minimum
+# feedback edge set in which the edges of one statement are removed together, and only owned edges (rules/graph/cut.dl)
+# may be removed. Small knots are solved exactly: an iteratively deepening search branches over the owned statements of
+# a short cycle; large ones greedily.
 
 
 MOST_ALTERNATIVES = 6
@@ -258,19 +259,19 @@ MOST_ALTERNATIVES = 6
 MOST_STEPS = 20_000
 """the number of steps after which the exact search gives up"""
 LARGE = 400
-"""the number of vertices of a knot above which any cycle is used if a shortest one is not needed"""
+"""the number of vertices in a knot above which any cycle is used, if the shortest one is not needed"""
 
 Edge: TypeAlias = tuple[str, str]
 Statement: TypeAlias = tuple[str, tuple[str, ...]]
-"""an object, and the targets that it mentions, which are removed together"""
+"""an object, and the targets of its mentions; these mentions are removed together"""
 Edges: TypeAlias = Mapping[str, Collection[str]]
 
 
 @frozen
 class Cut:
-    """`statements` to remove, sorted; `is_exact`: no smaller set suffices. `stuck` is a cycle without owned edges: then
-    no set exists, and the statements are empty. `alternatives`: if one statement suffices, all statements of which each
-    suffices, in the order of the cycle, at most MOST_ALTERNATIVES."""
+    """`statements` are the statements to remove, sorted; `is_exact`: there is no smaller set that suffices. `stuck` is
+    a cycle without owned edges. If there is one, a set does not exist, and `statements` is empty. `alternatives`: if
+    one statement suffices, all statements that suffice alone, in the order of the cycle, at most MOST_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
     is_exact: bool = True
@@ -280,14 +281,15 @@ class Cut:
 
 @frozen(eq=False)
 class Owned:
-    """The owned edges of a graph: the statement of each, and the mentions (object, target, path) of each statement."""
+    """The owned edges of a graph: the statement to which each belongs, and the mentions (object, target, path) of each
+    statement."""
 
     statements: dict[Edge, Statement] = field(factory=dict)
     mentions: dict[Statement, tuple[tuple[str, str, str], ...]] = field(factory=dict)
 
 
 def owned_edges(graph: Graph) -> Owned:
-    """The owners of the edges of the graph's cycles, according to the rules."""
+    """The owners of the edges in the cycles of a graph, according to the rules."""
     rows = sorted(evaluate(graph.program, graph.database.facts, ["owned_edge"])["owned_edge"])
     targets: dict[Edge, tuple[str, set[str]]] = {}
     places: dict[str, list[tuple[str, str, str]]] = {}
@@ -302,8 +304,8 @@ def owned_edges(graph: Graph) -> Owned:
 
 
 def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, Statement]) -> Cut:
-    """The smallest set of edges to remove from a knot: vertices that wait for each other. `edges[a]` are the vertices
-    that a waits for."""
+    """The smallest set of edges to remove from a knot; a knot is a set of vertices that wait for each other. `edges[a]`
+    are the vertices for which a waits."""
     # decided in Python: the smallest set of references to remove from cycles -- a search among all sets
     inside = set(knot)
     within = {a: sorted(b for b in edges[a] if b in inside) for a in sorted(inside)}
@@ -318,7 +320,7 @@ def smallest_cut(edges: Edges, knot: Collection[str], owned: Mapping[Edge, State
 
 
 def shortest_cycle(edges: Edges) -> list[str]:
-    """A cycle with the fewest vertices, beginning at its first name; empty if there is none."""
+    """A cycle with the fewest vertices, beginning at its alphabetically first name; empty if there is no cycle."""
     best: list[str] = []
     for start in sorted(edges):
         path = _way_back(edges, start, len(best) - 1 if best else len(edges))
@@ -331,7 +333,7 @@ def shortest_cycle(edges: Edges) -> list[str]:
 
 
 def _way_back(edges: Edges, start: str, limit: int) -> list[str]:
-    """A shortest cycle through a vertex, over at most `limit` vertices."""
+    """A shortest cycle through a vertex, with at most `limit` vertices."""
     before: dict[str, str] = {}
     waiting = deque([(start, 1)])
     while waiting:
@@ -356,7 +358,7 @@ class _CycleSearch:
         self.steps = 0
 
     def cycle(self, removed: Collection[Statement]) -> list[str]:
-        """A short cycle that remains when these statements are removed."""
+        """A short cycle that remains if these statements are removed."""
         left = {a: [b for b in bs if self.owned.get((a, b)) not in removed] for a, bs in self.edges.items()}
         left = _core(left)
         if len(left) <= LARGE:
@@ -368,14 +370,14 @@ class _CycleSearch:
         return sorted({self.owned[pair] for pair in pairs if pair in self.owned})
 
     def alternatives(self) -> list[Statement]:
-        """The single statements whose removal leaves no cycle: they are all on the first one."""
+        """The statements each of which breaks all cycles if it is removed; all of them are on the first cycle."""
         cycle = self.cycle(())
         on_it = [self.owned[pair] for pair in zip(cycle, cycle[1:] + cycle[:1], strict=True) if pair in self.owned]
         breaking = (statement for statement in dict.fromkeys(on_it) if not self.cycle((statement,)))
         return list(islice(breaking, MOST_ALTERNATIVES))
 
     def exact(self) -> set[Statement] | None:
-        """A smallest set; None if the search takes too long."""
+        """A smallest set of statements; None if the search takes too long."""
         size = len(self._apart())
         while True:
             result = self._within(size, frozenset(), frozenset())
@@ -384,8 +386,8 @@ class _CycleSearch:
             size += 1
 
     def _apart(self) -> list[Statement]:
-        """One statement for each of some cycles without common statements: their number is a lower bound of the
-        size."""
+        """One statement for each of several cycles that have no statement in common; the number of these cycles is a
+        lower bound for the size of a set."""
         removed: set[Statement] = set()
         first = []
         while cycle := self.cycle(removed):
@@ -409,11 +411,11 @@ class _CycleSearch:
             result = self._within(size, removed | {statement}, kept)
             if result is not None:
                 return result
-            kept |= {statement}  # every set that contains it has been tried
+            kept |= {statement}  # every set that contains this statement has been tried
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set without superfluous statements, which takes from each cycle the statement with the most edges around
+        """A set without superfluous statements. From each cycle it takes the statement with the most edges around
         it."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
@@ -433,7 +435,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph without vertices that wait for nothing, which are removed repeatedly."""
+    """The graph without vertices that wait for nothing; such vertices are removed repeatedly."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

@@ -1,5 +1,5 @@
-"""Chains of edges that explain a decision, each step with its line: why create_before_destroy applies to a vertex, why
-a data source waits, why a vertex is left for a later plan."""
+"""Chains of edges that explain a decision, with the line of each step: why create_before_destroy applies to a vertex,
+why a data source waits, why a vertex is deferred to a later plan."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "delaying_resourc
 
 @frozen
 class ChainStep:
-    """One step of a chain, and its place in a file (in the format of proofs)."""
+    """One step of a chain, with its place in a file (in the format of proofs)."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
 
     @property
     def json(self) -> dict[str, Any]:
-        """The step as JSON documents contain it."""
+        """The step, in the form of JSON documents."""
         return {"text": self.text, "sources": list(self.sources)}
 
 
 def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
-    """Why an object is created before it is destroyed: the steps from the object that requires this to the vertex;
-    empty if it is not."""
+    """Why an object is created before it is destroyed: the steps from the object that requires this to the vertex.
+    Empty if it is not created first."""
     prover = Prover(graph.program, graph.database)
     own = prover.why(SAFE, (node,))
     if own is not None:
@@ -83,8 +83,8 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """The reason why a vertex is selected although no target names it: the steps from a targeted vertex to it.
-    `destroys`: for a plan that destroys everything, in which dependents come first."""
+    """The reason why a vertex is selected although it is not named as a target: the steps to it from a vertex that is.
+    `destroys`: for a plan that destroys everything, in which dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -98,8 +98,8 @@ def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
 
 
 def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[ChainStep]:
-    """Why a plan leaves a vertex (`deferred_vertex`) or a block (`deferred_block`) for a later one: the steps from it
-    to the deferred block, and the value or response of a provider that causes the deferral."""
+    """Why a plan defers a vertex (`deferred_vertex`) or a block (`deferred_block`) to a later plan: the steps from it
+    to the deferred block, and the value or the provider's response that causes the deferral."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     postponed = _below(proof, "postponed") if proof is not None else None
     steps: list[ChainStep] = []
@@ -131,7 +131,7 @@ def deferral_chain(graph: Graph, predicate: str, row: tuple[str, ...]) -> list[C
 
 
 def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -> list[ChainStep]:
-    """The effects of a failed invocation, one for each step, with the trigger that sets them."""
+    """The effects of a failed invocation, one for each step, each with the trigger that causes it."""
     prover = Prover(ground.program, ground.database)
     steps = []
     for row in sorted(row for row in ground.database["after_failure"] if row[:3] == (instance, event, invoked)):
@@ -145,7 +145,7 @@ def invocation_failure(ground: Graph, instance: str, event: str, invoked: str) -
 
 
 def _requiring_step(graph: Graph, proof: Proof) -> ChainStep:
-    """The step that requires create_before_destroy itself."""
+    """The step at which create_before_destroy is required."""
     assert proof.rule is not None
     sources = [
         source_json(source)
@@ -162,7 +162,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 
 
 def _source_lines(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
-    """The lines behind a link: mentions, entries of the state, or a rule of the user."""
+    """The lines that cause a link: mentions, entries of the state, or a rule of the user."""
     seen: set[str] = set()
     for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)

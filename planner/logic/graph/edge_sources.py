@@ -1,4 +1,4 @@
-"""Sources of a graph's edges: their kinds, the rules that derive them, and the lines of files that cause them."""
+"""Sources of the edges of a graph: their kinds, the rules that derive them, and the lines in files that cause them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph
 
 LAYERS = ("reference", "order", "provider", "module", "destroy")
-"""the kinds of edges, as distinguished by rules/shared/order.dl"""
+"""the kinds of edges that rules/shared/order.dl distinguishes"""
 RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
-"""the relations that a graph must have been built with"""
+"""the relations with which a graph must have been built"""
 MOST_EDGES = 20_000
-"""the number of edges of a graph above which pages leave out implied edges"""
+"""the number of edges above which pages omit implied edges"""
 MOST_PLACES = 3
-"""the maximum number of lines that are shown for an edge"""
+"""the maximum number of lines that are shown for one edge"""
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
 
 Edge: TypeAlias = tuple[str, str]
 
 
 class EdgeSource(NamedTuple):
-    """`layers` as in LAYERS; `reasons` of the rules, with their values; `sources` of facts: objects with a place."""
+    """`layers` as in LAYERS; `reasons` of the rules, with their values filled in; `sources` of facts: objects with a
+    place."""
 
     layers: tuple[str, ...]
     reasons: tuple[FilledReason, ...]
@@ -37,13 +38,13 @@ class EdgeSource(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The relations that a graph of these facts must keep for `grounds`, which would otherwise derive all relations
+    """The relations that a graph of these facts must keep for `grounds`; otherwise `grounds` would derive all relations
     again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
 def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
-    """The sources of each of these edges, in no order."""
+    """The sources of each of these edges, unordered."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
     sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
@@ -82,7 +83,8 @@ def _place(source: Any) -> object:
 def _ordered(
     graph: Graph, mentions: dict[Edge, list[Row]], objects: dict[str, tuple[str, ...]]
 ) -> dict[Edge, tuple[FilledReason, ...]]:
-    """The sources of edges that only users' rules require: these rules, without unwritten references."""
+    """The sources of edges that only users' rules require: these rules. References that are not written anywhere are
+    omitted."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()
@@ -97,7 +99,7 @@ def _ordered(
 
 
 def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
-    """The objects whose configuration each vertex evaluates: its own object, or the resource of its instance."""
+    """The objects whose configuration each vertex evaluates: its own object, or for an instance its resource."""
     database = graph.database
     resources: dict[str, str] = {row[0]: row[1] for row in database["instance"]}
     instances: dict[str, str] = dict(database["instance_node"])
@@ -119,7 +121,7 @@ def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: s
 
 
 def declarations(graph: Graph) -> dict[str, Any]:
-    """The declaration of each vertex's object if it is in a file, as the source of a fact."""
+    """The declaration of the object of each vertex, if it is in a file, as the source of a fact."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

@@ -1,5 +1,5 @@
-"""Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, options of the command line
-and the user's rules, found by deriving the graph without them."""
+"""Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, command line options and
+user's rules. They are found by deriving the graph without them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REMOVABLE = (
     "exclude",
     "asked_replacement",
 )
-"""facts with a line, an option or an entry of the state of their own; declarations are not among them"""
+"""the facts that belong to a line, an option or an entry in the state; declarations are not among them"""
 _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 
@@ -54,8 +54,8 @@ class FixLocation:
 
 @frozen
 class Fix:
-    """Places that must be changed together. `checked`: the fix was tried and removes the fact; `note`: further remarks,
-    or why it was not checked."""
+    """Places that must be changed together. `checked`: the fix was tried, and removes the fact; `note`: further
+    remarks, or why it was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -70,7 +70,7 @@ class Fix:
 
 @frozen
 class Fixes:
-    """The fixes, smallest first. `limit`: why the search was incomplete; `stuck`: why there are none."""
+    """The fixes, smallest first. `limit`: why the search was not complete; `stuck`: why there are no fixes."""
 
     fixes: tuple[Fix, ...] = ()
     limit: str = ""
@@ -78,10 +78,10 @@ class Fixes:
 
     @classmethod
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
-        """Fixes that were each checked by deriving the graph again."""
+        """Fixes, each of which was checked by deriving the graph again."""
         limits = {
             "sets": f"There may be more; these are the {len(sets.sets)} smallest.",
-            "proofs": "The search was given up.",
+            "proofs": "The search was stopped early.",
         }
         fixes = tuple(Fix(places, True, note) for places in sets.sets)
         is_stuck = sets.is_stuck or not (fixes or sets.limit)
@@ -89,7 +89,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The place of a source. References on one line of one object (`owner`) are one place."""
+    """The place that a source represents. References of one object (`owner`) on one line are one place."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -97,20 +97,20 @@ def place_of(source: Any, owner: str) -> FixLocation | None:
     if isinstance(source, CommandLine):
         return FixLocation("option", source.argument, source.argument, source_json(source))
     if isinstance(source, StateEntry):
-        return FixLocation("state", source.address, f"what the state records of {source.address}", source_json(source))
+        return FixLocation("state", source.address, f"the record of {source.address} in the state", source_json(source))
     return None
 
 
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
     """Fixes that remove a fact of a graph."""
     search = _Removals(graph, predicate, row, own)
-    stuck = "No line, option or rule could be removed: the declared and planned objects alone lead to it."
+    stuck = "There is no line, option or rule to remove: it follows from the declared and planned objects alone."
     most = proofs_for(len(graph.database.facts))
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
 
 
 def order(place: FixLocation) -> str:
-    """Lines first, by file and line."""
+    """The sort key: lines come first, by file and line."""
     return f"{place.kind != 'line'} {place.kind} {place.key}"
 
 
@@ -161,7 +161,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without these rules of the user, whose text is blanked."""
+        """The program without these rules of the user; their text is replaced by blanks."""
         if not rules:
             return self.program
         files = []
@@ -176,9 +176,9 @@ class _Removals:
 
 
 # The smallest sets of places whose removal invalidates a fact: minimal hitting sets over the places of all its proofs.
-# Reiter's tree, level by level: a proof that remains after places are removed has the candidates for the next place; if
-# no proof remains, the removed places are a set. So every set was checked by deriving again, and because smaller sets
-# come first, no part of a set suffices.
+# Reiter's tree is searched level by level. If a proof remains after places are removed, its places are the candidates
+# for the next removal; if no proof remains, the removed places are a set. Therefore every set was checked by deriving
+# again; and because smaller sets come first, every place in a set is necessary.
 
 
 MOST_SETS = 10
@@ -186,15 +186,16 @@ MOST_PROOFS = 200
 """the number of derivations after which the search gives up"""
 
 _MOST_FACTS = 1_000_000
-"""the maximum number of facts in all derivations together"""
+"""the maximum number of facts in all derivations of a search together"""
 
 K = TypeVar("K", bound=Hashable)
 
 
 @frozen
 class HittingSets(Generic[K]):
-    """`sets`: smallest first, each sorted. `limit`: why there may be more: "sets" or "proofs"; "" if these are all.
-    `is_stuck`: a proof depends on nothing removable, so a set does not exist."""
+    """`sets`: the smallest first, each of them sorted. `limit`: why there may be more sets: "sets" or "proofs"; "" if
+    these are all.
+    `is_stuck`: there is a proof that depends on nothing that can be removed, so a set does not exist."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -207,7 +208,8 @@ def smallest_sets(
     most_sets: int = MOST_SETS,
     most_proofs: int = MOST_PROOFS,
 ) -> HittingSets[K]:
-    """`proof_without`: the places of a proof that does not need the given ones; None if there is no such proof."""
+    """`proof_without`: returns the places of a proof that does not need the given places; None if there is no such
+    proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []
     waiting: deque[frozenset[K]] = deque([frozenset()])
@@ -243,7 +245,7 @@ def smallest_sets(
 
 
 def proofs_for(facts: int) -> int:
-    """The maximum number of derivations in a search over this number of facts."""
+    """The maximum number of derivations for a search over this number of facts."""
     return max(10, min(MOST_PROOFS, _MOST_FACTS // max(facts, 1)))
 
 

@@ -1,6 +1,6 @@
-"""Why one vertex does not wait for another, in a few sentences: the relations nearest to the missing edge. Only
-derivations are read: paths through other vertices, opposite or dropped orders, omitted vertices, existing mentions.
-planner.logic.graph.why.why_not lists all rules."""
+"""Explains in a few sentences why one vertex does not wait for another, by the relations that are nearest to the
+missing edge. Only derived relations are read: paths through other vertices, opposite or dropped orders, omitted
+vertices, and existing mentions. planner.logic.graph.why.why_not lists all rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.logic.model.graph import Graph, source_json
 _FEW = 6
 """the maximum number of mentions that are listed"""
 _LONG = 6
-"""the maximum number of vertices of a path that are named"""
+"""the maximum number of vertices on a path that are named"""
 
 
 @frozen
@@ -39,12 +39,14 @@ class Near:
 
 
 def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
-    """Remarks about a pair without an edge, the most informative first. Either vertex may be left out of the graph."""
+    """Remarks about a pair without an edge, the most informative first. One of the vertices, or both, may be left out
+    of the graph."""
     return list(_MissSearch(graph, dependent, dependency).all())
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """The reasons why pruning or the command line left a vertex out; empty if the graph has it."""
+    """The reasons why a vertex was left out of the graph by pruning or by the command line; empty if it is in the
+    graph."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 
@@ -65,13 +67,13 @@ class _MissSearch:
             return
         way = self.way(self.a, self.b)
         if way:
-            yield Near("through-others", f"{self.a} does wait for {self.b}, through others:", _steps(way))
+            yield Near("through-others", f"{self.a} waits for {self.b} through other vertices:", _steps(way))
             yield from self.mentions()
             return
         if (self.a, self.b) in self.database["given_up"]:
             yield Near(
                 "given-up",
-                f"{self.b} should be done before {self.a}, but that order was given up: it would close a cycle.",
+                f"{self.b} should be done before {self.a}, but that order was dropped: it would close a cycle.",
             )
         yield from self.apart()
         yield from self.mentions()
@@ -81,7 +83,7 @@ class _MissSearch:
         return shortest_path(self.waiting, [start], [end])
 
     def left_out(self, node: str) -> Iterator[Near]:
-        """The remark that pruning or the command line left out a vertex."""
+        """The remark that a vertex was left out by pruning or by the command line."""
         if node in self.graph.nodes:
             return
         proof = self.prover.why("excluded", (node,)) or self.prover.why("dropped", (node,))
@@ -96,12 +98,12 @@ class _MissSearch:
         yield Near("left-out", f"{node} is left out of this graph: {reason}{because}.", (), self.sources(proof))
 
     def apart(self) -> Iterator[Near]:
-        """A reference that exists but does not make an edge."""
+        """A reference that exists, but does not result in an edge."""
         if (self.a, self.b) not in self.database["refers"]:
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
         if self.b in destroyers:
-            text = f"{self.a} refers to {self.b}, but nothing waits for a destruction because of a reference."
+            text = f"{self.a} refers to {self.b}, but a reference does not make an object wait for a destruction."
             yield Near("destroyer", text)
             return
         modules = {row[0]: row[2] for row in self.database["module_instance_of"]}
@@ -111,7 +113,7 @@ class _MissSearch:
             yield Near("instance", text)
 
     def mentions(self) -> Iterator[Near]:
-        """The references of the dependent to other targets."""
+        """The references from the dependent to other targets."""
         rows = sorted(row for row in self.database["mentions"] if row[0] == self.a)
         if (self.a, self.b) not in self.database["refers"]:
             yield Near("nothing-refers", f"Nothing in {self.a} refers to {self.b}.")
@@ -136,14 +138,14 @@ class _MissSearch:
             proof = self.prover.why("edge", (self.b, self.a))
             result = self.sources(proof)[:1] if proof else ()
             at = "".join(f" ({place(source)})" for source in result)
-            yield Near("other-way", f"It is the other way round: {self.b} waits for {self.a}{at}.", (), result)
+            yield Near("other-way", f"{self.b} waits for {self.a}{at}, not the other way round.", (), result)
         elif way:
-            yield Near("other-way", f"The other way round there is a path: {self.b} waits for {self.a}:", _steps(way))
+            yield Near("other-way", f"There is a path in reverse: {self.b} waits for {self.a}:", _steps(way))
 
     # -------- places
 
     def sources(self, proof: Proof) -> tuple[dict[str, Any], ...]:
-        """The written sources of a proof."""
+        """The sources of a proof that are written in files."""
         table: dict[str, dict[str, Any]] = {}
         for leaf in proof.leaves():
             source = self.database.facts.source(leaf.predicate, leaf.row)
@@ -157,14 +159,14 @@ _WRITTEN = (*REFERENCES, "state_depends_on", "target", "exclude")
 
 
 def _steps(way: list[str]) -> tuple[str, ...]:
-    """The edges of a path; the middle of a long one is omitted."""
+    """The edges of a path; of a long path, the middle is omitted."""
     edges = [f"{a} -> {b}" for a, b in pairwise(way)]
     hidden = len(edges) - _LONG
     return tuple(edges) if hidden <= 0 else (*edges[: _LONG - 1], f"... {hidden} more ...", edges[-1])
 
 
 def near_text(found: Iterable[Near]) -> str:
-    """The sentences, each with the lines below it."""
+    """The sentences, each followed by its lines."""
     lines: list[str] = []
     for near in found:
         lines.append(near.text)

@@ -1,4 +1,4 @@
-"""Answers of verbs and set expressions over derived relations, and the pictures of answers."""
+"""Answers of verbs and set expressions over derived relations, and the pictures for them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
 """the relations between vertices and their objects"""
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
-"""planned actions: (resource or instance, deposed key or "") -> (instance, action) of each"""
+"""planned actions: the (instance, action) pairs of each (resource or instance, deposed key or "")"""
 
 
 @frozen(eq=False)
 class Picture:
-    """The part of a graph in an answer: vertices by name, sorted edges [dependent, dependency]."""
+    """The part of a graph that an answer shows: vertices by name, and sorted edges [dependent, dependency]."""
 
     nodes: dict[str, Node]
     edges: list[tuple[str, str]]
@@ -34,8 +34,8 @@ class Picture:
 
 @frozen(eq=False)
 class Answers:
-    """The answer to a query: names of columns, and sorted rows of plain values (None for a missing value). A query
-    without variables has no columns, and one empty row if it holds. `picture` is present if it was requested."""
+    """The answer to a query: the names of its columns, and sorted rows of plain values (None for a missing value). A
+    query without variables has no columns, and one empty row if it holds. `picture` is present if it was requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -43,15 +43,15 @@ class Answers:
 
 
 def verb_of(expression: NodeSet) -> str:
-    """The verb that an expression consists of; "" for any other expression."""
+    """The verb, if an expression is only a verb; "" for other expressions."""
     return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices of an expression. A verb alone has more columns: `blast` by depth and planned action, `somepath` and
-    `allpaths` (the `limit` shortest) step by step. Raises Failure for unknown vertices."""
+    """The vertices in the value of an expression. A verb by itself has more columns: `blast` shows depth and planned
+    action, `somepath` and `allpaths` (the `limit` shortest) show the steps. Raises Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -85,7 +85,7 @@ def _paths(
     most = 1 if verb == "somepath" else limit
     items = list(islice(paths(waiting, starts, ends), most + 1))
     if not items and next(paths(waiting, ends, starts), None):
-        detail = "The first does not wait for the second, but the second for the first: exchange them."
+        detail = "The first does not wait for the second, but the second waits for the first: exchange them."
         problems.append(warning("query.other_way", "No path in this direction", detail))
     if verb == "allpaths" and len(items) > most:
         total = count_paths(waiting, starts, ends)
@@ -96,8 +96,8 @@ def _paths(
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """A row for each vertex that a change reaches and each planned action of its instances. A vertex of an apply graph
-    has its own step of an action; a resource of a plan graph has the actions of its instances."""
+    """For each vertex that a change reaches, a row for each planned action of its instances. A vertex of an apply graph
+    has its own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -120,7 +120,7 @@ def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Acti
 
 
 def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | None = None) -> Picture:
-    """The subgraph induced by these vertices, or the subgraph with only these edges."""
+    """The subgraph induced by these vertices, or the subgraph that consists of these edges."""
     if edges is None:
         edges = {(a, b) for a, b in database["edge"] if a in nodes and b in nodes}
     known = read_nodes(database)
@@ -128,8 +128,8 @@ def _picture(database: Database, nodes: set[str], edges: set[tuple[str, str]] | 
 
 
 def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Picture:
-    """The picture of a query's answer. One column of vertices is drawn as the induced subgraph, two columns as edges.
-    Raises Failure for anything else."""
+    """The picture of the answer to a query. An answer with one column of vertices is drawn as the induced subgraph,
+    with two columns as edges. Raises Failure for any other answer."""
     if not rows:
         return Picture({}, [])
     nodes = {row[0] for row in database["vertex"]}

@@ -1,5 +1,5 @@
-"""Mistakes in a query that only the data reveals: names in a column of vertices that are not vertices, and constants
-that do not occur in a relation. Such a query would silently return fewer rows than intended, or none."""
+"""Mistakes in a query that only the data shows: names in a column of vertices that are not vertices, and constants that
+do not occur in a relation. Without this check, such a query would silently return fewer rows than intended, or none."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from planner.logic.datalog.language.values import encode
 from planner.logic.graph.build import Names, told_instead
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types whose values may or may not be names of vertices; values of other types are checked only if the answer is
-empty"""
+"""types whose values may also be something else than names of vertices; values of other types are checked only if the
+answer is empty"""
 _FEW = 12
 """the maximum number of values that are listed"""
 _SEVERAL = 10_000
-"""the maximum number of values among which a similar one is searched for"""
+"""the maximum number of values among which a similar value is searched for"""
 _WORD = re.compile(r"[\w-]+")
 
 
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a query whose relations, including `vertex`, were evaluated."""
+    """Warnings about a query. Its relations, including `vertex`, must have been evaluated."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())
@@ -50,12 +50,12 @@ class _ConditionCheck:
         return [(i, term, columns[i]) for i, term in enumerate(atom.arguments)]
 
     def values(self, atom: Atom, at: int) -> set[Any]:
-        """The values of a column in the rows that have the constants of the atom."""
+        """The values in a column, in the rows that contain the constants of the atom."""
         wanted = [(i, encode(t.value)) for i, t in enumerate(atom.arguments) if isinstance(t, Constant)]
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that are vertices in one place and non-vertex addresses in another."""
+        """Warnings about variables that are vertices in one place, and addresses other than vertices in another."""
         places = self.places()
         if not places:
             return
@@ -74,7 +74,8 @@ class _ConditionCheck:
                     yield self.no_vertex(term, atom, column, others[0], missing)
 
     def places(self) -> dict[str, tuple[str, int]]:
-        """For each variable in a column of vertices, the first such column: predicate and column name."""
+        """For each variable that occurs in a column of vertices, the first such column, as predicate and column
+        name."""
         result: dict[str, tuple[str, int]] = {}
         for atom, _ in atoms(self.query.literals):
             for at, term, column in self.columns(atom):
@@ -108,7 +109,7 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """A suggestion for a constant that does not occur in its column; "" if it may be right."""
+        """A suggestion for a constant that does not occur in its column; "" if the constant may be right."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])
@@ -122,7 +123,7 @@ class _ConditionCheck:
 
 
 def _without_keys(text: str) -> str | None:
-    """The resource of an instance address."""
+    """The resource in the address of an instance."""
     try:
         address = parse_address(text)
     except AddressError:
@@ -141,8 +142,8 @@ VERTEX = "node"
 
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with vertices in place of addresses, in columns of vertices and in comparisons with variables of such
-    columns; and warnings about constants that do not mean a vertex."""
+    """The query with vertices in place of addresses, in columns of vertices and in comparisons with their variables;
+    and warnings about constants that do not mean a vertex."""
     reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems

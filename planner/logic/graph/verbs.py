@@ -1,8 +1,9 @@
-"""Verbs of graphs: the dependencies of a vertex, its dependents, the paths between two, the reach of a change.
+"""Verbs of graphs: the dependencies and the dependents of a vertex, the paths between two vertices, and the vertices
+that a change affects.
 
-The relations of these verbs are closures, whose size is quadratic in the graph, while one answer is linear. So they are
-searches over derived edges, not rules. The meaning of each is written as rules in its docstring; the tests evaluate
-those on small graphs and compare."""
+The relations of these verbs are closures: their size is quadratic in the size of the graph, but that of a single answer
+is linear. Therefore the verbs are searches over derived edges, and not rules. The docstring of each verb states its
+meaning as rules; the tests evaluate these rules on small graphs, and compare the results."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Waiting:
 
     @classmethod
     def of(cls, database: Mapping[str, Collection[Any]]) -> Waiting:
-        """From the relations `node` and `edge`."""
+        """The edges, from the relations `node` and `edge`."""
         return cls((row[0] for row in database["vertex"]), database["edge"])
 
     @property
@@ -52,7 +53,7 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """Every vertex that is reachable from one of `starts`, with the length of the shortest path. `most` limits that
+    """Every vertex that can be reached from one of `starts`, with the length of the shortest path. `most` limits that
     length.
 
     reached(A) :- start(A).
@@ -72,7 +73,7 @@ def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = No
 
 
 def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The vertices and all that they wait for.
+    """The vertices, and all vertices for which they wait.
 
     deps(A) :- start(A).
     deps(B) :- deps(A), edge(A, B)."""
@@ -80,7 +81,7 @@ def deps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> se
 
 
 def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> set[str]:
-    """The vertices and all that wait for them.
+    """The vertices, and all vertices that wait for them.
 
     rdeps(B) :- start(B).
     rdeps(A) :- rdeps(B), edge(A, B)."""
@@ -88,7 +89,8 @@ def rdeps(waiting: Waiting, starts: Iterable[str], most: int | None = None) -> s
 
 
 def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
-    """The vertices that a change of `starts` affects, with the length of the shortest path: rdeps by depth."""
+    """The vertices that a change of `starts` affects, with the length of the shortest path to each (rdeps with
+    depths)."""
     return distances(waiting.dependents, starts)
 
 
@@ -100,14 +102,15 @@ def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`, of equals the first in the order of names; [] for none."""
+    """A shortest path from one of `starts` to one of `ends`; [] if there is none. Of several, the first in the order of
+    names."""
     return next(paths(waiting, starts, ends), [])
 
 
 def paths(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> Iterator[list[str]]:
-    """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first, of equals in the
-    order of names. An A* search by length and remaining distance; because that distance is exact, no step leads to a
-    dead end in an acyclic graph."""
+    """The paths without repeated vertices from one of `starts` to one of `ends`: the shortest first; paths of equal
+    length in the order of names. An A* search by length and remaining distance. Because that distance is exact, no step
+    leads to a dead end in an acyclic graph."""
     goals = set(ends)
     left = distances(waiting.dependents, goals)
     dependencies = waiting.dependencies
@@ -168,7 +171,7 @@ def waits_for(waiting: Waiting, ends: Iterable[tuple[str | None, str | None]]) -
 
 
 class SetEvaluation:
-    """The values of set expressions over one graph; `problems` collects warnings about names that match nothing."""
+    """The values of set expressions over one graph; `problems` collects warnings about names that have no match."""
 
     def __init__(self, waiting: Waiting, names: Names) -> None:
         self.waiting, self.names = waiting, names
@@ -229,7 +232,7 @@ _GLOB = re.compile(r'(\[(?:"(?:[^"\\]|\\.)*"|[^\]"])*\])|(\*+)|(\?)')
 
 
 def glob(text: str) -> re.Pattern[str] | None:
-    """The regular expression of a pattern with * and ? outside brackets; None for a text without them."""
+    """The regular expression for a pattern with * and ? outside brackets; None for a text without these characters."""
     parts, at, has_wildcard = [], 0, False
     for match in _GLOB.finditer(text):
         parts.append(re.escape(text[at : match.start()]))

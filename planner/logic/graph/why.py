@@ -21,7 +21,8 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex that a name means; with `pruned`, also one that was left out of the graph. Raises Failure."""
+    """The vertex that a name means. With `pruned`, it may be a vertex that was left out of the graph. Raises
+    Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
     if node is not None:
@@ -31,8 +32,8 @@ def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
 
 
 def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The vertices that names mean or that represent the named objects, even if left out of the graph; and a sentence
-    for each representative. Raises Failure."""
+    """The vertices that have these names or represent the named objects, even if they were left out of the graph; and a
+    sentence about each vertex that only represents an object. Raises Failure."""
     within, at_first = Names.of(graph.database), Names.of(graph.database, SPOKEN_AT_FIRST)
     nodes, notes = [], []
     for text in texts:
@@ -47,8 +48,8 @@ def vertices_meant(graph: Graph, texts: Iterable[str]) -> tuple[list[str], list[
 def prove_wait(
     graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()
 ) -> tuple[dict[str, Any] | None, list[Diagnostic]]:
-    """The proof that one vertex waits for another: of the edge, otherwise of the chain of edges between them. The graph
-    must have been built with `dependency` in `asked_about`. `notes` are added to the result."""
+    """The proof that one vertex waits for another: the proof of the edge, or of the chain of edges between them. The
+    graph must have been built with `dependency` in `asked_about`. `notes` are added to the result."""
     direct = (dependent, dependency)
     proof = None
     if direct in graph.database["edge"]:
@@ -72,7 +73,8 @@ def prove_wait(
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The explanation of a missing edge: the relations nearest to an edge, and the obstacles of each rule for it."""
+    """The explanation of a missing edge: the relations that are nearest to an edge, and the obstacles of each rule for
+    edges."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
     goal = ["edge", dependent, dependency]
@@ -91,19 +93,19 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
-    """The diagnostic that an order was dropped, with the edges that take precedence."""
+    """The diagnostic that an order was dropped, with the edges that take precedence over it."""
     lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:
         lines.append("Its edges are instead:")
         lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
     fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
-    lines.append(f"Where it came from: planner why {fact}")
+    lines.append(f"To see where it comes from: planner why {fact}")
     return error("graph.given_up", "Dropped order", "\n".join(lines))
 
 
 def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
-    """The vertices of a shortest chain of edges, without the end; empty if there is none."""
+    """The vertices of a shortest chain of edges, without the last one; empty if there is no chain."""
     before: dict[str, str] = {}
     waiting = deque([start])
     while waiting:
@@ -127,7 +129,7 @@ def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] 
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails, and its own obstacles
+    """For each rule that could derive the tuple, the first condition that fails, and its obstacles
     (planner.logic.datalog.explain.why_not); as data and as text."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
@@ -144,7 +146,7 @@ def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]
 
 
 def only_fact(query: Query) -> Atom:
-    """The single fact, without variables, of which the query consists. Raises Failure."""
+    """The fact without variables, if the query consists of one. Raises Failure."""
     body = query.literals
     if len(body) != 1 or not isinstance(body[0], Atom) or not all(isinstance(a, Constant) for a in body[0].arguments):
         raise Failure(error("why.fact", "Not a fact", 'Name one fact without variables, such as edge("a", "b").'))
@@ -152,6 +154,6 @@ def only_fact(query: Query) -> Atom:
 
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
-    """The query with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
+    """The query, with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
     mean a vertex."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

@@ -16,8 +16,8 @@ _WORST = ("error", "fail", "unknown")
 
 @frozen(eq=False)
 class CheckGroup:
-    """A checkable object of the configuration, its status, and (address, status, messages) of each instance. `kind` is
-    the state file's: resource, output, check or var."""
+    """A checkable object of the configuration: its status, and the (address, status, messages) of each instance. `kind`
+    is the kind in the state file: resource, output, check or var."""
 
     kind: str
     address: str
@@ -26,13 +26,14 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan. A result without an address is the status of an object without instances; the status of
-    such an object is otherwise unknown."""
+    """The results of a plan. A result without an address is the status of an object without instances, which would
+    otherwise be unknown."""
     return groups(plan.checks, plan.check_configs)
 
 
 def groups(results: Iterable[CheckResult], configs: Iterable[tuple[str, str]] = ()) -> list[CheckGroup]:
-    """Results by the object of the configuration that they belong to; `configs` are (kind, address) of all of them."""
+    """The results by the object of the configuration to which they belong; `configs` are the (kind, address) of all
+    such objects."""
     by_object: dict[tuple[str, str], list[CheckResult]] = {(_file_kind(k), a): [] for k, a in configs}
     for result in results:
         by_object.setdefault((_file_kind(result.kind), result.config_address), []).append(result)
@@ -51,7 +52,7 @@ def _file_kind(kind: str) -> str:
 
 
 def state_groups(results: list[dict[str, Any]] | None) -> list[CheckGroup]:
-    """The results that a state file keeps."""
+    """The results that are written into a state file."""
     return [
         CheckGroup(
             raw["object_kind"],
@@ -139,7 +140,7 @@ def _instance_address(kind: str, address: str) -> dict[str, Any]:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """Module and name of `module.m[0].output.name` and the like. Raises AddressError."""
+    """The module and the name in an address such as `module.m[0].output.name`. Raises AddressError."""
     rest, _, name = address.rpartition(".")
     module = rest.rpartition(".")[0]
     return str(parse_module(module)), name

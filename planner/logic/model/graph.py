@@ -14,9 +14,9 @@ from planner.foundation.vocabulary.span import Span
 
 @frozen
 class Node:
-    """A vertex. `name` is the ecosystem's node name (`terraform_data.a (expand)`), `kind` is the kind of its work (the
-    kinds are documented at `node` in rules/graph/nodes.dl), `module` is the module it belongs to (a configuration path
-    `module.a.module.b`, or for instance nodes the module instance; "" for the root), and `object` its subject: a
+    """A vertex. `name` is the ecosystem's node name (`terraform_data.a (expand)`), `kind` is the kind of work (the
+    kinds are documented at `node` in rules/graph/nodes.dl), `module` is the module to which it belongs (a configuration
+    path `module.a.module.b`, or for instance nodes the module instance; "" for the root), and `object` its subject: a
     resource key, a variable name, an instance address, a provider address, ..."""
 
     name: str
@@ -24,27 +24,27 @@ class Node:
     module: str
     object: str
     extra: str = ""
-    """a deposed key, if the node is about a deposed object"""
+    """a deposed key, if the work of the node is about a deposed object"""
 
 
 @frozen(eq=False)
 class Graph:
-    """Nodes by name, dependencies of each (sorted), before and after transitive reduction. `reduced[a]` holds every b
-    that must be done before a, without implied ones."""
+    """The nodes by name, and the dependencies of each node (sorted), before and after transitive reduction.
+    `reduced[a]` contains every b that must be done before a, without dependencies that others imply."""
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]
-    """(a, b): b must be done before a; in no order"""
+    """(a, b): b must be done before a; the pairs are not ordered"""
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)
-    """the datalog Database that it was read from, for `why` and `query`"""
+    """the datalog Database from which it was read, for `why` and `query`"""
     program: Any = field(default=None, repr=False)
-    """the rules that derived it"""
+    """the program whose rules derived it"""
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
-        """All dependencies of each node. Walks do not need them, so they are sorted on first use."""
+        """All dependencies of each node. They are sorted on first use, because walks do not need them."""
         return adjacency(self.nodes, self.edge_rows)
 
     @cached_property
@@ -54,7 +54,7 @@ class Graph:
 
 
 def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """For each node, the sorted names that follow it in the rows."""
+    """For each node, the sorted names that are paired with it in the rows."""
     by_left: dict[str, list[str]] = {name: [] for name in nodes}
     for dependent, dependency in rows:
         by_left[dependent].append(dependency)
@@ -87,7 +87,7 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The place of a declaration, whose line may be shown only if it contains just the header of a block."""
+        """The place of a declaration. Its line may be shown only if it contains nothing but the header of a block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 

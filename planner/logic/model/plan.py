@@ -11,12 +11,13 @@ from planner.foundation.vocabulary.records import evolve, field, frozen
 from planner.world.state.model import InstanceKey, State, same_managed
 
 Action: TypeAlias = str
-"""`no-op`, or one that rules/shared/action_classes.dl has steps for; see planner.logic.programs.actions"""
+"""`no-op`, or an action whose steps are in rules/shared/action_classes.dl; see planner.logic.programs.actions"""
 
 
 @frozen(eq=False)
 class Importing:
-    """The request of an import block: the id (None when unknown), and whether it is unknown; or an identity."""
+    """The object that an import block requests: an id (None if it is unknown), with a flag whether it is unknown; or an
+    identity."""
 
     id: str | None
     unknown: bool = False
@@ -25,12 +26,12 @@ class Importing:
 
 @frozen(eq=False)
 class ResourceChange:
-    """The change of one object. `before` and `after` are values of the resource's type (Null when absent), with
-    unknowns and marks in `after`; `reason` is the `action_reason` of plan JSON ("" for none)."""
+    """The change of one object. `before` and `after` are values of the resource's type (Null if there is no object);
+    `after` has unknown values and marks. `reason` is the `action_reason` in plan JSON, or ""."""
 
     address: str
     previous_address: str
-    """differs from address when the object was moved"""
+    """differs from `address` if the object was moved"""
     module: str
     """module instance address, "" for the root"""
     mode: str
@@ -38,9 +39,9 @@ class ResourceChange:
     name: str
     key: InstanceKey
     deposed: str
-    """deposed key, "" for the current object"""
+    """the deposed key; "" for the current object"""
     provider: str
-    """provider configuration address, as in state"""
+    """the address of the provider configuration, as in the state"""
     action: Action
     reason: str
     before: Value
@@ -51,12 +52,12 @@ class ResourceChange:
     private: str | None = None
     provider_key: InstanceKey = None
     facts: tuple[tuple[str, ...], ...] = ()
-    """the decision's facts: (predicate, columns...), kept for `why`"""
+    """the facts of the decision, as (predicate, columns...); kept for `why`"""
     before_identity: Value = None
-    """the identity of the object for its provider; None if there is none"""
+    """the identity by which the provider knows the object; None if there is none"""
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
-    """the decisions that depend on the provider alone: object, replacement, values or import"""
+    """those decisions that depend only on the provider: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:
@@ -65,14 +66,15 @@ class ResourceChange:
 
 
 def change_name(change: ResourceChange) -> str:
-    """The name of a change in explanations: its instance, or the deposed object of it."""
+    """The name of a change in explanations: the name of its instance, or of the deposed object of the instance."""
     return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
 
 
 @frozen(eq=False)
 class DeferredChange:
-    """The change of an object that its provider deferred, as far as it is known: `reason` comes from the provider, and
-    `unknown` lists arguments whose values were unknown. `invoked`: the action whose provider deferred it."""
+    """The change of an object that its provider deferred, as far as it is known. `reason` comes from the provider;
+    `unknown` lists the arguments whose values were unknown. `invoked`: the action whose invocation the provider
+    deferred."""
 
     change: ResourceChange
     reason: str
@@ -82,9 +84,9 @@ class DeferredChange:
 
 @frozen(eq=False)
 class Invocation:
-    """A planned invocation of an action. `config` carries marks and may have unknown parts; it contains nothing
-    ephemeral. `caller` is the resource instance whose change invokes it ("" for the command line), `block` and `index`
-    the places of the trigger among the triggers of the resource, and of the action in it."""
+    """A planned invocation of an action. `config` has marks, and may have unknown parts; it contains nothing ephemeral.
+    `caller` is the resource instance whose change invokes the action ("" for the command line). `block` is the position
+    of the trigger among the triggers of the resource, `index` the position of the action in the trigger."""
 
     address: str
     module: str
@@ -103,7 +105,7 @@ class Invocation:
     provider_key: InstanceKey = None
 
     def at(self, caller: str, event: str, block: int, index: int, on_failure: str) -> Invocation:
-        """The invocation by a trigger."""
+        """The invocation that a trigger causes."""
         return evolve(self, caller=caller, event=event, block=block, index=index, on_failure=on_failure)
 
 
@@ -117,12 +119,12 @@ class OutputChange:
     after: Value
     sensitive: bool
     facts: tuple[tuple[str, ...], ...] = ()
-    """the decision's facts, as in ResourceChange"""
+    """the facts of the decision, as in ResourceChange"""
 
 
 @frozen(eq=False)
 class CheckResult:
-    """Status of one checkable object: "pass", "fail", "error" or "unknown", with the failure messages."""
+    """The status of one checkable object: "pass", "fail", "error" or "unknown", with the messages of failures."""
 
     kind: str
     """resource, output_value, check, input_variable"""
@@ -141,13 +143,14 @@ class PolicyRecord:
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """(relation, columns...) of the circumstances when the plan was first judged: the time, the run, versions; so that
-    judging the plan again has the same result"""
+    """(relation, columns...) of the context when the plan was first checked: the time, the run, versions. With these
+    facts, checking the plan again has the same result."""
 
 
 @frozen(eq=False)
 class Plan:
-    """A finished (or errored) plan. `prior_state` is the state after refreshing, `previous_state` the one before."""
+    """A finished (or errored) plan. `prior_state` is the state after refreshing, `previous_state` the state before
+    refreshing."""
 
     mode: Mode
     changes: tuple[ResourceChange, ...]
@@ -157,48 +160,49 @@ class Plan:
     previous_state: State
     planned_state: State | None
     variables: dict[str, Value]
-    """root variable values that were given or defaulted; ephemeral ones only by name (value None)"""
+    """the values of root variables, whether set or default; ephemeral variables have only their names (value None)"""
     checks: tuple[CheckResult, ...] = ()
     check_configs: tuple[tuple[str, str], ...] = ()
-    """(kind, configuration address) of every checkable object, also those without instances"""
+    """(kind, configuration address) of every checkable object, including objects without instances"""
     relevant_attributes: Sequence[tuple[str, tuple[Any, ...]]] = ()
     limits: Limits = UNLIMITED
     timestamp: str = ""
     errored: bool = False
     backend: dict[str, Any] = field(factory=dict)
     facts: tuple[tuple[str, ...], ...] = ()
-    """facts of decisions about objects without a change: data sources that were read"""
+    """the facts of decisions about objects without a change: data sources that were read"""
     rules: tuple[tuple[str, str], ...] = ()
-    """(path, text) of the user's own rule files that the plan was made with; its apply is ordered by them too"""
+    """(path, text) of the user's rule files with which the plan was made; they also determine the order of its apply"""
     policy: PolicyRecord | None = None
     offline: bool = False
-    """made without calling providers: it shows possible changes and cannot be applied"""
+    """the plan was made without calling providers: it shows possible changes, and cannot be applied"""
     files: tuple[str, ...] = ()
     """files that functions read"""
     origins: tuple[tuple[str, str], ...] = ()
-    """the origins of root variables without a place, as (name, origin): command line, environment, input or default"""
+    """the origins of those root variables that have no place, as (name, origin); an origin is command line,
+    environment, input or default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, place) of the blocks that are left for later, with all that depends on them, because their
+    """(block, argument, place) of the blocks that are deferred, with everything that depends on them, because their
     instances are not known yet; these blocks are among `excludes`. For a block that a provider deferred, the argument
     is the provider's reason."""
     deferred_changes: tuple[DeferredChange, ...] = ()
-    """the objects that a provider deferred after it had planned them"""
+    """the objects that a provider deferred after planning them"""
     deferred_dependents: tuple[str, ...] = ()
-    """the resources that are left for later because they depend on blocks that `deferred` names"""
+    """the resources that are deferred because they depend on blocks in `deferred`"""
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) of arguments without a value, if something is deferred"""
+    """(provider configuration, argument) of arguments without a value, if anything is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()
-    """(address with key, value) of the provider configurations with which the plan was made; their ephemeral parts
-    count as unknown"""
+    """(address with key, value) of the provider configurations with which the plan was made; their ephemeral parts are
+    replaced by unknown values"""
     invocations: tuple[Invocation, ...] = ()
-    """the actions that it invokes, sorted by the invoking object, then in their order"""
+    """the action invocations, sorted by the invoking object, and in their order for each object"""
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """the wholly known outputs of called modules, by address, which an apply does not evaluate again. Plan files do not
-    contain them"""
+    """the completely known outputs of called modules, by address; an apply does not evaluate them again. They are not
+    stored in plan files"""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes, as reported by exit code 0 of -detailed-exitcode."""
+        """Whether there are no changes, as exit code 0 of -detailed-exitcode reports."""
         # decided in Python: whether a plan has changes -- a sum of the rules' decisions
         return (
             not any(
@@ -210,7 +214,7 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would have any effect: changes or, in refresh-only mode, changed records."""
+        """Whether applying would have an effect: it changes something or, in refresh-only mode, changes records."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
@@ -224,6 +228,6 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """The reason why a provider deferred a block, as a clause; "" if the row of Plan.deferred names an argument of the
+    """The reason why a provider deferred a block, as a clause; "" if the row in Plan.deferred names an argument of the
     block."""
     return _DEFERRED.get(argument, "")

@@ -1,1 +1,1 @@
-"""The programs, and the rule files of each."""
+"""The programs of rules, and the rule files of each program."""

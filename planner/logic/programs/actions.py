@@ -1,4 +1,4 @@
-"""Planned actions: the steps of each, and its classes, as rules/shared/action_classes.dl derives them.
+"""Planned actions: the steps and the classes of each action, as rules/shared/action_classes.dl derives them.
 
 steps("create-then-delete")              ("create", "delete")
 does("create-then-delete", "replaces")   True
@@ -23,7 +23,7 @@ NO_OP = "no-op"
 @frozen
 class _ActionTable:
     steps: Mapping[str, tuple[str, ...]]
-    """the steps by action; actions of one step come first"""
+    """the steps of each action; actions with one step come first"""
     classes: Mapping[str, frozenset[str]]
     """class -> its actions"""
 
@@ -46,12 +46,12 @@ def actions() -> tuple[str, ...]:
 
 
 def words(action: str) -> list[str]:
-    """The action as plan JSON has it: its steps, or no-op."""
+    """The action as plan JSON represents it: its steps, or no-op."""
     return list(steps(action)) or [NO_OP]
 
 
 def action_of(named: Sequence[str]) -> str:
-    """The action that plan JSON represents by these words. Raises KeyError if there is none."""
+    """The action that plan JSON represents by these words. Raises KeyError if there is no such action."""
     for action in actions():
         if words(action) == list(named):
             return action
@@ -59,12 +59,12 @@ def action_of(named: Sequence[str]) -> str:
 
 
 def verb_of(action: str) -> str:
-    """The name of an action for people: replace, or its own name."""
+    """The name of an action that is shown to people: replace, or its own name."""
     return "replace" if does(action, "replaces") else action
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """The names of actions for people, each with its actions."""
+    """The names of actions that are shown to people, each with its actions."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -72,7 +72,7 @@ def verbs() -> dict[str, tuple[str, ...]]:
 
 
 class EventPlace(NamedTuple):
-    """The time of a trigger event: `position` (before or after) the `step` (create, update or delete)."""
+    """The time of a trigger event: `position` is before or after, `step` is create, update or delete."""
 
     position: str
     step: str
@@ -84,12 +84,12 @@ def event_place(event: str) -> EventPlace:
 
 
 def failure_effects(on_failure: str, event: str) -> frozenset[str]:
-    """The effects of an invocation that failed: stop, warn or taint (see failure_effect)."""
+    """The effects of a failed invocation: stop, warn or taint (see failure_effect)."""
     return _event_table()[1].get((on_failure, event), frozenset(("stop",)))
 
 
 def known_triggers() -> frozenset[tuple[str, str]]:
-    """All events with all values of on_failure."""
+    """All combinations of an event and a value of on_failure."""
     return frozenset((event, on_failure) for on_failure, event in _event_table()[1])
 
 
@@ -104,7 +104,7 @@ def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozens
 
 
 UNKNOWN = "unknown"
-"""the word of `why` for the reason why a value is unknown"""
+"""the word that `why` accepts for the reason why a value is unknown"""
 
 
 def is_word(text: str) -> bool:
@@ -132,7 +132,8 @@ def _table() -> _ActionTable:
 
 
 class Counts(NamedTuple):
-    """How many objects are (or were) created, changed, destroyed, imported and forgotten, and how many actions invoked.
+    """How many objects are (or were) created, changed, destroyed, imported and forgotten, and how many actions are
+    invoked.
     `failed`: how many failed."""
 
     add: int = 0
@@ -145,7 +146,7 @@ class Counts(NamedTuple):
 
     @classmethod
     def of_plan(cls, plan: Plan) -> Counts:
-        """The work of a plan; data sources that only leave the state do not count."""
+        """The counts of a plan. Data sources that are only removed from the state are not counted."""
         add = update = remove = imports = forget = 0
         for change in plan.changes:
             action = change.action
@@ -160,25 +161,26 @@ class Counts(NamedTuple):
 
     @property
     def by_name(self) -> dict[str, int]:
-        """The numbers under their names in documents; the number of actions is omitted if it is 0."""
+        """The counts, under their names in documents; the number of actions is omitted if it is 0."""
         add, change, remove, imports, forget, invoke, failed = self
         objects = {"add": add, "change": change, "remove": remove, "import": imports, "forget": forget}
         return {**objects, **({"invoke": invoke} if invoke else {}), **({"failed": failed} if failed else {})}
 
     def plus(self, other: Counts, times: int = 1) -> Counts:
-        """The sum of these numbers and `times` the other numbers."""
+        """The sum of these counts and of `times` the other counts."""
         return Counts(*(own + times * more for own, more in zip(self, other, strict=True)))
 
 
-# The words for planned actions, for everything that prints one: signs, colours, verbs and nouns.
+# The words for planned actions, for every output that shows an action: signs, colours, verbs and nouns.
 #
-# rules/shared/action_classes.dl defines the actions by their steps. An action with several steps uses their words, or
-# those of `replace`. A new kind of step needs one line here.
+# rules/shared/action_classes.dl defines the actions by their steps. An action with several steps uses the words for its
+# steps, or those of `replace`. To add a new kind of step, add one line here.
 
 
 class ActionWords(NamedTuple):
-    """`legend` explains the sign; `is_planned` completes "aws_instance.a ..."; `noun` is the singular and plural;
-    `progress` has the words at the start, while the operation runs, and at its end; `risk` orders lists of changes."""
+    """`legend` explains the sign; `is_planned` is the end of a sentence that begins with "aws_instance.a"; `noun` is
+    the singular and plural; `progress` has the words for the start, for the operation in progress, and for its end;
+    `risk` orders lists of changes."""
 
     sign: str
     colour: str

@@ -1,4 +1,4 @@
-"""The compiled rules for planning: loaded once per process, and only when they are needed."""
+"""The compiled rules for planning. They are loaded once per process, and only when they are needed."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
 
 
-# The rules about fleets, loaded once: rules/batch, and what users add.
+# The rules about fleets, loaded once: rules/batch, and the rules that users add.
 
 
 @cache
 def batch_program(own: Files = ()) -> RuleProgram:
-    """The rules of fleets together with users' files. Raises Failure if a file is broken."""
+    """The rules of fleets, together with users' files. Raises Failure if a file is broken."""
     return check_fleet_rules(own)[0]
 
 
 def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, list[Diagnostic]]:
-    """The program with users' files, and warnings about these. Raises Failure."""
+    """The program that includes users' files, and warnings about these files. Raises Failure."""
     core = files_of(name)
     program, problems = load(name, own)
     if program is None:
@@ -38,7 +38,7 @@ def check_fleet_rules(own: Files, name: str = "batch") -> tuple[RuleProgram, lis
     return program, [d for d in problems if d.subject is None or d.subject.filename not in dict(core)]
 
 
-# The rule files of each program. Relations that two programs read or derive are declared once, in rules/shared;
+# The rule files of each program. A relation that two programs read or derive is declared once, in rules/shared;
 # compiling a program fails if two files of the product declare the same name.
 
 
@@ -76,7 +76,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
     "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
-    # The effect of -target, -exclude and -replace on instances, and the dependencies of instances of one resource.
+    # The effect of -target, -exclude and -replace on instances, and the dependencies between instances of one resource.
     "limits": (
         "shared/resource",
         "shared/reference",
@@ -86,33 +86,33 @@ FILES: dict[str, tuple[str, ...]] = {
         "graph/own_references",
         "plan/move_limits",
     ),
-    # All rules about moves, for queries: also whether the command line leaves out a part of one.
+    # All rules about moves, for queries; including the rules about moves of which the command line leaves out a part.
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
-    # The removed block that applies to a resource.
+    # Determines the removed block that applies to a resource.
     "removals": ("inputs/state", "graph/removals"),
-    # Places that contribute to a plan's changes, and causes of unknown values, for documents and policies.
+    # The places that contribute to the changes of a plan, and the causes of unknown values; for documents and policies.
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
-    # Levels, overrides and waivers: their effect on the findings of policies.
+    # Levels, overrides and waivers, and their effect on the findings of policies.
     "verdicts": ("verdicts/*",),
     "state": ("inputs/state",),
     "providers": ("graph/needed_providers",),
     # The results of the runs of test files.
     "testing": ("test/*",),
-    # The actions on the instances of components of a deployment.
+    # The actions on the instances of the components in a deployment.
     "stacks": _STACKS,
-    # Destroyed and created objects that look like one renamed object, and the moves for them.
+    # Destroyed and created objects that look like one renamed object, and the moves that would keep them.
     "renames": ("plan/renames",),
-    # The actions in plan JSON of objects that wait for a later plan.
+    # The actions in plan JSON for objects that wait for a later plan.
     "postponed": ("plan/postponed",),
-    # Results of searches that are already managed.
+    # The results of searches that are already managed.
     "discover": ("shared/verdicts", "discover/managed"),
-    # The parts of a plan that are kept after edits, and the parts that are planned again.
+    # After an edit: the parts of a plan that are kept, and the parts that are planned again.
     "renewal": ("renew/*",),
-    # The rules of deployments, with everything that a plan of a deployment contains: for queries.
+    # The rules of deployments, with the relations of everything in the plan of a deployment; for queries.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
-"""program -> its files below rules, without `.dl`, besides the column types; `*`: all files of a directory"""
+"""for each program, its files below rules, without `.dl` and without the column types; `*`: all files of a directory"""
 
 
 @cache
@@ -132,7 +132,7 @@ def _rule_files(folder: str) -> list[str]:
 
 @cache
 def every_file() -> Files:
-    """All rule files of the product except policy packs, which have their own name spaces."""
+    """All rule files of the product except policy packs, which have namespaces of their own."""
     root = rules_path()
     paths = sorted(path for path in root.rglob("*.dl") if path.relative_to(root).parts[0] != "packs")
     return tuple((path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")) for path in paths)
@@ -151,7 +151,7 @@ def load(
 
 
 def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
-    """A diagnostic for a relation that this program lacks but policies or graphs have: the rule is in the wrong
+    """A diagnostic for a relation that this program does not have, but policies or graphs do: the rule is in the wrong
     place."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
@@ -170,7 +170,7 @@ _PLACES = {
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
     "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
-"""programs that users add rules to: their owner, and the location of the added rules"""
+"""the programs to which users can add rules: who owns them, and where the added rules are"""
 
 
 def _declares(program: str, name: str) -> bool:
@@ -180,7 +180,7 @@ def _declares(program: str, name: str) -> bool:
 
 @cache
 def product_program(name: str) -> RuleProgram:
-    """A program of the product alone. Raises Failure if a file is broken."""
+    """A program of the product without other files. Raises Failure if a file is broken."""
     loaded, diagnostics = load(name)
     if loaded is None:
         raise Failure([d for d in diagnostics if d.is_error])

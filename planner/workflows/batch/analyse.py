@@ -1,4 +1,4 @@
-"""A fleet as the rules see it: surveyed, with its edges, waves and selection."""
+"""A fleet as the rules see it: its surveys, with edges, waves and selection."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ WANT = (
 )
 _KEPT = ("edges", "before", "waves", "selected", "state_of", "reads_from", "offered", "parts")
 ENVIRONMENT = "TF_"
-"""the prefix of variables that go to workers"""
+"""the prefix of the environment variables that are passed to workers"""
 
 
 @frozen(eq=False)
 class Analysis:
     """`edges[a]`: the units for which a waits; `before[a]`: the selected units that run before a; `selected[a]`: the
-    reasons for the selection of a, as (selector, way)."""
+    reasons why a is selected, as (selector, way)."""
 
     fleet: Fleet
     derived: Database | None
@@ -56,17 +56,17 @@ class Analysis:
     command: str = "plan"
     own: Files = ()
     state_of: dict[str, str] = field(factory=dict)
-    """unit -> the state that it writes"""
+    """the state that each unit writes"""
     reads_from: dict[str, tuple[str, ...]] = field(factory=dict)
-    """unit -> the units whose outputs it reads"""
+    """the units whose outputs each unit reads"""
     offered: dict[str, tuple[str, ...]] = field(factory=dict)
-    """unit -> the variables that it gets from its groups"""
+    """the variables that each unit receives from its groups"""
     orphaned: tuple[tuple[str, str], ...] = ()
     """removed units whose states still have objects, with these states"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
-    """deployment -> states of its components that others read: (state, component)"""
+    """the states of the components of a deployment that others read, as (state, component), by deployment"""
     share: Share | None = None
-    """this job's share of the selected units, if several jobs divide them"""
+    """the share of the selected units that this job runs, if several jobs divide them"""
 
     @property
     def planned(self) -> Collection[str]:
@@ -75,18 +75,18 @@ class Analysis:
 
     @property
     def database(self) -> Database:
-        """Everything that the rules derive, for questions."""
-        assert self.derived is not None, "an analysis from before answers no questions"
+        """All relations that the rules derive, for queries."""
+        assert self.derived is not None, "a cached analysis cannot answer queries"
         return self.derived
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """The data kept of an analysis without problems."""
+    """The data of an analysis without problems that is stored in the cache."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
-    """The cached analysis of the same fleet."""
+    """The stored analysis of the same fleet."""
     edges, before, waves, selected, state_of, reads_from, offered, parts = (data[name] for name in _KEPT)
     return Analysis(
         fleet,
@@ -106,7 +106,7 @@ def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> 
 
 
 def environment() -> tuple[tuple[str, str], ...]:
-    """The environment variables that affect units wherever they run."""
+    """The environment variables that affect units, wherever the units run."""
     return tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(ENVIRONMENT)))
 
 
@@ -139,7 +139,8 @@ def analyse(
     want: Iterable[str] = (),
     known: Mapping[str, str] = {},
 ) -> Analysis:
-    """Derive the order of a fleet and the selection. Raises Failure for an invalid selection and for broken rules.
+    """Derive the order and the selection of the units of a fleet. Raises Failure for an invalid selection, or for rules
+    with errors.
     `known`: the states of units from earlier commands."""
     facts = fleet_facts(fleet, surveys, known)
     facts.add("command", command)
@@ -221,7 +222,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         )
         yield warning("batch.left_behind", "A dependency is excluded", detail)
     for unit, other in database.sorted("loses_ground"):
-        detail = f"{unit} depends on {other}, which is destroyed, and is left out, although it has or may have objects."
+        detail = f"{unit} depends on {other}, which is destroyed, and is not selected, although it may have objects."
         yield warning("batch.loses_ground", "Dependents are excluded", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
@@ -240,7 +241,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 
 def _cycle_text(members: set[str], database: Database) -> str:
-    """The shortest cycle through the first member, each edge with its place and reason."""
+    """The shortest cycle through the first member; each edge has its place and reason."""
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:
@@ -271,7 +272,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge, in a line with its place."""
+    """The reason for an edge, as one line with its place."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

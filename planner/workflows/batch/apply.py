@@ -1,8 +1,9 @@
-"""Apply and destroy over a fleet: at once, or wave by wave with approval.
+"""Apply and destroy for a fleet: immediately, or wave by wave with approval.
 
-At once: each unit is planned and applied as soon as everything before it is done, so no unit is planned with unknown
-inputs. By waves: first everything is planned, also with unknown inputs; then, wave by wave, incomplete units are
-planned again with the values known by then, the plans are shown, and approved plans are applied exactly as shown."""
+Immediately: each unit is planned and applied as soon as all units before it are done. Therefore no unit is planned with
+unknown inputs. By waves: first all units are planned, even with unknown inputs. Then, wave by wave, incomplete units
+are planned again with the values that are known by then; the plans are shown; and approved plans are applied exactly as
+shown."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from planner.workflows.batch.session import BatchOptions
 from planner.workflows.batch.unit_decisions import UnitDecision, decide
 
 Approve = Callable[[str, list[FinishedUnit]], bool]
-"""prompts for approval of the plans of a wave ("wave 1 of 3")"""
+"""requests approval for the plans of a wave ("wave 1 of 3")"""
 
 
 def converge(command: str, options: BatchOptions, listener: BatchListener, approve: Approve | None) -> BatchReport:
-    """Apply or destroy the selected units; without `approve` at once. Raises Failure."""
+    """Apply or destroy the selected units; without `approve`, immediately. Raises Failure."""
     started = time.monotonic()
     run, report = begin(command, options, listener, asked={"at_once": approve is None})
     if run is None:
@@ -31,7 +32,7 @@ def converge(command: str, options: BatchOptions, listener: BatchListener, appro
 
 
 def carry_on(run: Run, command: str, approve: Approve | None) -> None:
-    """Complete all units of a run that are not finished yet."""
+    """Complete all units of a run that are not done yet."""
     if approve is None:
         if run.gate.policies is None:
             run.apply(run.order, command)
@@ -56,11 +57,11 @@ def _approved(title: str, wave: list[FinishedUnit]) -> bool:
 
 
 def wave(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
-    """Plan incomplete units again, prompt, and apply the approved plans."""
+    """Plan incomplete units again, request approval, and apply the approved plans."""
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
-    # nothing waits any longer for applied units; dependents of units that were not applied keep waiting
+    # applied units are removed from what others wait for; the dependents of units that were not applied keep waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
     if again and not run.gate.judge(command):
         run.gate.hold()
@@ -95,14 +96,14 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit has no valid plan: it was skipped, or an input was unknown."""
+    """Whether a unit does not have a valid plan, because it was skipped or an input was unknown."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")
 
 
 def end_stuck(run: Run, units: list[str]) -> None:
-    """Mark units as failed that still have deferred parts although nothing remains to be applied."""
+    """Mark as failed the units that still have deferred parts although there are no plans left to apply."""
     for unit in units:
         done = run.done[unit]
         if done.outcome == "incomplete" and done.result is not None and done.result.stuck and not done.result.rests_on:
@@ -117,8 +118,8 @@ def decline(run: Run, command: str, units: list[str]) -> None:
 
 
 def is_overtaken(run: Run, unit: str) -> bool:
-    """Whether a complete plan is outdated: a unit before it was not applied, or an output that it used has another
-    value now."""
+    """Whether a complete plan is outdated, because a unit before it was not applied, or because an output that it used
+    has a different value now."""
     # decided in Python: whether the plan of a unit is outdated -- a comparison of digests
     if run.done[unit].outcome != "changes" and not may_be_applied(run.done[unit]):
         return False

@@ -1,8 +1,9 @@
-"""Applying a saved plan of a fleet: exactly as approved, or not at all.
+"""Applies a saved plan of a fleet: exactly as approved, or not at all.
 
-First everything is compared with the inputs of the plan; a single difference rejects the plan before anything is
-changed. Then the units are applied in order. A unit whose plan was incomplete is planned again with the current state:
-if the result is the approved plan with its unknown values filled in, it is applied; otherwise it needs approval."""
+First all inputs are compared with the inputs of the plan. A single difference rejects the plan before anything is
+changed. Then the units are applied in order. If the plan of a unit was incomplete, the unit is planned again with the
+current state. If the result is the approved plan with its unknown values filled in, it is applied; otherwise it needs
+approval."""
 
 from __future__ import annotations
 
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
 Moved = tuple[str, str, str, str]
-"""(unit, kind, name, description) of a difference from the state of things when the plan was made"""
+"""a difference from the inputs with which the plan was made, as (unit, kind, name, description)"""
 
 
 def save(run: Run) -> None:
-    """Write the manifest of a new plan, with a part for each unit. Raises Failure."""
+    """Write the manifest of a new plan, with an entry for each unit. Raises Failure."""
     options, analysis = run.batch.options, run.analysis
     base = saved_plan.base_of(analysis.fleet.root)
     part = run.part()
-    # the shards of one plan have one key, so that their values can be compared
+    # the shards of one plan use one key, so that their values can be compared
     key = bytes.fromhex(part.fleet) if part is not None else os.urandom(16)
     units = {}
     for unit in run.in_order():
@@ -82,9 +83,9 @@ def save(run: Run) -> None:
 
 
 def _portable(options: UnitOptions, done: FinishedUnit, base: str) -> tuple[UnitOptions, bool]:
-    """The options of a unit that may have to be planned again, with paths relative to the base, and whether it can be
-    planned with them again. An incomplete plan is always made again. Raises Failure if the manifest must not contain
-    what such a unit needs: files outside of the base, or values of an encrypted unit."""
+    """The options for planning a unit again, with paths relative to the base directory; and whether the unit can be
+    planned again with them. An incomplete plan is always made again. Raises Failure if the manifest must not contain
+    the data that such a unit needs: files outside of the base directory, or values of an encrypted unit."""
     try:
         return _as_seen(options, done, base), not options.limits.replace
     except Failure:
@@ -162,8 +163,8 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
 
 
 def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Approval:
-    """The approval of the plans, if it is required: the signatures cover the manifest, which contains the digests of
-    the plans. Raises Failure."""
+    """The approval of the plans, if approval is required. The signatures cover the manifest, which contains the digests
+    of the plans. Raises Failure."""
     required = requirements(options.operation.signatures, os.environ)
     if not required:
         return ()
@@ -173,7 +174,7 @@ def _approval(folder: str, manifest: SavedManifest, options: BatchOptions) -> Ap
 
 
 def _narrowed(analysis: Analysis, manifest: SavedManifest) -> Analysis:
-    """The analysis, with only the units of the saved plan."""
+    """The analysis, limited to the units of the saved plan."""
     units = {unit: reasons for unit, reasons in analysis.selected.items() if unit in manifest.units}
     before = {unit: tuple(other for other in analysis.before.get(unit, ()) if other in units) for unit in units}
     return evolve(analysis, selected=units, before=before)
@@ -189,7 +190,8 @@ def _begin(
     at_once: bool,
     begun: Collection[str],
 ) -> Run:
-    """The run, with the plans copied into its record: the checked plans are applied even if the directory changes."""
+    """The run, with the plans copied into its record, so that exactly the checked plans are applied even if the
+    directory changes."""
     document = {
         "command": "apply",
         "saved_plan": os.path.abspath(folder),
@@ -211,20 +213,20 @@ def _begin(
     run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key), policies=policies)
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
-        if saved.outcome == "incomplete" or unit in begun:  # else its plan has all
+        if saved.outcome == "incomplete" or unit in begun:  # otherwise its plan is complete
             run.asked[unit] = _with_paths(saved.asked, lambda text: os.path.join(base, text))
     return run
 
 
 def _policies(batch: Batch, manifest: SavedManifest) -> FleetPolicies | None:
     """The policies that check the saved plans together; None for plans with secret contents, which were checked when
-    they were made. Raises Failure if these policies are not among those that checked the plans then."""
+    they were made. Raises Failure if some of these policies did not check the plans when they were made."""
     policies = batch.standing_policies()
     changed = [saved.result for saved in manifest.units.values() if saved.outcome != "unchanged"]
     if policies is None or any(result.is_secret for result in changed):
         return None
     if any(not set(policies.contents) <= set(result.facts) for result in changed):
-        detail = "The fleet has policies by now that the saved plan was not judged by. Make the plan again."
+        detail = "The fleet now has policies that did not check the saved plan. Make the plan again."
         raise Failure(error("batch.stale", "Saved plan is stale", detail))
     return policies
 
@@ -235,7 +237,7 @@ def _copy(path: str, data: bytes) -> None:
 
 
 def _go_on(run: Run, manifest: SavedManifest, before: Before) -> None:
-    """Mark units that earlier runs of the plan applied as done, and pass their outputs to their readers."""
+    """Mark as done the units that earlier runs of the plan applied, and pass their outputs to their readers."""
     for unit, now in before.applied.items():
         planned = run.planned[unit] = manifest.units[unit].result
         result = evolve(planned, result="applied", planned=now.planned, lineage=now.lineage, serial=now.serial)
@@ -279,7 +281,7 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
     if (
         waiting
         and approve is not None
-        and not approve(f"{title}, which is not as approved", _finished_units(run, waiting))
+        and not approve(f"{title}, which differs from the approved plan", _finished_units(run, waiting))
     ):
         decline(run, command, waiting)
         to_apply = [unit for unit in to_apply if unit not in waiting]
@@ -289,8 +291,8 @@ def _wave(run: Run, command: str, units: list[str], title: str, approve: Approve
 
 
 def _rest(run: Run, command: str, units: list[str], title: str, approve: Approve | None) -> None:
-    """Apply the parts of these deployments that were deferred when the plan was made: they need approval, and fail
-    without `approve`."""
+    """Apply the parts of these deployments that were deferred when the plan was made. They need approval; without
+    `approve` they fail."""
     if approve is not None:
         deferred(run, command, units, title, approve)
         return
@@ -342,7 +344,7 @@ def _spared(done: FinishedUnit) -> UnitResult:
     return evolve(done.result, result="error", counts=Counts(), diagnostics=(*done.result.diagnostics, problem))
 
 
-_HOW = {"action": "something else is done to it", "value": "with other values"}
+_HOW = {"action": "its action is different", "value": "with other values"}
 
 
 def _turned_out(unit: str, moved: Mapping[str, list[str]]) -> UnitResult:

@@ -1,4 +1,4 @@
-"""Compares a plan with the approved one. An unknown value in the approved plan matches any value."""
+"""Compares a plan with the approved plan. An unknown value in the approved plan matches any value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planner.world.state.model import State
 
 
 def differences(path: str, made: MadePlan[Start]) -> Differences:
-    """The changes in a plan, as (address, action or value), that the approved plan in a file does not contain. Approved
+    """The changes in a plan, as (address, action or value), that are not in the approved plan in a file. Approved
     changes that are no longer needed are not differences. Raises Failure if the file cannot be read."""
     approved, _, problems = read_plan(path, made.loaded.encryption.plan)
     if approved is None:
@@ -24,8 +24,8 @@ def differences(path: str, made: MadePlan[Start]) -> Differences:
 
 
 def is_applied(path: str, stored: Stored[Any]) -> bool:
-    """Whether the complete plan in a file was applied to the stored state: the state has all planned values, and every
-    planned change is visible in it. Raises Failure."""
+    """Whether the complete plan in a file was applied to the stored state: the state contains all planned values, and
+    the effect of every planned change. Raises Failure."""
     plan, _, problems = read_plan(path, stored.encryption.plan)
     if plan is None:
         raise Failure(problems)

@@ -18,10 +18,9 @@
     removed "old" { action = "destroy" }       # or "forget": a unit that is not here any more
     include "teams/*.batch.hcl" {}             # more of the same, from files below this one's folder
 
-Settings of a unit take precedence over those of its template and groups, and a `unit` over `units`. Inputs of groups
-are for the units that declare such a variable. Other settings (hooks, tries, limits, credentials, generated files) are
-read by file_recipe.py.
-"""
+Settings of a unit take precedence over those of its template and groups, and a `unit` over `units`. Inputs of a group
+apply only to units that declare the variable. Other settings (hooks, tries, limits, credentials, generated files) are
+read by file_recipe.py."""
 
 from __future__ import annotations
 
@@ -77,7 +76,7 @@ class _Group:
 
 @frozen
 class _Draft:
-    """A unit whose references to other units are not resolved yet: variable -> expression."""
+    """A unit whose references to other units are not resolved yet: its inputs map variables to expressions."""
 
     unit: Unit
     scope: FleetScope
@@ -89,7 +88,7 @@ class _Draft:
 
 def read_batch_file(path: str, memory: Callable[[str], FolderMemory], is_read_only: bool = False) -> Fleet:
     """The fleet that a file describes, with its problems as diagnostics. `memory` as for find_fleet; `is_read_only`:
-    the files that it generates are not written."""
+    generated files are not written."""
     root = os.path.dirname(os.path.abspath(path))
     problems = Problems()
     parts = gathered(path, root, problems)
@@ -193,7 +192,7 @@ class _BatchFileReader:
                 continue
             draft = self._draft(inner, f"{name}/{key}", layers, self.scope.repeated(key, value), block.header_span)
             if stack_of(self.root, draft.unit.folder) is not None:
-                detail = "A stack is there once for each of its deployments: leave for_each out."
+                detail = "A stack becomes one unit for each of its deployments: omit for_each."
                 self.problems.error("stack_for_each", "Stack with for_each", detail, each.expr_span)
             self.drafts[inner] = evolve(draft, unit=evolve(draft.unit, called=(name, key)))
 
@@ -251,7 +250,7 @@ class _BatchFileReader:
             self.found |= self._deployments(draft, stack, block.header_span)
 
     def _deployments(self, draft: _Draft, stack: StackFolder | None, span: Span) -> dict[str, _Draft]:
-        """A unit for each deployment if the block describes a stack; otherwise the unit itself."""
+        """The unit; or, if the block describes a stack, a unit for each deployment."""
         if stack is None:
             return {draft.unit.name: draft}
         if draft.inputs:
@@ -338,7 +337,7 @@ class _BatchFileReader:
         for expr in draft.after:
             item, _ = mentions(expr, scope, self.repeated)
             if len(item) != 1 or item[0].output or item[0].span != expr.span:
-                detail = 'Units are named like this: unit.NAME or unit["NAME"].'
+                detail = 'References to units have the form unit.NAME or unit["NAME"].'
                 self.problems.error("unit_required", "Not a unit", detail, expr.span)
                 continue
             after += [(name, FileLocation.of(item[0].span)) for name in self._meant(item[0], drafts)]
@@ -363,13 +362,13 @@ class _BatchFileReader:
     def _input(self, name: str, value: ExpressionPiece, scope: FleetScope, drafts: Mapping[str, _Draft]) -> Input:
         item, wrong = mentions(Expr(value.node, value.source), scope, self.repeated)
         for span in wrong:
-            detail = "Only outputs of other units can be named here, unit.NAME.OUTPUT, and local and each."
+            detail = "Only local, each, and outputs of other units (unit.NAME.OUTPUT) can be used here."
             self.problems.error("unit_required", "Not an output of a unit", detail, span)
         named = tuple((unit, m.output, FileLocation.of(m.span)) for m in item for unit in self._meant(m, drafts))
         return Input(name, value.span.text, FileLocation.of(value.span), named)
 
     def _meant(self, mention: Mention, drafts: Mapping[str, _Draft]) -> list[str]:
-        """The units that a reference means; a wrong reference is reported."""
+        """The units to which a reference refers; a wrong reference is reported."""
         name = mention.name
         if name in self.repeated:
             keys = self.repeated[name]
@@ -414,7 +413,7 @@ class _BatchFileReader:
         return named
 
     def _variables(self, attribute: Attribute | None, scope: FleetScope) -> dict[str, str]:
-        """Names with constant expressions, as text: their values go to other processes."""
+        """Names with constant expressions, as text, because their values are passed to other processes."""
         variables: dict[str, str] = {}
         for name, value in self._entries(attribute) if attribute is None or _is_written(attribute) else ():
             if isinstance(value.node, Literal):
@@ -435,5 +434,5 @@ class _BatchFileReader:
 
 
 def _is_written(attribute: Attribute) -> bool:
-    """Whether an object is written out, rather than computed."""
+    """Whether an object is written literally, and not computed."""
     return pairs(piece(attribute)) is not None

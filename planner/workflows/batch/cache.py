@@ -1,4 +1,4 @@
-"""Results of earlier runs: surveys and clean plans, each with all its inputs.
+"""Results of earlier runs, each with all its inputs: surveys, and plans without errors.
 
 A result is valid as long as the request is the same (variables, environment, planned parts of the upstream, versions of
 planner and its rules) and everything that was read to make it is unchanged: configuration, modules, variable files,
@@ -34,11 +34,11 @@ from planner.workflows.batch.record import safe_name
 from planner.workflows.batch.root_modules import Found, StackFolder
 
 FOLDERS, SURVEYS, RESULTS, ANALYSES = "folders", "surveys", "results", "analyses"
-"""tables of directories, of units, and of the whole fleet by commands"""
+"""the tables: results of directories, of units, and of the whole fleet by command"""
 
 
 class Cache:
-    """The cache of one fleet. `is_used`: whether earlier entries are used."""
+    """The cache of one fleet. `is_used`: earlier entries are used."""
 
     def __init__(self, root: str, is_used: bool = True) -> None:
         self.root = root
@@ -93,7 +93,7 @@ class Cache:
     # ---------------------------------------------------------------- surveys
 
     def survey_text(self, request: Request) -> str | None:
-        """The survey of a unit as text, if everything that it read is unchanged."""
+        """The survey of a unit as text, if everything that was read for it is unchanged."""
         known = self._entry(SURVEYS, request.unit)
         if known is None or known["key"] != request_key(request) or not self._holds(known["reads"]):
             return None
@@ -101,7 +101,7 @@ class Cache:
         return text
 
     def keep_survey(self, request: Request, survey: Survey) -> str:
-        """Store a new survey if all files that it read are known; returns its text."""
+        """Store a new survey if all files that were read for it are known. Returns its text."""
         data = to_json(survey)
         reads = data.pop("reads")
         text = orjson.dumps(data).decode()
@@ -110,7 +110,7 @@ class Cache:
         return text
 
     def known_states(self, others: Container[str]) -> dict[str, str]:
-        """The state files from earlier commands of all units except `others`, whether or not they still exist."""
+        """The state files of all units except `others` in earlier commands, whether or not these units still exist."""
         surveys = self.kept.entries[SURVEYS]
         states = {unit: survey_of(known["survey"]).state for unit, known in surveys.items() if unit not in others}
         return {unit: state for unit, state in states.items() if os.path.isabs(state)}
@@ -118,7 +118,7 @@ class Cache:
     # ---------------------------------------------------------------- analyses
 
     def analysis(self, command: str, key: str) -> dict[str, Any] | None:
-        """The derivations from the surveys of a whole fleet for a command, if their `key` is the same."""
+        """The derivations for a command from the surveys of a whole fleet, if their `key` is the same."""
         known = self._entry(ANALYSES, command)
         return orjson.loads(known["analysis"]) if known is not None and known["key"] == key else None
 
@@ -128,21 +128,21 @@ class Cache:
     # ---------------------------------------------------------------- results
 
     def result(self, request: Request) -> dict[str, Any] | None:
-        """The last clean result of a unit as data, if it would be the same now."""
+        """The last result of a unit without errors, as data, if planning again would have the same result."""
         known = self._entry(RESULTS, request.unit)
         if known is None or known["key"] != request_key(request) or not set(request.facts) <= set(known["facts"]):
             return None
         if request.is_read and not known["is_read"]:
-            return None  # its outputs were not needed before
+            return None  # the outputs were not needed in the earlier run
         return known if self.may_hold(request.unit) else None
 
     def look_again(self) -> None:
-        """Check all files again on the next use."""
+        """Check all files again when they are next used."""
         self.comparison = ReadComparison()
         self._same, self._held = {}, {}
 
     def may_hold(self, unit: str) -> bool:
-        """Whether the unit has a result with unchanged files; other conditions are not checked yet."""
+        """Whether there is a result of the unit whose files are unchanged; other conditions are not checked yet."""
         holds = self._held.get(unit)
         if holds is None:
             known = self._entry(RESULTS, unit)
@@ -150,7 +150,7 @@ class Cache:
         return holds
 
     def restored(self, known: dict[str, Any], request: Request, is_brief: bool = False) -> UnitResult | None:
-        """A cached result as a record, without its changes if `is_brief`; None if its facts, its text or its plan no
+        """A cached result as a record, without its changes if `is_brief`. None if its facts, its text or its plan no
         longer exist."""
         data: dict[str, Any] = dict(known["result"])
         if not is_brief:
@@ -223,7 +223,7 @@ def _linked(data: dict[str, Any]) -> Linked:
 
 
 def survey_of(text: str) -> Survey:
-    """A survey from its text; faster than cattrs, like _result."""
+    """A survey from its JSON text. This is faster than cattrs, like _result."""
     data = orjson.loads(text)
     remote = tuple(RemoteRead(r["object"], r["state"], FileLocation(**r["place"])) for r in data["remote"])
     place = FileLocation(**data["state_place"]) if data["state_place"] else None
@@ -235,7 +235,7 @@ def survey_of(text: str) -> Survey:
 
 
 def _result(data: dict[str, Any]) -> UnitResult:
-    """Faster than cattrs: there are thousands of results, with plain values."""
+    """This is faster than cattrs: there are thousands of results, with plain values."""
     return UnitResult(
         data["unit"],
         data["result"],
@@ -266,7 +266,7 @@ def _result(data: dict[str, Any]) -> UnitResult:
 
 
 def request_key(request: Request) -> str:
-    """A digest of the fields of a request that are compared."""
+    """A digest of those fields of a request that are compared."""
     return blake2b(orjson.dumps(request, default=_compared), digest_size=16).hexdigest()
 
 

@@ -1,10 +1,11 @@
-"""The cache file of a fleet from run to run: all known results as one entry, followed by the results of later runs.
+"""The cache file of a fleet, which is kept from run to run: one entry with all known results, followed by the results
+of later runs.
 
     whole    {"name", "entries": {table: {unit: known}}, "files": [entry...]}
     more     lines {"name", "entries", "files", "gone": [[table, unit]...]}, one for each run with few new results
 
-A known result has "reads": the numbers of its input files and directories in the order of "files" (see files_read.py
-for their entries). A line is used only if it names the whole to which it was appended."""
+A known result has "reads": the numbers of the files and directories that were read for it, in the order of "files" (see
+files_read.py for the entries there). A line is used only if it names the entry to which it was appended."""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ from planner.workflows.batch.files_read import with_settled_time
 
 FLEETS = Shelf("fleets", 200, 1 << 30)
 LITTLE = 0.05
-"""the share of all entries up to which new entries are appended instead of rewriting the file"""
+"""up to this share of all entries, new entries are appended, and the file is not rewritten"""
 MOST_MORE = 0.25
-"""the greatest share of appended entries in the whole"""
+"""the maximum share of appended entries in the file"""
 _FORMAT = "8"
-"""the version of the entries' format"""
+"""the version of the format of entries"""
 
 Known = dict[str, Any]
 Key = tuple[str, str]
 
 
 class CacheFiles:
-    """`entries[table][unit]` is the known result, `files` the files that the numbers of its reads refer to."""
+    """`entries[table][unit]` is the known result, `files` are the files to which the numbers in its reads refer."""
 
     def __init__(self, root: str, tables: tuple[str, ...]) -> None:
         self.whole, self.more = entry_names(root)
@@ -39,13 +40,13 @@ class CacheFiles:
         self.files: list[list[Any]] = []
         self.changed: set[Key] = set()
         self._name = ""
-        self._size, self._lines = 0, b""  # the size of the whole; the appended lines
+        self._size, self._lines = 0, b""  # the size of the first entry, and of the appended lines
         self._load()
 
     def _load(self) -> None:
         try:
             self._read()
-        except (KeyError, TypeError, AttributeError, ValueError):  # not of the present format
+        except (KeyError, TypeError, AttributeError, ValueError):  # written in another format
             self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
 
     def _read(self) -> None:
@@ -87,7 +88,7 @@ class CacheFiles:
     # ---------------------------------------------------------------- writing
 
     def save(self) -> bool:
-        """Write new entries; returns whether the numbers of files have changed."""
+        """Write new entries. Returns whether the numbers of files have changed."""
         if not self.changed:
             return False
         is_little = self._is_little()
@@ -122,8 +123,8 @@ class CacheFiles:
         FLEETS.store(self.whole, data)
 
     def _renumbered(self, entries: dict[str, dict[str, Known]]) -> list[list[Any]]:
-        """The inputs of these results, without repetitions and with new numbers. For unchanged files the latest check
-        is used: it has the most reliable time of change."""
+        """The inputs of these results, without repetitions, and numbered anew. For unchanged files, the latest check is
+        used, because its time of change is the most reliable."""
         numbers: dict[tuple[Any, ...], int] = {}
         last: list[int] = []
         for table in entries.values():
@@ -142,7 +143,8 @@ class CacheFiles:
 
 
 def entry_names(root: str) -> tuple[str, str]:
-    """The names of the fleet's cache entries in a directory, for the present rules: the whole, and later additions."""
+    """The names of the fleet's cache entries in a directory, for the current rules: the first entry, and later
+    additions."""
     place = os.path.realpath(root)
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 
@@ -154,7 +156,7 @@ def is_known(root: str) -> bool:
 
 @cache
 def _rules() -> str:
-    """The state of the product's rules."""
+    """A digest of the product's rules."""
     parts = []
     for folder, _, names in sorted(os.walk(rules_path())):
         for name in sorted(names):

@@ -1,5 +1,5 @@
-"""A Dask cluster as a place where units run. Its workers outlive a batch and also serve others: a message of one batch
-must not affect the next one."""
+"""A Dask cluster as a place where units run. Its workers continue after a batch, and serve other batches: a message of
+one batch must not affect another."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from planner.workflows.batch.executor import Workplace
 
 POLL = 1.0
 LONGEST_AWAY = 30.0
-"""seconds between two checks of the cluster, and for which it may be unreachable before its work counts as lost"""
+"""the number of seconds between two checks of the cluster, and the number of seconds for which it may be unreachable
+before its work counts as lost"""
 
 
 def open_cluster(address: str) -> Workplace:
-    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); they have access to the files of
-    this machine. Raises Failure."""
+    """The workers of the cluster whose scheduler is at an address (`tcp://HOST:PORT`); the workers must have access to
+    the files of this machine. Raises Failure."""
     return _Cluster(_client(address))
 
 
@@ -44,13 +45,13 @@ def _client(address: str) -> Any:
         raise Failure(error("batch.dask", "Cannot reach the Dask scheduler", detail)) from None
     if not client.scheduler_info()["workers"]:
         client.close()
-        detail = f"The scheduler at {address} has no workers: no unit would ever run."
+        detail = f"The scheduler at {address} has no workers, so units would never run."
         raise Failure(error("batch.dask", "No workers", detail))
     return client
 
 
 class _Cluster(Workplace):
-    """A cluster seen as an executor; closing it leaves the cluster alone."""
+    """A cluster as an executor; closing the executor does not affect the cluster."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -74,7 +75,7 @@ class _Cluster(Workplace):
         return here
 
     def _finish(self, here: Future[Any], there: Any) -> None:
-        """Take over the outcome of a piece of work, once."""
+        """Set the outcome of a job; only the first call has an effect."""
         with self._lock:
             if self._pending.pop(here, None) is None:
                 return
@@ -106,7 +107,7 @@ class _Cluster(Workplace):
         here.set_exception(ConnectionError("the scheduler of the work no longer exists"))
 
     def stop(self) -> None:
-        self.client.run(_stop, self.batch, on_error="ignore")  # beside the tasks, on every worker
+        self.client.run(_stop, self.batch, on_error="ignore")  # runs next to the tasks, on every worker
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._closed.set()
@@ -139,14 +140,15 @@ class Parcels:
 _turn = threading.RLock()
 _words = threading.Lock()
 _stopped: set[str] = set()
-"""batches that must not begin any more work"""
+"""the batches that must not begin any more work"""
 _current = ""
 _is_told = False
-"""whether the request to stop came from a batch rather than from a signal"""
+"""whether the request to stop came from a batch, and not from a signal"""
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do a batch's work, one piece at a time in a process: a stop request applies to the whole process."""
+    """Do the work of a batch, one job at a time in a process, because a request to stop applies to the whole
+    process."""
     global _current, _is_told
     with _turn:
         with _words:

@@ -1,5 +1,5 @@
-"""The plan of a deployment in a file: an archive with a plan file for each component with changes. It serves for
-comparison: before the apply the deployment is planned again, and must have the same plan."""
+"""A file with the plan of a deployment: an archive with a plan file for each component that has changes. It is used for
+comparison: before the apply, the deployment is planned again, and the new plan must be the same."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def save(plan: DeploymentPlan, path: str, seal: Seal) -> None:
 
 
 def differences(path: str, now: DeploymentPlan, seal: Seal) -> tuple[tuple[str, str], ...]:
-    """The changes in a plan, as (address, action), that the plan in a file does not contain. Raises Failure if it
+    """The changes in a plan, as (address, action), that the plan in a file does not contain. Raises Failure if the file
     cannot be read."""
     approved = _read(path, now.deployment, seal)
     items: list[tuple[str, str]] = []
@@ -75,7 +75,7 @@ def _read(path: str, deployment: str, seal: Seal) -> dict[str, tuple[str, Plan |
             members(archive, len(data))
             document: Any = orjson.loads(archive.read(_INDEX))
             if document["format_version"] != FORMAT or document["deployment"] != deployment:
-                raise _damaged(path, "it is not of this deployment, or of another version")
+                raise _damaged(path, "it belongs to another deployment or another version")
             for number, step in enumerate(document["steps"]):
                 plan = None
                 if step["member"]:

@@ -1,5 +1,5 @@
-"""The work on one deployment of a stack in this process: plan, apply, destroy, validate, or a look at its state. Its
-components are planned together, round after round, like in `planner stacks`."""
+"""Work on one deployment of a stack, in this process: plan, apply, destroy, validate, or read its state. Its components
+are planned together, round by round, as in `planner stacks`."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 from planner.world.state.model import OutputState
 
 SECRET = "sensitive.outputs"
-"""the entry next to the outputs with the names of the sensitive ones"""
+"""the entry next to the outputs that contains the names of the sensitive outputs"""
 
 
 def do_deployment(request: Request, check: Check) -> UnitResult:
-    """Do the requested work. Raises Failure, and the Unmet of `check`."""
+    """Do the requested work. Raises Failure, and the exception Unmet from `check`."""
     RECORDER.look(STACK, "folder")
     RECORDER.look(FILE)
     diagnostics = Diagnostics()
@@ -82,7 +82,7 @@ def do_deployment(request: Request, check: Check) -> UnitResult:
 
 
 def _open(request: Request, diagnostics: Diagnostics) -> OpenedStack:
-    """The stack, after its modules and stacks were installed if necessary. Raises Failure."""
+    """The stack, whose modules and stacks are first installed if necessary. Raises Failure."""
     around, coming = _around(request), _coming(request)
     first = Diagnostics()
     try:
@@ -159,7 +159,7 @@ def _plan(
         if plan.is_partial and not plan.can_apply and not result.rests_on:
             result = evolve(result, stuck=diagnostics_json(Rounds().problems(plan)))
         if session.stack.deployments.stores:
-            result = evolve(result, asks_plugins=True)  # values in the environment are not recorded
+            result = evolve(result, asks_plugins=True)  # values from the environment are not recorded
         seal = session.encryption.plan
         if request.json_file:
             table = {"format_version": FORMAT, "deployments": [deployment_json(plan)]}
@@ -176,12 +176,12 @@ def _plan(
 
 
 def _left_behind(session: OpenedStack, deployment: Deployment) -> list[Diagnostic]:
-    """Diagnostics about removed deployments: once for each stack."""
+    """Diagnostics about removed deployments; they are reported once for each stack."""
     return session.left_behind() if deployment.name == min(session.stack.deployments.deployments) else []
 
 
 def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics: Iterable[Diagnostic]) -> UnitResult:
-    """A summary of a plan without errors."""
+    """A summary of a plan, which must have no errors."""
     changes: list[tuple[str, str, str]] = []
     uses_plugins = False
     written: list[float] = []
@@ -219,8 +219,8 @@ def of_plan(request: Request, runner: Runner, plan: DeploymentPlan, diagnostics:
 
 
 def _with_outputs(request: Request, runner: Runner, plan: DeploymentPlan, short: UnitResult) -> UnitResult:
-    """The result with the planned outputs of the deployment and of its components for their readers, and with the
-    unknown values on which it depends."""
+    """The result, with the planned outputs of the deployment and of its components for their readers, and the unknown
+    values on which the plan depends."""
     if any(one.seen for one in request.upstream):
         used = [(f"var.{name}", one) for name, value in runner.inputs.items() for one in awaited_in(value)]
         for step in plan.steps:
@@ -280,7 +280,7 @@ def _has_secret(step: InstanceStep) -> bool:
 
 
 def _facts(request: Request, plan: DeploymentPlan, runner: Runner) -> dict[str, list[list[Any]]]:
-    """The facts of the plans of all components, in addresses that begin with the component."""
+    """The facts of the plans of all components. Addresses begin with the component."""
     result: dict[str, list[list[Any]]] = {name: [] for name in request.facts}
     for step in plan.steps:
         if step.plan is None:
@@ -308,7 +308,7 @@ def _output_actions(plan: DeploymentPlan, before: Mapping[str, OutputState]) -> 
 
 
 def _text(plan: DeploymentPlan, runner: Runner) -> str:
-    """The plan as `planner stacks plan` shows it."""
+    """The plan in the form of `planner stacks plan`."""
     terminal, _ = log()
     show_plan(plan, HumanView(terminal, False), terminal, SchemaLookup(runner.schemas).resource_schema)
     return str(terminal.stdout.getvalue())
@@ -326,7 +326,7 @@ def _applied(
     check: Check,
     rounds: int = 0,
 ) -> UnitResult:
-    """Plan and apply in rounds; with an approved plan only one round, if the new plan is the same."""
+    """Plan and apply in rounds. With an approved plan there is only one round, and only if the new plan is the same."""
     terminal, hooks = log()
     spared: list[str] = []
     other: list[tuple[str, str]] = []
@@ -398,7 +398,7 @@ def _result(
 
 
 def _undone(request: Request, diagnostics: Diagnostics) -> UnitResult:
-    detail = f"{request.unit} was not applied to its end."
+    detail = f"Applying {request.unit} was not completed."
     return failed(request, [*diagnostics, error("stack.not_done", "Deployment not completed", detail)])
 
 
@@ -417,7 +417,7 @@ def _recorded_outputs(states: States) -> dict[str, Any]:
 
 
 def _state(request: Request, session: OpenedStack) -> UnitResult:
-    """The present state of the deployment."""
+    """The current state of the deployment."""
     states = States(session.backend, request.deployment or "")
     state = states.read()
     text = "" if state is None or not state.terraform_version else f"written by version {state.terraform_version}"

@@ -1,7 +1,7 @@
-"""Earlier runs of a saved plan: a run that was killed or failed in part is continued by applying the plan again. A
-record contains the units that were begun and finished, with the serial of each state at that time. Without a record (on
-another machine), a state shows whether a complete plan was applied; a partly applied plan is only visible in a record.
-"""
+"""Earlier runs of a saved plan: a run that was killed, or that failed in part, is continued by applying the plan again.
+The record of a run contains the units that were begun and the units that were done, with the serial of each state at
+that time. Without a record (on another machine), a state shows whether a complete plan was applied. A plan that was
+partly applied is only visible in a record."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from planner.workflows.batch.session import Batch
 
 @frozen(eq=False)
 class Before:
-    """The progress of earlier applies. `applied`: the finished units, with the outputs of their states; `how`: known
-    from the record or from the state. `begun`: the units that were being applied and did not finish."""
+    """The progress of earlier applies. `applied`: the units that are done, with the outputs of their states; `how`:
+    whether this is known from the record or from the state. `begun`: the units whose apply was begun, but not
+    completed."""
 
     applied: dict[str, UnitResult] = field(factory=dict)
     how: dict[str, str] = field(factory=dict)
@@ -31,7 +32,7 @@ class Before:
 
 @frozen(eq=False)
 class _RunHistory:
-    """The content of the records: the last known states of units, and the units that were begun but not finished."""
+    """The content of the records: the last known states of units, and the units that were begun but not done."""
 
     applied: dict[str, UnitResult]
     begun: frozenset[str]
@@ -40,7 +41,7 @@ class _RunHistory:
 def before_of(
     batch: Batch, manifest: SavedManifest, folder: str, states: Mapping[str, UnitResult], plans: frozenset[str]
 ) -> Before:
-    """The results of earlier runs. `states` are the present states of the units; `plans` are the units whose plan files
+    """The results of earlier runs. `states` are the current states of the units; `plans` are the units whose plan files
     are unchanged since they were saved. Raises Failure."""
     recorded = _recorded_history(batch.fleet.root, manifest.sum)
     doubtful = [
@@ -67,7 +68,8 @@ def _has_moved(saved: Saved, now: UnitResult) -> bool:
 
 
 def _request(batch: Batch, saved: Saved, folder: str) -> Request:
-    """A request for the state and its outputs; for a complete plan, it also reports whether the plan was applied."""
+    """A request for the state of a unit and its outputs; if the plan is complete, also for whether the plan was
+    applied."""
     path = saved_plan.plan_path(os.path.abspath(folder), saved.unit) if saved.outcome == "changes" else ""
     return evolve(state_request(batch, saved.unit), approved_file=path, is_read=True)
 

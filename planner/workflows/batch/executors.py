@@ -1,5 +1,5 @@
-"""Places where units run: this process, others of this machine, a cluster, or the output of a command; all are
-Executors."""
+"""The places where units run: this process, other processes on this machine, a cluster, or the processes of a command.
+All are Executors."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""the most units that are planned in this process rather than in new ones"""
+"""the maximum number of units that are planned in this process, and not in new ones"""
 
 
 @frozen
 class Ships:
     """The transport of units to machines without shared files: the fleet's `root`, the first content of bundles
-    (shipping.py), and the `store` for bundles ("": every worker has access to the files of this machine)."""
+    (shipping.py), and the `store` for bundles. The store "" means that every worker has access to the files of this
+    machine."""
 
     root: str
     needs: Callable[[Request], tuple[set[str], set[str]]]
     store: str = ""
     known: dict[str, Bundle] = field(factory=dict)
-    """the complete bundles of earlier work, by unit"""
+    """the complete bundles from earlier work, by unit"""
 
 
 def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" means processes, except that with `is_small` the first units run in this process. Raises
-    Failure."""
+    `command:WORDS`; "" means processes; with `is_small`, the first units run in this process. Raises Failure."""
     if text == "" and is_small:
         return Few(workers)
     if text in ("", "processes"):
@@ -89,7 +89,7 @@ class Inline(Workplace):
 
 
 class Few(Workplace):
-    """Runs the first jobs in this process, which is faster than starting others, and the rest in processes."""
+    """Runs the first jobs in this process, which is faster than starting others, and the other jobs in processes."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.left = workers, FEW
@@ -118,7 +118,7 @@ class Few(Workplace):
 
 
 def warm_up(text: str) -> None:
-    """Start loading modules in the server of processes while this process prepares the work."""
+    """Let the server of processes start loading modules while this process prepares the work."""
     if text in ("", "processes"):
         from planner.workflows.batch.processes import start_server
 
@@ -126,6 +126,6 @@ def warm_up(text: str) -> None:
 
 
 def work(request: Any) -> Any:
-    """Calls `run_unit` in the present process, which is not ended from outside while it runs."""
+    """Calls `run_unit` in this process, which is not stopped from outside while the unit runs."""
     with busy:
         return run_unit(request)

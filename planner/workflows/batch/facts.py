@@ -1,4 +1,4 @@
-"""A fleet and the surveys of its units as facts for rules/batch."""
+"""Facts for rules/batch: a fleet, and the surveys of its units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts before anything is planned, each with its place. `before`: the states of units from earlier
+    """The facts that are known before planning, each with its place. `before`: the states of units in earlier
     commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
@@ -97,7 +97,7 @@ def _linked(facts: FactBuilder, name: str, stack: Linked, root: str) -> None:
 
 
 def _parts(facts: FactBuilder, surveys: Mapping[str, Survey]) -> None:
-    """Adds which of the states that units read belong to components of deployments."""
+    """Adds facts about which of the states that units read belong to components of deployments."""
     from planner.workflows.stacks.decisions import declaration
     from planner.workflows.stacks.states import decoded
 

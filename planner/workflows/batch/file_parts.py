@@ -1,4 +1,4 @@
-"""The blocks of a fleet's file and of the files that it includes, and the permitted content of each block."""
+"""The blocks of a fleet's file and of the files that it includes, and the content that each block may have."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ MOST = 1000
 
 @frozen
 class BatchFileParts:
-    """The content of the files. `text` is the combined text, `also` the files other than the first."""
+    """The content of a fleet's files. `text` is the text of all files together, `also` are the files after the
+    first."""
 
     text: str
     blocks: list[Block]
@@ -66,7 +67,7 @@ class BatchFileParts:
 
 
 def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
-    """The parts of a file and of the files that it includes; None if the first file cannot be read."""
+    """The blocks of a file and of the files that it includes; None if the first file cannot be read."""
     texts: list[str] = []
     blocks: list[Block] = []
     local: dict[str, Expr] = {}
@@ -103,7 +104,7 @@ def gathered(path: str, root: str, problems: Problems) -> BatchFileParts | None:
 
 
 def _included(pattern: str, file: str, root: str, span: Span, problems: Problems) -> list[tuple[str, str]]:
-    """The files that a pattern matches, relative to the file that includes them. They must be below the root."""
+    """The files that match a pattern, relative to the file that includes them. They must be below the root."""
     folder, real = os.path.dirname(file), os.path.realpath(root)
     result = sorted(glob(os.path.join(folder, pattern), recursive=True)) if "\0" not in pattern else []
     files = [name for name in result if os.path.isfile(name)]
@@ -119,7 +120,7 @@ def _included(pattern: str, file: str, root: str, span: Span, problems: Problems
     return allowed
 
 
-# The files that a fleet's file generates in units, with a mark; unused ones are removed.
+# The files that a fleet's file generates in units. They have a mark; files that are no longer generated are removed.
 
 
 MARK = "Written by planner from planner.batch.hcl, and written again with every run."
@@ -132,7 +133,7 @@ def has_mark(path: str) -> bool:
 
 
 def write_files(root: str, wanted: dict[str, GeneratedFile], problems: Problems) -> None:
-    """Write files, by their paths relative to the root; an existing file without the mark is reported."""
+    """Write files, by their paths relative to the root. An existing file that does not have the mark is reported."""
     before = _generated_files(root)
     if not wanted and not before:
         return
@@ -170,7 +171,7 @@ def _write(path: str, shown: str, file: GeneratedFile, problems: Problems) -> No
     except OSError:
         pass
     if os.path.islink(path):
-        os.unlink(path)  # the target of the link must stay unchanged
+        os.unlink(path)  # the target of the link must not be changed
     replace_file(path, data)
 
 
@@ -183,17 +184,17 @@ def _generated_files(root: str) -> set[str]:
     return {p for p in paths if isinstance(p, str) and not os.path.isabs(p) and ".." not in p.split("/")}
 
 
-# Stacks that a fleet's file names: a `unit` block for a stack represents each of its deployments.
+# Stacks in a fleet's file: a `unit` block for a stack represents all of its deployments.
 
 
 def stack_of(root: str, folder: str) -> StackFolder | None:
-    """The stack in a directory that a block names, if it is not a root module."""
+    """The stack in the directory that a block names; None if the directory is a root module."""
     path = os.path.join(root, folder)
     return stack_folder(path) if os.path.isdir(path) and not is_module(path) else None
 
 
 def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> list[Unit]:
-    """The units of a stack that a block describes."""
+    """The units for a stack that a block describes."""
     if unit.variables or unit.var_files or unit.workspace:
         refuse_values(unit.name, span, problems)
     result = units_of(unit.name, unit.folder, stack.deployments or (UNKNOWN,)).values()
@@ -201,7 +202,7 @@ def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> 
 
 
 def refuse_values(name: str, span: Span, problems: Problems) -> None:
-    """Report that a block sets values that a stack does not accept."""
+    """Report that a block sets values which stacks do not accept."""
     detail = (
         f"{name} is a stack: its deployments get their inputs by its own files, from locals, stores and "
         "upstream_input. Leave variables, var_files, inputs and workspace out."
@@ -210,21 +211,21 @@ def refuse_values(name: str, span: Span, problems: Problems) -> None:
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
-    """Report that a group sets values for units that do not accept any."""
+    """Report that a group sets values for units which do not accept any."""
     detail = (
         f"{name} is a deployment of a stack, which cannot have variables of groups: they are only for root modules."
     )
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
 
-# The owner of a generated file: its first line ends with the mark of its writer.
+# The owner of a generated file: the first line of the file ends with the mark of the program that wrote it.
 
 MOST_OF_MARK = 4096
-"""the maximum number of bytes of a first line that are read"""
+"""the maximum number of bytes that are read of a first line"""
 
 
 def ends_with_mark(path: str, mark: str) -> bool:
-    """Whether the first line of a file ends with a mark. A link has no owner."""
+    """Whether the first line of a file ends with a mark. A link does not have an owner."""
     if os.path.islink(path):
         return False
     try:

@@ -1,6 +1,6 @@
-"""The arguments and blocks of a fleet's file for the recipe of units: hooks, tries, limits, credentials, generated
-files. A unit's own settings take precedence over the settings of its template, which take precedence over the settings
-of its groups."""
+"""The arguments and blocks in a fleet's file that form the recipe of units: hooks, tries, limits, credentials,
+generated files. A unit's own settings take precedence over the settings of its template, which take precedence over the
+settings of its groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @frozen
 class GeneratedFile:
-    """A file to generate in a unit's directory. `comment` begins the line with the mark."""
+    """A file that is generated in the directory of a unit. `comment` is the beginning of the line that contains the
+    mark."""
 
     name: str
     text: str
@@ -40,7 +41,7 @@ class GeneratedFile:
 
 @define
 class UnitRecipe:
-    """The settings of one block, or of several combined."""
+    """The settings of one block, or of several blocks combined."""
 
     hooks: dict[str, Hook] = field(factory=dict)
     retries: list[Retry] = field(factory=list)
@@ -50,7 +51,7 @@ class UnitRecipe:
     files: dict[str, GeneratedFile] = field(factory=dict)
 
     def under(self, other: UnitRecipe) -> UnitRecipe:
-        """This recipe with settings of another one that take precedence."""
+        """This recipe, with the settings of another recipe taking precedence."""
         return UnitRecipe(
             {**self.hooks, **other.hooks},
             [*other.retries, *self.retries],
@@ -75,7 +76,7 @@ class UnitRecipe:
 
 
 class AroundReader:
-    """Reads the recipe's parts of a block, in a scope."""
+    """Reads the parts of a block that belong to the recipe, in a scope."""
 
     def __init__(self, scope: FleetScope, problems: Problems) -> None:
         self.scope, self.problems = scope, problems
@@ -94,7 +95,7 @@ class AroundReader:
             if block.type == "hook":
                 if name in around.hooks:
                     self.problems.error(
-                        "duplicate", "Duplicate hook", f"The hook {name} already exists.", block.header_span
+                        "duplicate", "Duplicate hook", f"There is already a hook {name}.", block.header_span
                     )
                 around.hooks[name] = self._hook(name, block)
             elif block.type == "retry":
@@ -139,7 +140,7 @@ class AroundReader:
 
     def _one_of(self, word: str, words: tuple[str, ...], name: str, span: Span) -> None:
         if word not in words:
-            detail = f"{name} is one of {', '.join(words)}, not {word}.{did_you_mean(word, words)}"
+            detail = f"{name} must be one of {', '.join(words)}, not {word}.{did_you_mean(word, words)}"
             self.problems.error("unknown_word", "Unknown word", detail, span)
 
     def _hook(self, name: str, block: Block) -> Hook:

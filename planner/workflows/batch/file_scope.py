@@ -35,7 +35,7 @@ from planner.language.syntax.nodes import Index, Relative, Step, SyntaxNode, Tra
 
 
 class FleetScope(Scope):
-    """Local values of the fleet's file, evaluated on first use, and `each`."""
+    """The local values of the fleet's file, which are evaluated on first use, and `each`."""
 
     def __init__(self, locals_: dict[str, Expr], folder: str) -> None:
         self.locals, self.each = locals_, dict[str, Value]()
@@ -72,7 +72,7 @@ class FleetScope(Scope):
         if name == "each":
             return f"each.{word} is not valid here: a unit with for_each has each.key and each.value."
         if name == "unit":
-            return "Outputs of units can be taken in inputs only: unit.NAME.OUTPUT."
+            return "Outputs of units can be used only in inputs: unit.NAME.OUTPUT."
         return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} There are local and each."
 
     def local(self, name: str, span: Span) -> Value:
@@ -98,7 +98,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """The value of an expression; None if it is unknown or wrong (reported)."""
+        """The value of an expression; None if it is unknown, or wrong (which is reported)."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:
@@ -131,7 +131,7 @@ class FleetScope(Scope):
         return str(result)
 
     def texts(self, expr: Expr, problems: Problems) -> tuple[str, ...]:
-        """The texts of a list."""
+        """The strings in a list."""
         value = self.value(expr, problems)
         if value is None:
             return ()
@@ -164,8 +164,8 @@ class FleetScope(Scope):
         return for_each_items(value, expr, problems) or {}
 
     def filled(self, expr: Expr) -> str:
-        """The text of an expression that is evaluated elsewhere, with `local` and `each` replaced by their values.
-        Raises Failure, and ValueError for a value that cannot be written as text."""
+        """An expression as text that is evaluated elsewhere, with `local` and `each` replaced by their values. Raises
+        Failure, and ValueError for a value that cannot be written as text."""
         text, at = "", expr.span.start
         for node in variables(expr.node):
             root = node.root if isinstance(node, Traversal) else node.name
@@ -178,7 +178,7 @@ class FleetScope(Scope):
         return text + expr.source.text[at : expr.span.end]
 
     def names_in(self, exprs: Iterable[Expr]) -> tuple[tuple[str, str], ...]:
-        """The values of `local` and `each` in expressions that are evaluated elsewhere, as texts of objects. Raises
+        """The values of `local` and `each` in expressions that are evaluated elsewhere, as the text of objects. Raises
         Failure."""
         used: dict[str, dict[str, Value]] = {}
         for expr in exprs:
@@ -199,13 +199,14 @@ class FleetScope(Scope):
         return tuple((root, expression_text(unmark_deep(values)[0])) for root, values in sorted(used.items()))
 
 
-# The units that expressions of a fleet's file name: `unit.NAME`, `unit["NAME"]`, or `unit.NAME[KEY]` for a repeated
+# The units that the expressions in a fleet's file name: `unit.NAME`, `unit["NAME"]`, or `unit.NAME[KEY]` for a repeated
 # block.
 
 
 @frozen
 class Mention:
-    """A named unit: `name` as written, `key` for a repeated block (None: all its units), and the output, if any."""
+    """A reference to a unit: `name` as written, `key` for a repeated block (None: all its units), and the output, if
+    any."""
 
     name: str
     key: str | None
@@ -221,16 +222,17 @@ def check_patterns(
     repeated: Container[str],
     problems: Problems,
 ) -> None:
-    """Report names of a group that match no unit: an error, except for a pattern, which may match nothing."""
+    """Report names in a group that match no unit. It is an error, except for a pattern, which may be without
+    matches."""
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in names):
             continue
         if any(sign in pattern for sign in "*?["):
-            detail = f"No unit is called like {pattern}, which the group {group} names."
+            detail = f"There is no unit {pattern}, which the group {group} names."
             problems.warning("no_units", "Pattern without units", detail, span)
             continue
-        hint = f" Those that it repeats are {pattern}/*." if pattern in repeated else did_you_mean(pattern, names)
-        problems.error("unknown_unit", "Unknown unit", f"The group {group} names no unit with {pattern}.{hint}", span)
+        hint = f" Its repeated units are {pattern}/*." if pattern in repeated else did_you_mean(pattern, names)
+        problems.error("unknown_unit", "Unknown unit", f"{pattern} in the group {group} matches no unit.{hint}", span)
 
 
 def _word(step: Step) -> str:
@@ -238,7 +240,8 @@ def _word(step: Step) -> str:
 
 
 def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tuple[list[Mention], list[Span]]:
-    """The units that an expression names, and the places of references that begin with `unit` but name no unit."""
+    """The units that an expression names, and the places of references that begin with `unit` but do not name a
+    unit."""
     items: list[Mention] = []
     wrong: list[Span] = []
     indexed: set[int] = set()
@@ -271,7 +274,7 @@ def mentions(expr: Expr, scope: FleetScope, repeated: Mapping[str, Any]) -> tupl
 
 
 def _indexes(root: SyntaxNode) -> Iterator[tuple[Index, tuple[Step, ...]]]:
-    """Every computed index in an expression, with the steps behind it."""
+    """Every computed index in an expression, with the steps after it."""
     stack: list[Any] = [root]
     behind: dict[int, tuple[Step, ...]] = {}
     while stack:

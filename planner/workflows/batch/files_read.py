@@ -1,14 +1,15 @@
-"""The files read during a piece of work: every file that it opens and every directory that it lists, according to
-Python's audit events, with their content; and whether all of them are unchanged.
+"""The files that are read during a piece of work: every file that it opens and every directory that it lists (according
+to Python's audit events), with their content; and whether all of them are unchanged.
 
 An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, without those that change with every
 run), names (all names; `own names`: those of the directory of the run), outputs (of a state with another writer: only
-its outputs are compared) or missing. `size` is combined with the number of the file (inode), since a link may be
-changed to a file of the same time and size. The time is that of the last change of the file or of its metadata (ctime),
-in nanoseconds: no program can set it, and a file that replaces another has a new time. A file with the same time and
-size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too coarse; any
-other file counts as unchanged if its digest is. The time of a missing file is that of the nearest existing directory
-above it, whose path replaces the size: as long as that directory is unchanged, the file is still missing."""
+its outputs are compared) or missing. `size` is combined with the number of the file (inode), because a link may be
+changed to a file with the same time and size. The time is that of the last change of the file or of its metadata
+(ctime), in nanoseconds. Programs cannot set it, and a file that replaces another has a new time. A file with the same
+time and size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too
+coarse. Any other file counts as unchanged if its digest is the same. For a missing file, the entry has the time of the
+nearest existing directory above it, and the path of that directory in place of the size: while the directory is
+unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -31,13 +32,14 @@ from planner.workflows.batch import FOLDER
 
 Entry = list[Any]
 A_FOLDER = "a folder"
-"""the digest of a folder that was opened like a file"""
+"""the digest of a directory that was opened like a file"""
 RACY = 20_000_000
-"""nanoseconds within which a file may change without a different time, because the clocks of file systems are coarse"""
+"""the number of nanoseconds within which a file may change without a new time, because the clocks of file systems are
+coarse"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """the directory with records of runs, which is not compared"""
 SHARED_MEMORY = "/dev/shm/"
-"""the one directory of files among the devices"""
+"""the only directory of files among the devices"""
 _ASKS = (LOOKED, LISTED)
 """the files that functions of a configuration read"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
@@ -51,17 +53,18 @@ _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 _MIX, _MOST = 0x9E3779B97F4A7C15, 1 << 62
 
 Looked = dict[str, tuple[str, int, int, str]]
-"""path -> kind, time, size, and for a folder the digest of its names, at the first read"""
+"""by path: kind, time, size, and for a directory the digest of its names, at the first read"""
 
 
 class _Own(threading.local):
-    """Whether the recorder itself reads something, in this thread."""
+    """Whether it is the recorder itself that is reading, in this thread."""
 
     looks = False
 
 
 class FileRecorder:
-    """Collects the files opened and directories listed while it is active; only one in a process at a time."""
+    """Collects the files that are opened and the directories that are listed while it is active. Only one can be active
+    in a process."""
 
     def __init__(self) -> None:
         self.paths: Looked | None = None
@@ -97,7 +100,7 @@ class FileRecorder:
         elif type(path) is bytes:
             path = os.fsdecode(path)
         if type(path) is not str:
-            return  # a descriptor: its file was opened before
+            return  # a descriptor, whose file was opened before
         if event == "open" and _writes(arguments):
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
@@ -107,24 +110,24 @@ class FileRecorder:
         self.look(path, _KINDS.get(event, "file"))
 
     def look(self, path: str, kind: str = "file") -> None:
-        """Note that a path is read now."""
+        """Note that a path is being read."""
         paths = self.paths
         assert paths is not None
         self._known.add(path)
         path = self._full(path)
         key = path
         if kind == "names":
-            key = os.path.join(path, ".")  # a separate entry from others about the folder
+            key = os.path.join(path, ".")  # separate from other entries about the directory
             kind = "own names" if path == self._home else kind
         if key not in paths and self._counts(path):
-            self._own.looks = True  # listing here must not be recorded; other threads may still record
+            self._own.looks = True  # listing here must not be recorded, but other threads may still record
             try:
                 paths |= looked_at(key, kind)
             finally:
                 self._own.looks = False
 
     def _full(self, path: str) -> str:
-        """The absolute path, in its shortest spelling if that is the same file."""
+        """The absolute path, in its shortest form if that means the same file."""
         full = os.path.join(self._home, path)
         short = os.path.normpath(full)
         if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
@@ -151,7 +154,7 @@ class FileRecorder:
         self._known.clear()
 
     def look_again(self, folder: str) -> None:
-        """Read again below a directory that this process has changed since it was recorded."""
+        """Read again below a directory, because this process has changed it since it was recorded."""
         paths = self.paths
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep
@@ -159,17 +162,17 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def compared(self) -> Looked:
-        """The files recorded so far; empty if a function of the configuration has read one that is not compared."""
+        """The files recorded so far; empty if a function of the configuration has read a file that is not compared."""
         assert self.paths is not None
         return {} if self.has_unseen else dict(self.paths)
 
     def has_seen(self, path: str, looked: Looked) -> bool:
-        """Whether a file is among the recorded ones; files of the system and of this program are not."""
+        """Whether a file is recorded; files of the system and of this program are not."""
         return self._full(path) in looked
 
     @contextmanager
     def recording(self) -> Iterator[Looked]:
-        """Record the files read from here on, in the present working directory."""
+        """Record the files that are read from now on, in the current working directory."""
         self.install()
         looked: Looked = {}
         self._home, self._known = os.getcwd(), set()
@@ -182,13 +185,13 @@ class FileRecorder:
 
 
 def _own_folders() -> re.Pattern[str]:
-    """Temporary directories of planner for sockets of plugins and for plans, which differ in each run."""
+    """Temporary directories of planner for sockets of plugins and for plans; they are different in each run."""
     return re.compile(f"(?:{re.escape(tempfile.gettempdir())}|/tmp)/planner-[a-z0-9_]{{8}}(?:/|$)")
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether listing a directory is irrelevant: Python searches for one of its modules, or planner searches for files
-    that a killed process has left next to a state."""
+    """Whether it is irrelevant that a directory is listed, because Python is searching for one of its modules, or
+    planner for files that a killed process has left next to a state."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 
@@ -212,7 +215,7 @@ def _stat(path: str) -> tuple[int, int]:
 
 
 def looked_at(path: str, kind: str) -> Looked:
-    """The present entry of a file or directory, before it is read."""
+    """The current entry of a file or directory, before it is read."""
     return {path: (kind, *_stat(path), digest(path, kind) if kind in _FOLDERS else "")}
 
 
@@ -220,8 +223,8 @@ def looked_at(path: str, kind: str) -> Looked:
 
 
 def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] | None:
-    """The recorded files, with their present content; None if one changed meanwhile. `foreign_states`: state files of
-    which only the outputs are compared."""
+    """The recorded files, with their current content; None if one of them changed meanwhile. `foreign_states`: the
+    state files of which only the outputs are compared."""
     listed: list[Entry] = []
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
@@ -255,11 +258,12 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
 
 _LARGE = 1 << 20
 _CONTENTS: dict[tuple[str, int, int], str] = {}
-"""digests of large files by path, time and size, because many units use the same plugins"""
+"""digests of large files by path, time and size; many units use the same plugins"""
 
 
 def _content(path: str, kind: str, changed: int, size: int, now: int) -> str:
-    """The digest of a file or directory; of a large file whose times are unambiguous, computed once in a process."""
+    """The digest of a file or directory. For a large file whose times are unambiguous, it is computed once in a
+    process."""
     if kind != "file" or changed > now - RACY or not _is_large(path):
         return digest(path, kind)
     key = path, changed, size
@@ -281,7 +285,8 @@ def _is_large(path: str) -> bool:
 
 
 def with_settled_time(entry: Entry) -> Entry:
-    """An entry whose time was ambiguous, with its time if that is unambiguous by now and nothing has changed."""
+    """For an entry whose time was ambiguous: the entry with its time, if the time is unambiguous by now and nothing has
+    changed."""
     path, kind, changed, size, content = entry
     if changed or (kind == "missing" and _is_behind_link(path)):
         return entry
@@ -316,13 +321,12 @@ def digest(path: str, kind: str) -> str:
 
 
 def _is_passing(name: str) -> bool:
-    """Whether the files of a name change with every run; states and data directories are compared when they are
-    read."""
+    """Whether files with this name change in every run. States and data directories are compared when they are read."""
     return name.endswith((".lock.info", ".tmp", ".backup")) or name in _PASSING
 
 
 def _is_ours(name: str) -> bool:
-    """Whether the lock of a state creates this name in the directory of the run."""
+    """Whether the lock of a state creates a file with this name in the directory of the run."""
     return name in ("terraform.tfstate", ".terraform.tfstate.lock.info")
 
 
@@ -344,7 +348,7 @@ def _short(data: bytes) -> str:
 
 
 class ReadComparison:
-    """Checks whether recorded entries are still valid; reads each path once."""
+    """Checks whether recorded entries are still valid. Each path is read once."""
 
     def __init__(self) -> None:
         self.stats: dict[str, tuple[int, int]] = {}

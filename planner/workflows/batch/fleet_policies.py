@@ -1,5 +1,5 @@
-"""Policies about all plans of a fleet together. Those of the fleet's directory and of the organisation check every
-plan, apply and destroy: denied plans are neither saved nor applied."""
+"""Policies about all plans of a fleet together. The policies in the fleet's directory and those of the organisation
+check every plan, apply and destroy. Denied plans are neither saved nor applied."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FleetPolicies:
     contents: tuple[str, ...]
 
     def verdict(self, analysis: Analysis, done: Mapping[str, FinishedUnit], arguments: UnitArguments) -> Verdict:
-        """The verdict about plans, with the denials that the command line accepts."""
+        """The verdict about plans; `arguments` of the command line can accept denials."""
         database = evaluate(self.program, with_contents(analysis, done), self.modal.verdicts)
         verdict = verdict_of(self.modal, self.program, database, fleet_source)
         return Verdict(tuple(_with_override(finding, arguments) for finding in verdict.findings))
@@ -50,7 +50,7 @@ def _with_override(finding: Finding, arguments: UnitArguments) -> Finding:
 
 
 def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[str, ...]) -> FleetPolicies:
-    """The policies that always apply and the policies that `words` name, with the user's `rules`. Raises Failure."""
+    """The policies that always apply, and the policies that `words` name; with the user's `rules`. Raises Failure."""
     theirs = policy_files(organisation("batch_policies", os.environ), _OF_PACKS)
     known = dict(rules)
     ours = {**known, **dict(policy_files((*own(fleet.root, FLEET), *words), _OF_PACKS))}
@@ -63,7 +63,7 @@ def load_policies(fleet: Fleet, rules: Iterable[tuple[str, str]], words: tuple[s
 
 
 def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactBase:
-    """The facts of a fleet with the content and the outcome of its plans."""
+    """The facts of a fleet, including the content and the outcome of its plans."""
     builder = FactBuilder(analysis.database.facts)
     for unit, end in done.items():
         builder.add("status", unit, end.outcome)
@@ -91,5 +91,5 @@ def with_contents(analysis: Analysis, done: Mapping[str, FinishedUnit]) -> FactB
 
 
 def diagnostics(findings: Iterable[Finding]) -> list[Diagnostic]:
-    """The findings as errors and warnings. Their address is a unit, not an object."""
+    """The findings as errors and warnings. Their address is a unit, and not an object."""
     return [evolve(diagnostic(finding), address=None) for finding in findings]

@@ -1,4 +1,5 @@
-"""The gate of a fleet: plans that the policies about all plans deny are neither saved nor applied."""
+"""The check between planning and applying a fleet: plans that the policies about all plans deny are neither saved nor
+applied."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ _DONE = frozenset(("applied", "unchanged"))
 
 
 class Gate:
-    """Checks the plans of a run. `done`: the finished units of the run; only units in `order` are reported. `end`: a
-    function that records the end of a unit. `arguments`: the denials that the command line accepts. `diagnostics`:
-    findings about other units, and remarks on the policies; `is_closed`: a plan is denied."""
+    """Checks the plans of a run. `done`: the units of the run that are done; only units in `order` are reported. `end`:
+    the function that records the end of a unit. `arguments`: the denials that the command line accepts. `diagnostics`:
+    findings about units that are not in the run, and remarks about the policies; `is_closed`: a plan is denied."""
 
     def __init__(
         self,
@@ -38,11 +39,11 @@ class Gate:
         self.diagnostics: list[Diagnostic] = list(policies.problems) if policies is not None else []
         self.is_closed = False
         self.contents: dict[str, UnitResult] = {}
-        """the last plan of each unit, which its result after an apply does not contain"""
+        """the last plan of each unit; the result of an apply does not contain it"""
         self.reported: set[tuple[str, str, str, str]] = set()
 
     def judge(self, command: str) -> bool:
-        """Check all plans together and mark the denied units; returns whether the plans pass."""
+        """Check all plans together, and mark the denied units. Returns whether the plans pass."""
         if self.policies is None:
             return True
         for unit, done in self.done.items():
@@ -85,7 +86,7 @@ class Gate:
             self.done[unit] = done
 
     def hold(self) -> None:
-        """End all units that are not done: if the plans together are denied, none is applied."""
+        """End all units that are not done. If the plans are denied together, none of them is applied."""
         denied = next((unit for unit in self.order if self._outcome(unit) == "denied"), "")
         for unit in self.order:
             if self._outcome(unit) not in (*BAD, *_DONE):

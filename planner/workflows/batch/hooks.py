@@ -1,5 +1,5 @@
-"""Programs that run before and after units, such as hooks: each in its own process group, which is ended as a whole
-after the time limit or with this process. planner passes an interrupt on to it, once."""
+"""Runs programs before and after units, such as hooks. Each has its own process group, which is ended as a whole after
+the time limit or when this process ends. planner passes an interrupt on to it, once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planner.foundation.support.signals import STOP
 from planner.foundation.vocabulary.records import frozen
 
 GRACE = 2.0
-"""seconds for a program to end after its time limit"""
+"""the number of seconds that a program has to end after its time limit"""
 MOST = 1 << 20
 """the number of bytes at the end of a program's output that are kept"""
 LEAST = 6
-"""the least length of a masked secret: shorter texts occur everywhere"""
+"""the minimum length of a secret that is masked; shorter strings occur everywhere"""
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
@@ -36,7 +36,7 @@ class Ran:
 def run_program(
     words: Sequence[str], folder: str, environment: Mapping[str, str], seconds: float | None, with_errors: bool
 ) -> Ran:
-    """Run a program to its end. `with_errors`: standard error belongs to its output. Raises OSError and ValueError when
+    """Run a program until it ends. `with_errors`: its output includes standard error. Raises OSError or ValueError if
     it cannot be started."""
     process = subprocess.Popen(
         list(words),
@@ -76,7 +76,7 @@ def _output(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[by
     if is_late:
         _tell(process, signal.SIGTERM)
         _has_ended(process, reader, GRACE)
-        _tell(process, signal.SIGKILL)  # also its child processes, which may outlive it
+        _tell(process, signal.SIGKILL)  # also ends its child processes, which may outlive it
         _has_ended(process, reader, GRACE)
     return bytes(kept[-MOST:]), is_late
 
@@ -108,7 +108,7 @@ def _tell(process: subprocess.Popen[bytes], number: int) -> None:
 
 @atexit.register
 def end_all() -> None:
-    """Kill all running programs: this process ends without waiting for them."""
+    """Kill all running programs, because this process ends without waiting for them."""
     for process in list(_RUNNING):
         _tell(process, signal.SIGKILL)
 

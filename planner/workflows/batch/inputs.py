@@ -1,5 +1,5 @@
-"""The inputs of a unit from other units: the values of its variables that the fleet sets, and the planned states that
-it reads."""
+"""The inputs of a unit from other units: values of its variables that the fleet sets, and planned states that it
+reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from planner.world.state.workspace import current_workspace, read_pointer
 
 
 def coming_states(request: Request) -> dict[str, ComingState]:
-    """The states that units before this one will write. Raises Failure."""
+    """The states that the units before this one will write. Raises Failure."""
     result: dict[str, ComingState] = {}
     for one in request.upstream:
         if not one.seen:
@@ -44,7 +44,7 @@ def coming_states(request: Request) -> dict[str, ComingState]:
 
 
 def inputs(request: Request) -> dict[str, Any]:
-    """The values of variables that the fleet sets, with marks where they depend on unknown outputs of other units.
+    """The values of variables that the fleet sets. They are marked if they depend on unknown outputs of other units.
     Raises Failure."""
     only_checked = request.command == "validate"
     units: dict[str, Any] = {}
@@ -70,13 +70,13 @@ def _value(request: Request, name: str, text: str, scope: MappingScope) -> Any:
 
 
 def outputs(request: Request, unit: str) -> Any:
-    """The root outputs of a unit that the request knows. Raises Failure."""
+    """The root outputs of a unit, if the request contains them. Raises Failure."""
     upstream = next(one for one in request.upstream if one.unit == unit)
     return _outputs(upstream, request.command == "validate")
 
 
 def _outputs(upstream: Upstream, only_checked: bool) -> Any:
-    """The root outputs of another unit, from its state, or the planned ones. Sensitive outputs have no mark here: the
+    """The root outputs of another unit: from its state, or as planned. Sensitive outputs are not marked here: the
     variables declare whether they are sensitive. Raises Failure."""
     if only_checked:
         return Unknown(DYNAMIC)
@@ -85,7 +85,7 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
     unit = upstream.unit
     if not upstream.state:
         detail = (
-            f"The location of the state of {unit} is not known. Set the variable in another way, such as in a file."
+            f"The location of the state of {unit} is not known. Set the variable in another way, for example in a file."
         )
         raise Failure(error("batch.remote_outputs", f"The outputs of {unit} cannot be read", detail))
     state, problems = _state_of(upstream)
@@ -99,8 +99,8 @@ def _outputs(upstream: Upstream, only_checked: bool) -> Any:
 
 
 def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
-    """The state of another unit. An encrypted state is read with the settings for a `terraform_remote_state` data
-    source with the unit's name, or otherwise with the settings for this unit's state."""
+    """The state of another unit. An encrypted state is read with the encryption settings for a `terraform_remote_state`
+    data source that has the unit's name; if there are none, with the settings for this unit's own state."""
     if not is_secret_directory("."):
         return _state_with(upstream, PLAIN)
     try:
@@ -116,7 +116,7 @@ def _state_of(upstream: Upstream) -> tuple[State | None, list[Diagnostic]]:
 
 
 def _state_with(upstream: Upstream, seal: Seal) -> tuple[State | None, list[Diagnostic]]:
-    """The state from its file, or from the service that `init` has set up for the unit."""
+    """The state, from its file, or from the service for which `init` has set up the unit."""
     if os.path.isabs(upstream.state):
         return StateStore(upstream.state, seal=seal).read()
     return _state_in_service(upstream, seal)

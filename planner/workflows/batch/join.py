@@ -1,6 +1,6 @@
-"""Joining the results of one command's jobs (-shard): one report of all units, and one saved plan.
+"""Joins the results of the jobs (-shard) of one command: one report of all units, and one saved plan.
 
-rules/batch/shards.dl derives whether the parts are complete."""
+rules/batch/shards.dl derives whether the shards are complete."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Joined:
 
 
 def join(names: Sequence[str], out: str = "") -> Joined:
-    """The joined parts, saved in the directory `out` if it is given and nothing failed. Raises Failure with all reasons
-    why the parts cannot be joined."""
+    """The joined results, which are saved in the directory `out` if it is given and there are no failures. Raises
+    Failure with all reasons why the shards cannot be joined."""
     parts, problems = [], []
     for name in names:
         try:
@@ -77,7 +77,7 @@ def whole(folder: str) -> Joined:
 
 
 def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The members of a report that follow from its units."""
+    """The members of a report that are computed from its units."""
     outcomes = Counter(unit["outcome"] for unit in units)
     return {
         "succeeded": not any(unit["outcome"] in BAD for unit in units),
@@ -86,7 +86,7 @@ def _totals(units: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
-    """The diagnostics of the fleet as a whole, repeated by each shard."""
+    """The diagnostics about the fleet as a whole, which each shard repeats."""
     diagnostics: dict[tuple[str, str, str], Diagnostic] = {}
     for part in parts:
         for said in part.report["diagnostics"]:
@@ -121,13 +121,13 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of the inputs of the shard's own units, and of others as it saw them, values included."""
+    """The digests of the inputs of the shard's own units, and of other units as the shard saw them; values included."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """These digests from a report, which contains no values."""
+    """These digests, from a report, which contains no values."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -209,7 +209,8 @@ def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> d
 
 
 def _skip(units: list[dict[str, Any]], before: Mapping[str, list[str]], command: str) -> None:
-    """Skip units that are blocked by a failed unit of another shard, which their job could not know."""
+    """Skip the units that a failed unit of another shard blocks; the jobs of these units could not know of the
+    failure."""
     named = {unit["unit"]: unit for unit in units}
     if not any(unit["outcome"] in BAD for unit in units):
         return
@@ -246,9 +247,7 @@ def _save(parts: Sequence[PartRead], document: Mapping[str, Any], out: str) -> b
         raise _without_plans("only shards of batch plan have plans")
     lacking = [part.name for part in parts if part.manifest is None]
     if lacking:
-        raise _without_plans(
-            f"there are none in {', '.join(lacking[:SHOWN])}: name the directories of batch plan -out=DIR"
-        )
+        raise _without_plans(f"{', '.join(lacking[:SHOWN])} has none: name the directories of batch plan -out=DIR")
     manifests = [part.manifest for part in parts if part.manifest is not None]
     units: dict[str, Saved] = {}
     problems: list[Diagnostic] = []

@@ -1,11 +1,12 @@
-"""The units of a fleet and their states, as of the last runs: `.planner/batch/manifest.json`, next to the records.
+"""The units of a fleet and their states, as recorded by the last runs: `.planner/batch/manifest.json`, next to the
+records.
 
     {"format_version": "1.0", "units": {UNIT: {"state", "workspace", "after": [unit...],
                                               "backend": {"type", "settings"} | null}}}
 
-So the state of a unit is still known after its directory or block was removed: the unit is reported as orphaned, or
-destroyed or forgotten if the fleet's file has a `removed` block. Such a unit is destroyed without configuration, in a
-separate directory."""
+Therefore the state of a unit is known even after its directory or block was removed: the unit is reported as orphaned,
+or is destroyed or forgotten if the fleet's file has a `removed` block. Such a unit is destroyed without configuration,
+in a separate directory."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ NAME = os.path.join(FOLDER, "manifest.json")
 
 @frozen
 class UnitStateEntry:
-    """A unit's state: by its name in `planner.world.state.backend`, with the other data needed to find it again.
-    `after`: the units that it waited for."""
+    """The state of a unit: its name as in `planner.world.state.backend`, and the other data needed to find the state
+    again.
+    `after`: the units for which it waited."""
 
     state: str
     workspace: str = ""
@@ -53,7 +55,7 @@ def damaged_manifest() -> Diagnostic:
     """The diagnostic about a damaged manifest."""
     detail = (
         f"{NAME}, which knows the units that there were and their states, cannot be read: whether one is gone that "
-        "still has objects is not known. Bring the file back, or delete it, and it begins anew with the units of now."
+        "still has objects is not known. Restore the file; or delete it, and the next run records the current units."
     )
     return warning("batch.manifest", "The list of units is damaged", detail)
 
@@ -71,7 +73,8 @@ def keep_manifest(
     applied: Iterable[str],
     ended: Iterable[str],
 ) -> None:
-    """Store the fleet's units. `applied` are the units that this run applied, `ended` the units that it destroyed."""
+    """Store the fleet's units. `applied` are the units that this run applied, `ended` are the units that it
+    destroyed."""
     before = known_units(fleet.root)
     if before is None:
         return  # the user may be able to repair it

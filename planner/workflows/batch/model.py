@@ -34,15 +34,15 @@ OUTCOMES = (
     "failed",
 )
 BAD = frozenset(("failed", "died", "skipped", "stopped", "declined", "denied"))
-"""outcomes with which a batch ends with exit code 1"""
+"""outcomes that make a batch end with exit code 1"""
 Reads: TypeAlias = list[list[Any]]
-"""the files and directories that were read, as files_read.py records them"""
+"""the files and directories that were read, in the form of files_read.py"""
 NO_OPTIONS = OperationOptions()
 
 
 @frozen
 class FileLocation:
-    """A place in a file, with the text of its line, as shown by proofs and reports."""
+    """A place in a file, with the text of its line, as proofs and reports show it."""
 
     file: str
     line: int
@@ -79,8 +79,8 @@ class Input:
 
 @frozen
 class Unit:
-    """A root module that runs on its own. `folder` is relative to the fleet's root, `working` is the directory where
-    the unit runs, if that is another one; `variables` are expressions of constants as text."""
+    """A root module that runs on its own. `folder` is relative to the fleet's root, `working` is the directory in which
+    the unit runs, if it is a different directory; `variables` are expressions of constants as text."""
 
     name: str
     folder: str
@@ -99,23 +99,23 @@ class Unit:
     paths: tuple[tuple[str, FileLocation], ...] = ()
     """the units that a `dependencies` block names"""
     files: tuple[str, ...] = ()
-    """files about the unit, in addition to its configuration"""
+    """files that belong to the unit, in addition to its configuration"""
     excludes: tuple[tuple[str, bool, FileLocation], ...] = ()
     """commands from which an `exclude` block excludes the unit, and whether its dependencies are excluded too"""
     called: tuple[str, ...] = ()
     """a unit of a repeated block: the block's name and the key"""
     offers: tuple[Input, ...] = ()
-    """the inputs of its groups, which are used if the unit declares the variable"""
+    """the inputs that its groups set; they are used if the unit declares the variable"""
     names: tuple[tuple[str, str], ...] = ()
     """the values of `each` and `local` in its inputs, as encoded objects"""
     stood_on: tuple[str, ...] = ()
     """the units for which a removed unit waited"""
     is_removed: bool = False
-    """whether the unit exists only in a `removed` block of the fleet's file"""
+    """whether the unit exists only as a `removed` block in the fleet's file"""
     is_outside: bool = False
     """whether the unit is included only because another unit waits for it"""
     deployment: str | None = None
-    """the deployment of the stack in the folder; "" if the deployments are unknown, None for a root module"""
+    """the deployment of the stack in the directory; "" if the deployments are unknown, None for a root module"""
 
     def directory(self, root: str) -> str:
         """The directory where the unit runs, in a fleet with this root."""
@@ -124,7 +124,7 @@ class Unit:
 
 @frozen
 class RemovedUnit:
-    """A block `removed` of the fleet's file. `action`: destroy or forget."""
+    """A `removed` block in the fleet's file. `action`: destroy or forget."""
 
     unit: str
     action: str
@@ -134,8 +134,8 @@ class RemovedUnit:
 @frozen(eq=False)
 class Fleet:
     """The units below a root directory, sorted by name. `file` is the fleet's file, if there is one, and `text` its
-    text. `looked` are the directories that were searched for units; `left` (directory, state file) are the directories
-    with a state that are not units."""
+    text. `looked` are the directories that were searched for units; `left` are directories that have a state but are
+    not units, as (directory, state file)."""
 
     root: str
     units: dict[str, Unit]
@@ -143,7 +143,7 @@ class Fleet:
     diagnostics: tuple[Diagnostic, ...] = ()
     text: str = ""
     removals: tuple[RemovedUnit, ...] = ()
-    """the blocks `removed` of the fleet's file"""
+    """the `removed` blocks in the fleet's file"""
     also: tuple[str, ...] = ()
     """files that the fleet's file includes"""
     looked: tuple[str, ...] = (".",)
@@ -152,7 +152,7 @@ class Fleet:
 
 @frozen
 class RemoteRead:
-    """A terraform_remote_state: the state that it reads ("" if the configuration alone does not determine it)."""
+    """A terraform_remote_state block: the state that it reads ("" if the configuration alone does not determine it)."""
 
     object: str
     state: str
@@ -173,7 +173,7 @@ class PublishedRead:
 
 @frozen
 class Published:
-    """A published output that uses outputs of a deployment."""
+    """A published output of a stack that uses outputs of a deployment."""
 
     output: str
     place: FileLocation
@@ -181,9 +181,10 @@ class Published:
 
 @frozen
 class Linked:
-    """The links of a deployment to others: `folder` is the real path of its stack, `reads` the outputs of others that
-    it and its stack read, `published` the outputs of its stack that are made from it. `before` and `after` surround the
-    name of an instance in the names of the states of its components, `components` are its components."""
+    """The links of a deployment to other deployments: `folder` is the real path of its stack, `reads` are the outputs
+    of others that it and its stack read, `published` are the outputs of its stack that are made from it. `before` and
+    `after` are the text before and after the name of an instance in the names of its components' states; `components`
+    are its components."""
 
     folder: str
     before: str
@@ -216,9 +217,9 @@ class Survey:
 
 @frozen
 class Upstream:
-    """A unit whose outputs another reads: its state as `planner.world.state.backend` names it, and its directory and
-    workspace, which identify a state that is not in a file. `seen` names its planned outputs in a plan that is not
-    applied yet ("": its state is read), `planned` contains them, encoded."""
+    """A unit whose outputs another unit reads: the name of its state as in `planner.world.state.backend`, and its
+    directory and workspace, which identify a state that is not in a file. `seen` is a name for its planned outputs, if
+    its plan is not applied yet ("": its state is read); `planned` contains these outputs, encoded."""
 
     unit: str
     state: str
@@ -238,8 +239,8 @@ class Request:
     """One unit's work. `upstream` are the units whose outputs it uses as inputs, and the units whose planned outputs it
     reads instead of their states; `facts` are the requested relations of its plan.
 
-    The fields that are compared, here, in `options`, `upstream` and `recipe`, are the key of a result in the cache: a
-    result may be used again for a request that is equal. A field with `eq=False` has no influence on the result."""
+    The fields that are compared (here, and in `options`, `upstream` and `recipe`) are the key of a result in the cache:
+    a result may be used again for an equal request. A field with `eq=False` has no influence on the result."""
 
     unit: str = field(eq=False)
     directory: str
@@ -252,30 +253,30 @@ class Request:
     """the state that the unit writes"""
     upstream: tuple[Upstream, ...] = ()
     foreign_states: tuple[str, ...] = field(default=(), eq=False)
-    """states of other units, of which this unit reads only the outputs"""
+    """states of other units of which this unit reads only the outputs"""
     environment: tuple[tuple[str, str], ...] = ()
     options: OperationOptions = NO_OPTIONS
-    """the options of the command line for the plan of this unit; the worker adds the unit's own"""
+    """the options of the command line for the plan of this unit; the worker adds the options of the unit itself"""
     plan_file: str = field(default="", eq=False)
     """the file for the plan; for the command `apply_plan`, the plan to apply"""
     facts: tuple[str, ...] = field(default=(), eq=False)
     text: bool = field(default=False, eq=False)
     """whether the plan is requested as text"""
     spares_tainted: bool = field(default=False, eq=False)
-    """whether a plan that replaces tainted objects is not applied, because it was not reviewed"""
+    """whether a plan that replaces tainted objects is refused, because it was not reviewed"""
     is_read: bool = field(default=False, eq=False)
     """whether other units read the outputs, so that their planned values are needed"""
     recipe: Recipe | None = None
     names: tuple[tuple[str, str], ...] = ()
     """the values of names in `inputs`, as encoded objects"""
     given: Mapping[str, Any] = field(factory=dict, eq=False, repr=False)
-    """values of variables that only the worker determines"""
+    """values of variables that are determined by the worker"""
     json_file: str = field(default="", eq=False)
     """the file to which plan JSON is written"""
     keeps_incomplete: bool = field(default=False, eq=False)
     """whether an incomplete plan is also stored"""
     approved_file: str = field(default="", eq=False)
-    """the approved, incomplete plan with which the new one is compared"""
+    """the approved, incomplete plan with which the new plan is compared"""
     deployment: str | None = None
     """the deployment, as in Unit"""
     review: bool = field(default=False, eq=False)
@@ -293,9 +294,9 @@ IDENTITIES = "identities"
 
 @frozen
 class UnitResult:
-    """The result of one unit's work. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
+    """The result of the work on one unit. `result` is a word of rules/batch/running.dl; `changes` are (address, action,
     reason) of all changes but no-ops; `seconds` is the time that the work took, `cpu` its processor time, `memory` the
-    process's peak in bytes."""
+    peak memory of the process in bytes."""
 
     unit: str
     result: str
@@ -309,11 +310,11 @@ class UnitResult:
     text: str = ""
     plan_file: str = ""
     asks_plugins: bool = False
-    """whether the result depends on answers of plugins"""
+    """whether the result depends on responses of plugins"""
     asks_services: bool = False
     """whether the result depends on states that services store"""
     made_at: float = 0.0
-    """the time at which its objects were read, in seconds since 1970"""
+    """the time at which its real objects were read, in seconds since 1970"""
     state_at: float = 0.0
     """the time at which the state was written, if its objects were not read again (-refresh=false); 0 if unknown or
     irrelevant"""
@@ -328,16 +329,16 @@ class UnitResult:
     rests_on: tuple[tuple[str, str, str, str], ...] = ()
     """(user, unit, output, path): unknown parts of other units' outputs on which the plan depends"""
     planned: dict[str, Any] = field(factory=dict, eq=False)
-    """the encoded values of all outputs, if any changes; never stored in a record"""
+    """the encoded values of all outputs, if any output changes; never stored in a record"""
     is_planned_secret: bool = False
     """whether a changed output is sensitive, so that the values must not be written to a file"""
     digests: tuple[tuple[str, str], ...] = ()
-    """(output, digest) of the planned values, made with the user's key"""
+    """(output, digest) of the planned values; the digests are made with the user's key"""
     planned_file: str = ""
     """the file with the planned values, if they may be written to a file"""
     lineage: str = ""
     serial: int = 0
-    """lineage and serial of the state from which the plan was made"""
+    """the lineage and serial of the state from which the plan was made"""
     differs: tuple[tuple[str, str], ...] = ()
     """(address, action) of the differences from the approved plan (rules/batch/approved.dl)"""
     is_partial: bool = False
@@ -351,7 +352,7 @@ class UnitResult:
     outcomes: tuple[tuple[str, str, str], ...] = field(default=(), eq=False)
     """(change, outcome, error) of an apply that failed"""
     stuck: tuple[dict[str, Any], ...] = ()
-    """the instances that wait for others, if parts are deferred and nothing can be applied"""
+    """the instances that wait for other instances, if parts are deferred and there is nothing to apply"""
 
 
 @frozen
@@ -367,13 +368,13 @@ class FinishedUnit:
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """All units that caused the outcome: for an incomplete plan, each unit for which it waits."""
+        """All units that caused the outcome. For an incomplete plan, these are the units for which it waits."""
         awaited = {unit for _, unit, _, _ in self.result.rests_on} if self.result is not None else set[str]()
         return tuple(sorted(awaited)) if self.because in awaited else (self.because,) if self.because else ()
 
     @property
     def seen_at(self) -> float:
-        """When a reused result read objects that may have changed since; 0 if irrelevant."""
+        """The time at which a reused result read objects, if these may have changed since; 0 if that is irrelevant."""
         result = self.result
         return result.made_at if self.reused and result and (result.asks_plugins or result.asks_services) else 0.0
 
@@ -391,8 +392,8 @@ def units_text(names: Sequence[str]) -> str:
 
 @frozen(eq=False)
 class Share:
-    """The work of a job: the shard `number` (from 1) of `count`, its units, and the units that it plans only for their
-    values."""
+    """The work of a job: the shard `number` (from 1) of `count` shards, its units, and the units that the job plans
+    only for their values."""
 
     number: int
     count: int
@@ -414,7 +415,7 @@ class ShardSummary:
 
 
 def to_json(record: Any) -> dict[str, Any]:
-    """A record of this module as plain data. Its other values are already plain data."""
+    """A record of this module as plain data. Values other than records must already be plain data."""
     if isinstance(record, Limits):
         return record.to_json()
     if isinstance(record, OperationOptions):
@@ -481,7 +482,7 @@ def _tupled(value: Any) -> Any:
 
 
 def diagnostics_json(problems: Iterable[Diagnostic]) -> tuple[dict[str, Any], ...]:
-    """Diagnostics in the shape of `validate -json`, each once."""
+    """Diagnostics in the form of `validate -json`, without duplicates."""
     if not problems:
         return ()
     return _each_once(problems)

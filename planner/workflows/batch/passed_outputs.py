@@ -1,6 +1,6 @@
-"""The outputs that planned and applied units pass to their readers: encoded values, in the memory of the process that
-runs a batch, and in the record of the run unless they are secret. Digests with the user's key identify the former
-values."""
+"""The outputs that planned and applied units pass to their readers, as encoded values. They are in the memory of the
+process that runs a batch and, unless they are secret, in the record of the run. Digests with the user's key identify
+the former values."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from planner.world.state.model import State
 
 _NAME = "planned outputs"
 _ONCE = os.urandom(16)
-"""the key if the user has none: then digests are valid only in this process"""
+"""the key if the user has none; digests are then valid only in this process"""
 
 
 class Handed:
-    """The values by unit. `done` has the outcomes of units so far; `key` is the key of the digests, if not the
-    user's."""
+    """The values by unit. `done` contains the outcomes of units so far; `key` is the key of the digests, if it is not
+    the user's."""
 
     def __init__(self, done: Mapping[str, FinishedUnit], key: bytes = b"") -> None:
         self.done, self.key = done, key
         self._values: dict[str, dict[str, Any]] = {}
 
     def take(self, result: UnitResult, path: str) -> UnitResult:
-        """A result without its values, which are stored here, and in the file if that is permitted ("": not
+        """A result without its values. The values are stored here, and in the file if that is permitted ("": not
         permitted)."""
         if not result.planned and not result.changed:
             return result
@@ -59,7 +59,7 @@ class Handed:
         return tuple((name, _digest(value, key)) for name, value in sorted(values.items()))
 
     def seen(self, unit: str) -> str:
-        """A name for the planned outputs of a unit; other values have another name."""
+        """A name for the planned outputs of a unit; different values have a different name."""
         result = self.done[unit].result
         assert result is not None
         return blake2b(orjson.dumps([result.changed, result.digests]), digest_size=16).hexdigest()
@@ -110,12 +110,12 @@ def _read(unit: str, result: UnitResult) -> dict[str, Any]:
 
 
 def can_be_read(result: UnitResult) -> bool:
-    """Whether a plan of an earlier run can still be passed to the readers of its outputs."""
+    """Whether the readers of a unit's outputs can still use its plan from an earlier run."""
     return not result.changed or os.path.exists(result.planned_file)
 
 
 def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] | None = None) -> list[str]:
-    """The outputs whose values differ from the values of the applied plan."""
+    """The outputs whose values differ from those that the applied plan had."""
     unknown = {output for output, _ in planned.unknown}
     before, after = dict(planned.digests), dict(now.digests)
     wanted = set(before) if names is None else set(names)
@@ -126,16 +126,17 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 # reader depends on.
 #
 # Values travel as planner.answers.documents.encoding writes them, in memory; in a file only if that is permitted
-# (record.py). An unknown part has a mark with its place, which passes to every value made from it, as `sensitive` does.
+# (record.py). An unknown part has a mark with its place. The mark passes to every value that is made from it, as
+# `sensitive` does.
 
 
 NEW = ""
-"""placeholder in changed outputs for a state that is created"""
+"""placeholder among changed outputs for a state that will be created"""
 
 
 @frozen
 class Awaited:
-    """The mark of a value that is known only when `unit` is applied: the place in one of its outputs."""
+    """The mark of a value that is known only when `unit` is applied: its place in an output of that unit."""
 
     unit: str
     output: str
@@ -144,9 +145,9 @@ class Awaited:
 
 @frozen
 class Gives:
-    """The planned outputs of a unit for its readers. `changed` are the outputs that get another value or are removed;
-    `unknown` (output, path) their unknown parts. `values` has all outputs, encoded; `is_secret`: a changed one is
-    sensitive."""
+    """The planned outputs of a unit for its readers. `changed` are the outputs that get a different value or are
+    removed; `unknown` are their unknown parts, as (output, path). `values` contains all outputs, encoded; `is_secret`:
+    a changed output is sensitive."""
 
     changed: tuple[str, ...] = ()
     unknown: tuple[tuple[str, str], ...] = ()
@@ -186,8 +187,8 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The short form of a finished plan, with its outputs: its own (`declared`) for their readers, and the planned ones
-    that it used, in `inputs` and in states."""
+    """The short form of a finished plan, with its own outputs (`declared`) for their readers, and with the planned
+    outputs of other units that it used, as `inputs` and in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -208,7 +209,7 @@ def with_outputs(
 
 
 def _only_read(plan: Plan) -> frozenset[str]:
-    """The data sources that are read later only because their state must be written first."""
+    """The data sources that are read later only because a state that they read must be written first."""
     return frozenset(
         c.address for c in plan.changes if c.mode == "data" and any(fact[0] == "state_changes" for fact in c.facts)
     )
@@ -237,7 +238,8 @@ def outputs_of(unit: str, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def own_outputs(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The outputs of a unit, without the other entries of a deployment, whose names are impossible for outputs."""
+    """The outputs of a unit, without the other entries of a deployment; the names of these entries are not valid names
+    of outputs."""
     return {name: value for name, value in values.items() if "." not in name}
 
 

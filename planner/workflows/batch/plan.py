@@ -24,7 +24,7 @@ def plan(
 
 
 def complete_run(run: Run, report: BatchReport, command: str) -> BatchReport:
-    """Plan or validate the remaining units, and save the plan of all if requested."""
+    """Plan or validate the remaining units, and save the plans of all units if requested."""
     options = run.batch.options
     way = "destroy" if command == "plan" and options.operation.mode == "destroy" else command
     run.plan(run.order, way, way)

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan, Planned, Start
 
 Check = Callable[[], None]
-"""called after everything is read and before anything is changed; raises Unmet to prevent the change"""
+"""a function that is called after everything is read and before anything is changed; it raises Unmet to prevent the
+change"""
 
 
 def log() -> tuple[Any, Any]:
@@ -43,7 +44,7 @@ def log() -> tuple[Any, Any]:
 def planned_with(
     request: Request, options: OperationOptions, hooks: Any, check: Check, to_apply: bool = False
 ) -> Planned[Start]:
-    """A plan, after setting the unit up if necessary; the caller releases it. Raises Failure."""
+    """A plan; the unit is set up first if necessary. The caller must release the plan. Raises Failure."""
     from planner.operations.plan import plan, release
 
     planned = plan(options, hooks, to_apply)
@@ -95,8 +96,8 @@ def _is_kept(request: Request, result: UnitResult) -> bool:
 
 
 def _strictly(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """An address of the command line that does not exist in a unit is an error: among many units a warning would be
-    overlooked."""
+    """An address on the command line that does not exist in a unit is an error, because a warning would be overlooked
+    among many units."""
     return [evolve(d, severity="error") if d.code == "plan.unmatched_address" else d for d in diagnostics]
 
 
@@ -157,12 +158,13 @@ def deferred_rows(plan: Plan) -> tuple[tuple[str, str, str], ...]:
 def _stuck(unit: str, left: Iterable[tuple[str, str, str]]) -> Diagnostic:
     """The problem of a unit that still has deferred parts although nothing remains to be applied."""
     lines = "".join(f"\n  - {block}: {cause}" for block, _, cause in left)
-    detail = f"Nothing is left in {unit} that could be applied, and these are still deferred:{lines}"
+    detail = f"There is nothing left to apply in {unit}, but these are still deferred:{lines}"
     return error("batch.no_progress", "Unit does not converge", detail)
 
 
 def written_at(request: Request, store: Store) -> float:
-    """When the state of a plan without refresh was written; 0 if unknown, as for states in services."""
+    """The time at which the state of a plan without refresh was written; 0 if it is unknown, as for states in
+    services."""
     if request.options.refresh:
         return 0.0
     try:
@@ -193,10 +195,10 @@ def counts_of(plan: Plan) -> Counts:
 
 
 def changes_of(plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The changes of objects in a plan; for a refresh-only plan, the changes made outside."""
+    """The changes of objects in a plan; for a refresh-only plan, the changes made outside planner."""
     if plan.mode == "refresh-only":
         return tuple((c.address, c.action, "drift") for c in plan.drift if c.action != "no-op")
-    # Data sources that are only no longer read are not reported.
+    # Data sources that are no longer read, without any other change, are not reported.
     return tuple(
         (c.address, c.action, c.reason)
         for c in plan.changes
@@ -240,7 +242,8 @@ def is_denial(problems: Iterable[Diagnostic]) -> bool:
 
 
 def denial_result(request: Request, made: MadePlan[Start], problems: Iterable[Diagnostic]) -> UnitResult:
-    """The result of a unit whose plan policies deny: its changes are shown, and no other unit is planned with them."""
+    """The result of a unit whose plan the policies deny: its changes are shown, but other units are not planned with
+    them."""
     return evolve(of_plan(request, made, problems), result="denied", planned={}, is_planned_secret=False)
 
 

@@ -1,4 +1,4 @@
-"""Everything that planning a unit needs, imported and compiled: loaded by a server of processes before it forks."""
+"""Everything that planning a unit needs, imported and compiled. A server of processes loads this before it forks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ gc.freeze()  # permanent objects are excluded from garbage collection, so their 
 
 
 def _tell(kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
-    """Suppress the error of a process that cannot begin because its parent has ended meanwhile."""
+    """Suppress the error of a process that cannot start because its parent has ended meanwhile."""
     if not issubclass(kind, FileNotFoundError | EOFError | ConnectionError):
         sys.__excepthook__(kind, problem, trace)
 

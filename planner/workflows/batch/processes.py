@@ -1,9 +1,10 @@
 """Processes of this machine that run units, each with a pipe of its own: a process that dies loses only its own work.
 
-They are forked from a server that has loaded planner and nothing else (`forkserver`): no thread or lock of this process
-is copied, and each begins with everything imported. The server lives as long as this process and may have been started
-with another environment: each process uses the one of its pool. The processes end with this process. Each has a thread
-here, which passes the work to it, waits for the result, and starts another process when one has ended."""
+They are forked from a server that has loaded only planner (`forkserver`). Therefore no thread or lock of this process
+is copied, and each process starts with everything imported. The server lives as long as this process, and may have been
+started with a different environment; each process uses the environment of its pool. The processes end with this
+process. Each process has a thread here, which passes work to it, waits for the result, and starts another process if it
+has ended."""
 
 from __future__ import annotations
 
@@ -27,17 +28,17 @@ from planner.workflows.batch.executor import Workplace, busy
 
 PRELOAD = "planner.workflows.batch.preload"
 GRACE = 60.0
-"""seconds for a running unit to finish after this process has ended"""
+"""the number of seconds that a running unit has to finish after this process has ended"""
 FAREWELL = 0.5
-"""seconds in which a process that ends may send its result"""
+"""the number of seconds in which a process that is ending may send its result"""
 GOODBYE = 2.0
-"""seconds for the children of a process to end if it is ended at once"""
+"""the number of seconds that the children of a process have to end, if the process must end immediately"""
 MOST_MEMORY = 1 << 30
 """the peak memory, in bytes, above which a process is replaced by a new one"""
 _STOP, _AT_ONCE = b"s", b"!"
-"""commands to processes: start nothing more, exit"""
+"""commands to processes: begin nothing more; exit"""
 _EARS = 1024
-"""the number of copies of a command: each process takes one byte"""
+"""the number of copies of a command that are written: each process reads one byte"""
 
 
 class Died(BrokenExecutor):
@@ -45,8 +46,8 @@ class Died(BrokenExecutor):
 
 
 class Processes(Workplace):
-    """A pool with a maximum number of processes. Two further pipes carry commands to all processes: one to begin
-    nothing more, the other to end."""
+    """A pool with a maximum number of processes. Two more pipes carry commands to all processes: one to begin nothing
+    more, the other to exit."""
 
     def __init__(self, workers: int) -> None:
         start_server()
@@ -93,7 +94,7 @@ class Processes(Workplace):
     # ---------------------------------------------------------------- the threads
 
     def _attend(self) -> None:
-        """Passes work to a process, one piece at a time, and replaces a process that ended."""
+        """Passes work to a process, one job at a time, and replaces a process that has ended."""
         slot = _Slot(self._context, (self._stop_heard, self._end_heard, self._environment))
         while (task := self._tasks.get()) is not None:
             future, what = task
@@ -117,7 +118,7 @@ class _Slot:
         self.pipe: Any = None
 
     def ask(self, what: Any) -> tuple[bool, Any]:
-        """Whether the work succeeded, with its result or the exception. Raises Died if the process ends before."""
+        """Whether the work succeeded, with its result or the exception. Raises Died if the process ends first."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
                 self._exit_status()  # it ended while idle
@@ -135,7 +136,7 @@ class _Slot:
             code = self._exit_status()
             if is_new or code != 0:
                 raise Died(f"the process ended with {code} before it answered")
-            # it ended while idle, because it had become too large
+            # the process ended while idle, because it used too much memory
 
     def close(self) -> None:
         if self.process is not None:
@@ -149,7 +150,7 @@ class _Slot:
         theirs.close()
 
     def _exit_status(self) -> int | None:
-        """The exit status of a process that has ended, or ends when its pipe is closed."""
+        """The exit status of a process that has ended, or that ends now because its pipe is closed."""
         process, self.process = self.process, None
         self.pipe.close()
         process.join()
@@ -161,7 +162,7 @@ _BEGINNING = threading.Lock()
 
 
 def start_server() -> None:
-    """Start the server of processes if it does not run. It ignores interrupts, which the processes handle
+    """Start the server of processes if it does not run. The server ignores interrupts; the processes handle them
     themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
     resource_tracker.ensure_running()  # it blocks and unblocks signals itself
@@ -172,11 +173,11 @@ def start_server() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-# ---------------------------------------------------------------- in such a process
+# ---------------------------------------------------------------- in the worker process
 
 
 def _serve(pipe: Any, stop: Any, end: Any, environment: dict[str, str]) -> None:
-    """Do the work that arrives through the pipe, until the pipe is closed or this process has become too large."""
+    """Do the work that arrives through the pipe, until the pipe is closed or this process uses too much memory."""
     os.environ.clear()
     os.environ.update(environment)
     _begin(stop, end)
@@ -218,11 +219,12 @@ def _begin(stop: Any, end: Any) -> None:
 
 
 def _pass_by(number: int, frame: FrameType | None) -> None:
-    """Do nothing, because a handler may run while its thread holds a lock. `_hear` handles the request of a signal."""
+    """Do nothing, because the handler may run while its thread holds a lock. The request of the signal is handled by
+    `_hear`."""
 
 
 def _listen(pipe: Any) -> None:
-    """Carry out the requests of the parent process; `_end_with_parent` handles its end."""
+    """Handle the commands of the parent process; its end is handled by `_end_with_parent`."""
     word = os.read(pipe.fileno(), 1)
     if word == _STOP:
         STOP.request()
@@ -231,8 +233,8 @@ def _listen(pipe: Any) -> None:
 
 
 def _hear(pipe: int) -> None:
-    """After an interrupt the running unit finishes and nothing more begins; a second interrupt ends at once. After
-    SIGTERM an idle process ends immediately, a busy one after its unit."""
+    """After an interrupt, the running unit finishes and nothing more begins; after a second interrupt, the process ends
+    immediately. After SIGTERM an idle process ends immediately, a busy one after its unit."""
     interrupts = 0
     while True:
         for number in os.read(pipe, 64):
@@ -248,7 +250,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End at once, with running plugins and commands, which have a moment to end."""
+    """End immediately. Running plugins and commands have a moment to end."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()

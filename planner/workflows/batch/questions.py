@@ -130,7 +130,7 @@ def why(options: BatchOptions, unit: str, other: str, negated: bool = False) -> 
     obstacles_met = obstacles(Prover(database.program, database), "edge", row)
     if negated:
         return {"format_version": "1.0", "goal": ["edge", unit, other], "holds": False, "rules": obstacles_met}
-    detail = f"{unit} can run before {other}: no chain of edges leads from it to {other}."
+    detail = f"{unit} can run before {other}: there is no chain of edges from {unit} to {other}."
     raise Failure(error("batch.no_wait", "Nothing to explain", detail))
 
 
@@ -148,8 +148,8 @@ def selection_proof(options: BatchOptions, unit: str) -> dict[str, Any]:
 
 def why_pending(options: BatchOptions, unit: str, negated: bool, listener: BatchListener) -> dict[str, Any]:
     """The proofs that parts of a unit's plan are unknown until other units are applied, one for each part; or, negated,
-    that the plan does not wait for the units before it, one for each of these units: {"format_version", "goal",
-    "holds", "proofs": [in the proof format...]}. The units that it depends on are planned. Raises Failure."""
+    that the plan does not wait for the units before it, one for each of these units. Format: {"format_version", "goal",
+    "holds", "proofs": [in the proof format...]}. The units on which it depends are planned. Raises Failure."""
     predicate = "not_pending" if negated else "pending"
     documents, comes_after = _proofs(options, unit, ("pending", "not_pending"), (predicate,), listener)
     if not documents:
@@ -178,7 +178,8 @@ def why_outcome(options: BatchOptions, unit: str, listener: BatchListener) -> di
 def _proofs(
     options: BatchOptions, unit: str, want: tuple[str, ...], shown: tuple[str, ...], listener: BatchListener
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The proofs of relations of a unit, which is planned with all its dependencies; and whether it has any."""
+    """The proofs of the relations of a unit, which is planned together with all its dependencies; and whether it has
+    dependencies."""
     fleet = Batch(options, "plan").fleet
     if unit not in fleet.units:
         detail = f"No unit is called {unit}.{did_you_mean(unit, fleet.units)}"
@@ -248,7 +249,7 @@ def query(
 
 
 def failed_units(report: BatchReport | None, make: Callable[[str, str, str], Diagnostic] = warning) -> list[Diagnostic]:
-    """A warning (or the result of `make`) about units without a plan, whose content is unknown."""
+    """A warning (or the result of `make`) about units without a plan, because what they would change is unknown."""
     bad = (
         sorted(u for u, d in report.done.items() if d.outcome in ("failed", "died", "skipped", "stopped"))
         if report
@@ -268,8 +269,8 @@ Edge = tuple[str, str]
 
 @frozen
 class UnitEdgeSource:
-    """The source of an edge. `layers` are its kinds (reference, order), `makers` the rules that derive it, and `places`
-    the lines that cause it."""
+    """The sources of an edge. `layers` are its kinds (reference, order), `makers` the rules that derive it, and
+    `places` the lines that cause it."""
 
     layers: tuple[str, ...]
     makers: tuple[Maker, ...]
@@ -301,7 +302,7 @@ def grounds(analysis: Analysis) -> dict[Edge, UnitEdgeSource]:
 
 
 def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
-    """The facts that order two units, with their sources."""
+    """The facts that determine the order of two units, with their sources."""
     facts = database.facts
     for row in facts.relation("takes_output"):
         yield (row[0], row[2]), facts.source("takes_output", row)
@@ -322,8 +323,8 @@ def _edge_facts(database: Database) -> Iterator[tuple[Edge, object]]:
 
 
 def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListener) -> tuple[Verdict, list[Diagnostic]]:
-    """The result of policies for all plans together. A unit without a plan is an error, because the policies' result
-    for it would be unknown. Raises Failure."""
+    """The result of policies for all plans together. A unit without a plan is an error, because its result with the
+    policies would be unknown. Raises Failure."""
     fleet = Batch(options, "plan").fleet
     policies = load_policies(fleet, own_rules(options, fleet), words)
     database, report, more = over_plans(options, policies.program, policies.modal.verdicts, listener)
@@ -338,8 +339,7 @@ def policy(options: BatchOptions, words: tuple[str, ...], listener: BatchListene
 
 
 def managed_objects(folder: str, but: str) -> tuple[list[KnownObject], list[Diagnostic]]:
-    """The objects of all units of a fleet, except the objects of the directory `but` and its workspace. Raises
-    Failure."""
+    """The objects of all units of a fleet, except those of the directory `but` in its workspace. Raises Failure."""
     batch = Batch(BatchOptions((folder,)), "plan")
     workspace, _, _ = current_workspace(but, os.environ)
     try:
@@ -367,6 +367,6 @@ def _is_at(directory: str, other: str) -> bool:
 
 
 def _problems(result: UnitResult) -> list[Diagnostic]:
-    """The reasons why the state of a unit is unknown, which makes every answer about the unit wrong."""
+    """The reasons why the state of a unit is not known, so that answers about the unit would be wrong."""
     errors = [d for d in result.diagnostics if d["severity"] == "error"]
     return [error("batch.state", f"{result.unit}: {d['summary']}", str(d["detail"])) for d in errors]

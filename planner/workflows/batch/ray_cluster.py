@@ -1,5 +1,5 @@
 """A Ray cluster as a carrier of bundles, through Ray Client. Each running unit has an actor: a process with one
-processor, which can receive a stop request while it works. Actors belong to this batch and end with it; Ray does not
+processor, which can receive a request to stop while it works. Actors belong to this batch and end with it; Ray does not
 restart them."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Lost(BrokenExecutor):
 
 
 class Worker:
-    """The worker on the cluster. `work` and `stop` may be called at the same time."""
+    """The worker that runs on the cluster. `work` and `stop` may be called at the same time."""
 
     def work(self, parcel: bytes) -> bytes:
         """One unit's work."""
@@ -86,8 +86,8 @@ def _own_signals() -> Iterator[None]:
 
 
 class RayCarrier:
-    """Sends each parcel to an idle actor; others wait here. One thread talks to Ray: Ray's callbacks must not call it,
-    because they would wait for themselves."""
+    """Sends each parcel to an idle actor; other parcels wait here. Only one thread calls Ray. Ray's callbacks must not
+    call Ray, because they would wait for themselves."""
 
     def __init__(self, ray: Any, context: Any, size: int) -> None:
         self.size = size
@@ -138,7 +138,7 @@ class RayCarrier:
         if problem is None:
             self._back(future, done.result(), None)
         elif isinstance(problem, self._ray.exceptions.RayTaskError):
-            self._back(future, None, problem)  # a mistake in the work; the actor is as it was
+            self._back(future, None, problem)  # an error in the work; the actor is unaffected
         else:
             self._busy.pop(future, None)
             self._back(future, None, Lost(f"{type(problem).__name__}: {str(problem).splitlines()[0]}"))

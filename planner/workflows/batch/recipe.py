@@ -10,8 +10,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Hook:
-    """A program before (`when` before), after, or on an error of a unit's commands. `pattern`: the pattern that an
-    error must match; `always`: also after something else went wrong."""
+    """A program before (`when` before), after, or on an error of a unit's commands. `pattern`: the hook runs if an
+    error matches this pattern; `always`: it runs even if something else failed."""
 
     name: str
     when: str
@@ -24,8 +24,8 @@ class Hook:
 
 @frozen
 class Retry:
-    """An error that one of the patterns (regular expressions) matches causes another try: `times` in all, `pause`
-    seconds apart."""
+    """If one of the patterns (regular expressions) matches an error, the command is tried again: `times` tries in all,
+    with a pause of `pause` seconds."""
 
     patterns: tuple[str, ...]
     times: int
@@ -34,8 +34,8 @@ class Retry:
 
 @frozen
 class Role:
-    """An AWS role to assume, for a number of seconds (0: the default). `token`: a web identity token, or the file of
-    one; without, the keys of the environment are the credentials."""
+    """An AWS role to assume, for a number of seconds (0: the default). `token`: a web identity token, or the file that
+    contains one; without it, the keys in the environment are the credentials."""
 
     arn: str
     session: str = ""
@@ -45,18 +45,18 @@ class Role:
 
 @frozen
 class RecipeSource:
-    """The source of a unit's configuration, when that is a Terragrunt file: `answers` are results of external lookups
-    while it was read, `units` (directory, unit) the units whose outputs it may use."""
+    """The source of a unit's configuration, if it is a Terragrunt file: `answers` are the results of external lookups
+    while the file was read, `units` are the units whose outputs it may use, as (directory, unit)."""
 
     config: str
     answers: dict[str, Any] = field(factory=dict, repr=False)
     units: tuple[tuple[str, str], ...] = ()
     stacks: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """directories of stacks that include all of their units: (directory, ((name, directory of a unit)...))"""
+    """the directories of stacks, each with all of its units: (directory, ((name, directory of a unit)...))"""
     base: str = ""
-    """the complete working folder; the unit runs in or below it"""
+    """the complete working directory; the unit runs in it or below it"""
     private: tuple[str, ...] = ()
-    """the lookups with secret results, which another machine repeats"""
+    """the lookups with secret results; another machine must repeat them"""
     expected: dict[str, str] = field(factory=dict, repr=False)
     """digests of results that must be the same on the other machine (session.py)"""
 
@@ -80,7 +80,7 @@ class Recipe:
     lock_file: str = ""
     source: RecipeSource | None = None
     home: str = ""
-    """the folder of the unit's own file"""
+    """the directory of the unit's own file"""
     role: Role | None = None
 
 

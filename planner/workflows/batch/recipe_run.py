@@ -73,8 +73,8 @@ def _read_again(request: Request, recipe: Recipe, outputs: Outputs, is_late: boo
 
 
 def carry_out(request: Request, outputs: Outputs, run: Run, given_up: Callable[[], None]) -> UnitResult:
-    """The result of `run`, with the recipe. `given_up` is called before a failure is reported, and may raise. Raises
-    Failure when it cannot even begin."""
+    """The result of `run`, executed with the recipe. `given_up` is called before a failure is reported; it may raise.
+    Raises Failure if the work cannot begin."""
     recipe = request.recipe
     assert recipe is not None
     if recipe.refusals:
@@ -121,7 +121,8 @@ def _output_text(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """The derivations of rules/batch/recipe.dl: `again` (there is another try), `refused` (nothing is destroyed)."""
+    """The derivations of rules/batch/recipe.dl: `again` (there is another try), `refused` (destroying is not
+    permitted)."""
     facts = FactBuilder()
     facts.add("command", command_of(request))
     if about == "keeps_objects":
@@ -200,7 +201,7 @@ def _matches(hook: Hook, text: str) -> bool:
 
 
 def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets: Collection[str]) -> list[Any]:
-    """Run a hook and return its problems. `secrets` are removed from its output."""
+    """Run a hook. Returns its problems. `secrets` are removed from its output."""
     folder = os.path.normpath(os.path.join(recipe.home or ".", hook.folder)) if hook.folder else "."
     more = {"TG_CTX_COMMAND": command_of(request), "TG_CTX_HOOK_NAME": hook.name, "PLANNER_UNIT": request.unit}
     name = f"The {hook.when} hook {hook.name} of {request.unit}"
@@ -223,7 +224,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
 
 
 def surrounded(request: Request) -> AbstractContextManager[frozenset[str]]:
-    """The environment that belongs to the unit; returns the values of credentials in it. Raises Failure."""
+    """Set the environment of the unit. Returns the values of credentials in it. Raises Failure."""
     recipe = request.recipe
     assert recipe is not None
     credentials = _credentials(request.unit, recipe)
@@ -252,7 +253,7 @@ def surroundings(wanted: Mapping[str, str], secrets: frozenset[str]) -> Iterator
 
 
 def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
-    """The variables that the recipe's program prints, as a JSON object of texts. They are neither stored nor shown.
+    """The variables that the recipe's program prints, as a JSON object of strings. They are neither stored nor shown.
     Raises Failure."""
     if not recipe.auth:
         return {}
@@ -299,7 +300,7 @@ def _keep_lock_file(recipe: Recipe) -> None:
         return  # no lock file, or the unit's directory is read-only: it stays in the working directory
 
 
-# Roles of AWS that units assume: temporary keys that exist only in the environment of one unit's work.
+# AWS roles that units assume: temporary keys that exist only in the environment while a unit runs.
 
 
 REGION = "us-east-1"

@@ -41,8 +41,8 @@ def safe_name(unit: str) -> str:
 
 
 def json_path(folder: str, unit: str) -> str:
-    """The path of a unit's plan JSON: a tree of units, as Terragrunt makes it. No unit's name can lead out of the
-    folder."""
+    """The path of the plan JSON of a unit, in a tree of units as in Terragrunt. The names of units cannot lead out of
+    the directory."""
     parts = () if unit == "." else unit.split("/")
     return os.path.join(folder, *(part if part.strip(".") else safe_name(part) for part in parts), "tfplan.json")
 
@@ -73,7 +73,7 @@ class Record:
     """A run's directory, open for appending."""
 
     def __init__(self, root: str, name: str, durable: bool = True) -> None:
-        """`durable`: events survive a failure of the machine, not only of this process."""
+        """`durable`: events survive a failure of the machine, and not only of this process."""
         self.name, self.durable = name, durable
         self.path = os.path.join(root, FOLDER, name)
         self._file: Any = None
@@ -109,7 +109,7 @@ class Record:
 
     @classmethod
     def last(cls, root: str) -> Record:
-        """The newest run. Raises Failure if there is none."""
+        """The newest run. Raises Failure if there is no record."""
         try:
             runs = os.path.join(root, FOLDER)
             names = sorted(n for n in os.listdir(runs) if is_run(n))
@@ -168,12 +168,12 @@ class Record:
             try:
                 event = orjson.loads(line)
             except orjson.JSONDecodeError:
-                continue  # truncated by a crash, so the event did not count
+                continue  # truncated by a crash; nothing depended on this event
             if event.__class__ is dict and _is_event(event):
                 yield event
 
     def finished(self) -> dict[str, FinishedUnit]:
-        """The last results of finished units, without malformed ones."""
+        """The last results of the units that are done; malformed results are omitted."""
         result: dict[str, FinishedUnit] = {}
         for event in self.events():
             if event["event"] != "finished":
@@ -189,7 +189,7 @@ class Record:
         return result
 
     def in_flight(self) -> list[str]:
-        """The units that were begun and did not end."""
+        """The units that were begun and are not done."""
         open_: dict[str, bool] = {}
         for event in self.events():
             if event["event"] in ("started", "finished"):
@@ -213,7 +213,7 @@ class Record:
         return os.path.join(self.path, "plans", f"{safe_name(unit)}.outputs")
 
     def finish(self, done: FinishedUnit) -> None:
-        """Record a unit's end; the output of its run is written to a separate file."""
+        """Record the end of a unit. The output of its run is written to a separate file."""
         result = done.result
         if done.reused:  # the cache has the result
             plain = {"unit": done.unit, "outcome": done.outcome, "because": done.because, "reused": True}
@@ -278,7 +278,7 @@ def _write(path: str, data: bytes, durable: bool) -> None:
 
 
 def open_whole(path: str) -> Any:
-    """The file, open for appending; a line that a crash truncated is terminated first, so that the next one can be
+    """The file, open for appending. A line that a crash truncated is terminated first, so that the next line can be
     read."""
     file = open(path, "a+b")  # noqa: SIM115 -- the caller keeps it
     if file.tell() == 0:
@@ -289,7 +289,7 @@ def open_whole(path: str) -> Any:
     return file
 
 
-# One batch at a time changes a fleet: a lock in its directory of records, with its holder.
+# Only one batch at a time can change a fleet: it holds a lock in the directory of records, with its name.
 
 
 NAME = "lock"
@@ -297,8 +297,8 @@ POLL = 0.1
 
 
 class Hold:
-    """The lock of a command on a fleet until `release`, or until its process ends: exclusive if the command makes
-    changes, shared if it only reads."""
+    """The lock of a command on a fleet, held until `release` or until its process ends. It is exclusive if the command
+    makes changes, shared if it only reads."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -308,8 +308,8 @@ class Hold:
 
 
 def take(root: str, command: str, alone: bool, seconds: float) -> Hold | None:
-    """Lock the fleet at this root, waiting so long for others; None if no lock can be made (a fleet that may only be
-    read). Raises Failure, which names the holder."""
+    """Lock the fleet at this root. Waits this long for other commands. None if a lock cannot be created (the fleet is
+    read-only). Raises Failure with the name of the holder."""
     path = os.path.join(root, FOLDER, NAME)
     try:
         make_folder(root)

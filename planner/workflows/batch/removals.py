@@ -1,4 +1,4 @@
-"""The blocks `removed` of a fleet's file: units without any other description that are destroyed or forgotten."""
+"""The `removed` blocks of a fleet's file: units that are described only there, and that are destroyed or forgotten."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
             hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
-            detail = f"Nothing of {removal.unit} is left: remove the block ({removal.place}).{hint}"
+            detail = f"There is nothing left of {removal.unit}: remove the block ({removal.place}).{hint}"
             diagnostics.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):
@@ -68,7 +68,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
 
 
 def _is_backend(kind: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a backend block can be written from the content of a file: the block is used afterwards."""
+    """Whether a backend block can be written from the content of a file; planner uses this block afterwards."""
     schema = schema_of(kind)
     return schema is not None and _fits(schema, settings)
 
@@ -106,7 +106,7 @@ def _arguments(settings: Mapping[str, Any], indent: str) -> str:
 
 
 def _empty_unit(root: str, removal: RemovedUnit, entry: UnitStateEntry) -> Unit:
-    """A unit whose plan destroys everything in a state: its only content is a backend."""
+    """A unit whose plan destroys everything in a state. It contains only a backend."""
     folder = os.path.join(REMOVED, safe_name(removal.unit))
     place = os.path.join(root, folder)
     kind, settings = entry.backend or ("local", {"path": entry.state})

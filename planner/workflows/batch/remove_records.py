@@ -13,7 +13,7 @@ from planner.workflows.batch import FOLDER
 from planner.workflows.batch.record import Record, is_run, take
 
 MOST = 200
-"""the number of records kept without `batch clean`: the oldest are removed when a run starts"""
+"""the number of records that are kept without `batch clean`; the oldest are removed when a run starts"""
 
 
 @frozen
@@ -27,8 +27,8 @@ class Cleaned:
 
 def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
     """Remove the records below a fleet's root, except the newest `keep` and the records younger than `age` seconds. The
-    record of an interrupted run with changes is kept as long as it is the newest. `is_tried`: only list the records.
-    Raises Failure if another batch is running."""
+    record of an interrupted run that made changes is kept while it is the newest record. `is_tried`: only list the
+    records. Raises Failure if another batch is running."""
     held = take(root, "clean", True, 0.0)
     try:
         names = runs(root)
@@ -52,7 +52,7 @@ def clean(root: str, keep: int, age: float, is_tried: bool = False) -> Cleaned:
 
 
 def retain(root: str, most: int = MOST) -> None:
-    """Remove the oldest records of finished runs, if there are more than this number."""
+    """Remove the oldest records of finished runs if there are more records than this."""
     names = runs(root)
     for name in names[: max(0, len(names) - most)]:
         if _is_over(root, name):
@@ -75,13 +75,13 @@ def _names(root: str) -> Iterator[str]:
 
 
 def _is_over(root: str, name: str) -> bool:
-    """Whether a run finished, or changed nothing anyway."""
+    """Whether a run finished, or changed nothing."""
     record = Record(root, name)
     try:
         if record.asked().get("command") in ("plan", "validate"):
             return True
     except Failure:
-        return True  # it was interrupted before anything began
+        return True  # the run was interrupted before anything began
     return any(event.get("event") == "ended" for event in record.events())
 
 

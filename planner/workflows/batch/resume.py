@@ -1,4 +1,4 @@
-"""Resuming an interrupted run: finished units stay unchanged, running ones are named and run again."""
+"""Resumes an interrupted run: units that are done stay unchanged; units that were running are named and run again."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def resume(
     approve: Approve | None,
     began: Callable[[str, list[str]], None],
 ) -> BatchReport:
-    """Resume an interrupted run, the last one unless named: finished units are unchanged, units in progress are passed
-    to `began` and run again. Raises Failure."""
+    """Resume an interrupted run: the named one, or else the last. Units that are done are unchanged; units in progress
+    are passed to `began`, and run again. Raises Failure."""
     started = time.monotonic()
     if name and not is_run(name):
         detail = f"{name} is not a valid name of a run, such as 20260131T120000Z-000: a directory of .planner/batch."
@@ -61,7 +61,7 @@ def resume(
         return apply_saved(_folder(record, request), options, listener, None if request.get("at_once") else approve)
     diagnostics: list[Diagnostic] = []
     if options.out and os.path.exists(os.path.join(options.out, saved_plan.NAME)):
-        detail = f"{options.out} has a saved plan already, which is kept: the new plans are not saved there."
+        detail = f"{options.out} already contains a saved plan, which is kept. The new plans are not saved there."
         diagnostics.append(warning("batch.out", "A saved plan is not overwritten", detail))
         options = evolve(options, out="")
     last_event = record.last_event()
@@ -87,7 +87,7 @@ def resume(
     done = {u: d for u, d in kept.items() if u in analysis.selected}
     policies = batch.standing_policies()
     if policies is not None and command == "plan":
-        done = {}  # records do not contain the content of plans, which policies need
+        done = {}  # records do not contain the plans themselves, which policies need
     run = Run(batch, analysis, record, listener, done, cut_off=frozenset(in_flight), policies=policies)
     report = BatchReport(command, analysis, diagnostics=problems, mode=options.operation.mode)
     if command in ("plan", "validate"):
@@ -98,7 +98,8 @@ def resume(
 
 
 def _is_its_plan(folder: str, unit: str, last_event: float) -> bool:
-    """Whether the plan of a unit is as the interrupted run left it: a later run may have written another."""
+    """Whether the plan of a unit is still the one that the interrupted run left: a later run may have written
+    another."""
     try:
         return os.lstat(saved_plan.plan_path(folder, unit)).st_mtime <= last_event
     except OSError:
@@ -115,6 +116,7 @@ def _options(record: Record, asked: dict[str, Any]) -> BatchOptions:
 
 
 def _folder(record: Record, asked: dict[str, Any]) -> str:
-    """The path of the saved plan that a run applied: its copy, unless the run was interrupted while copying."""
+    """The path of the saved plan that a run applied: the path of its copy, unless the run was interrupted while
+    copying."""
     has_copy = os.path.exists(os.path.join(record.path, saved_plan.NAME))
     return record.path if has_copy else str(asked["saved_plan"])

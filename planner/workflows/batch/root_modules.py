@@ -1,4 +1,4 @@
-"""Finding root modules: the directories below another that are planned on their own. Among them are stacks: each
+"""Finds root modules: the directories below a directory that are planned separately. Stacks are included: each
 deployment is a unit with the name FOLDER/DEPLOYMENT."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from planner.workflows.batch.files_read import Looked, looked_at
 from planner.workflows.batch.model import FileLocation, Unit
 
 UNKNOWN = ""
-"""placeholder for the deployments of a stack whose files cannot be read: its unit reports the reason"""
+"""placeholder for the deployments of a stack whose files cannot be read; the unit reports the reason"""
 _LABELLED = BodySchema({}, tuple(ExpectedBlock(kind, ("name",)) for kind in ("deployment", "component", "stack")))
 _SOURCE = BodySchema({"source": False})
 
@@ -36,7 +36,8 @@ class StackFolder:
 
 
 def stack_folder(folder: str, names: Iterable[str] | None = None, looked: Looked | None = None) -> StackFolder | None:
-    """The stack in a directory with these files; None if there is none. `looked` receives the files that were read."""
+    """The stack in a directory with these files; None if there is none. `looked` receives the names of the files that
+    were read."""
     if names is None:
         try:
             names = sorted(os.listdir(folder))
@@ -101,16 +102,16 @@ def units_of(name: str, folder: str, deployments: Iterable[str], place: FileLoca
 
 
 def unit_name(name: str, deployment: str) -> str:
-    """The name of a deployment's unit."""
+    """The name of the unit for a deployment."""
     if not deployment:
         return name
     return deployment if name == "." else f"{name}/{deployment}"
 
 
 MARKERS = (".planner-unit",)
-"""files that make a directory with configuration a unit, even without a block for it"""
+"""files that make a directory with configuration a unit, even if no block makes it one"""
 TERRAGRUNT = frozenset(("terragrunt.hcl", "terragrunt.hcl.json", "terragrunt.stack.hcl"))
-"""files read by planner.workflows.batch.terragrunt that make a folder one or several units"""
+"""files of Terragrunt that make a directory one or several units; planner.workflows.batch.terragrunt reads them"""
 STATE = "terraform.tfstate"
 STACK = re.compile(r"\.tf(?:deploy|component|stack)\.(?:hcl|json)$")
 """the suffix of stack files"""
@@ -121,7 +122,7 @@ _JSON_BLOCK = re.compile(rb'"terraform"\s*:')
 
 @frozen
 class Found:
-    """The meaning of a directory for a fleet: whether it is a root module, the names of the directories in it, the
+    """The meaning of a directory for a fleet: whether it is a root module, the names of its subdirectories, and the
     stack in it."""
 
     is_root: bool
@@ -130,14 +131,14 @@ class Found:
 
 
 class FolderMemory(Protocol):
-    """Data of earlier commands about directories."""
+    """Data about directories from earlier commands."""
 
     def folder(self, path: str) -> Found | None:
-        """The content of a directory; None if it may have changed."""
+        """The stored content of a directory; None if the directory may have changed."""
         ...
 
     def keep_folder(self, path: str, entries: Found, looked: Looked) -> None:
-        """`looked`: the files and directories read to determine it."""
+        """`looked`: the files and directories that were read to determine it."""
         ...
 
 
@@ -149,8 +150,8 @@ def root_modules(
     stacks: dict[str, StackFolder] | None = None,
 ) -> list[str]:
     """The sorted relative paths of the root modules below a directory. A pattern other than `**` names directories,
-    which are root modules if they have any configuration. `left` receives the other directories with a state, `stacks`
-    the stacks; the sources of their components are not root modules."""
+    which are root modules if they have any configuration. `left` receives the other directories that have a state,
+    `stacks` the stacks; the sources of components are not root modules."""
     stacks = {} if stacks is None else stacks
     if pattern != "**":
         return _matching_directories(folder, pattern, stacks)
@@ -168,7 +169,7 @@ def root_modules(
         elif left is not None and os.path.exists(os.path.join(path, STATE)):
             states.append(name)
         waiting += [f"{name}/{inner}" if name else inner for inner in result.below]
-    if left is not None:  # states below a stack belong to its deployments, whose plans report remains
+    if left is not None:  # states below a stack belong to its deployments; their plans report states that remain
         kept = [name for name in states if os.path.normpath(f"{name}/../..") not in stacks]
         left += [os.path.abspath(os.path.join(folder, name)) for name in kept]
     called = {
@@ -192,7 +193,7 @@ def _matching_directories(folder: str, pattern: str, stacks: dict[str, StackFold
 
 
 def _look_into(path: str, memory: FolderMemory) -> Found:
-    """The kind of a directory, with the names of the directories in it to search."""
+    """The kind of a directory, with the names of the subdirectories to search."""
     looked = looked_at(path, "folder")
     below, names = [], []
     try:
@@ -212,7 +213,7 @@ def _look_into(path: str, memory: FolderMemory) -> Found:
 
 
 def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
-    """Whether a directory with these files is a root module of its own."""
+    """Whether a directory with these files is itself a root module."""
     files = [n for n in names if n.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) and not n.startswith(".")]
     if TERRAGRUNT.intersection(names):
         return True
@@ -233,8 +234,8 @@ def _is_root(folder: str, names: list[str], looked: Looked) -> bool:
 
 
 def _says_root(name: str, data: bytes) -> bool:
-    """Whether the text has a terraform block with a backend, cloud or required setting: first by a quick search, then
-    by the syntax."""
+    """Whether the text has a terraform block with a backend, cloud or required setting: a quick search is followed by
+    parsing."""
     is_json = name.endswith(".json")
     if not (_JSON_BLOCK if is_json else _ROOT_BLOCK).search(data) or not _ROOT_SETTING.search(data):
         return False

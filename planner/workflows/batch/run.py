@@ -101,7 +101,7 @@ class Run:
         """the inputs of plans, if plans are saved"""
         self.handed = Handed(self.done, key)
         self.planned: dict[str, UnitResult] = {}
-        """the first plans of units that have been applied"""
+        """the first plan of each unit that has been applied"""
         self.read = {other for unit in analysis.selected for other in analysis.reads_from.get(unit, ())}
         self.asked = batch.asked_of(analysis.selected)
         self.beside = analysis.share.beside if analysis.share is not None else frozenset[str]()
@@ -116,7 +116,7 @@ class Run:
         return self._schedule(command, units, lambda unit, decision: self._request(unit, mode, decision, True))
 
     def apply(self, units: list[str], command: str = "apply") -> dict[str, FinishedUnit]:
-        """Plan and apply each unit as soon as all before it are done."""
+        """Plan and apply each unit as soon as all units before it are done."""
         return self._schedule(
             command, units, lambda unit, decision: self._request(unit, command, decision, False), self.cut_off
         )
@@ -137,14 +137,14 @@ class Run:
         return done
 
     def set_aside(self, unit: str) -> FinishedUnit:
-        """Prepare a unit for another plan or apply; the values with which others were planned are remembered."""
+        """Prepare a unit for another plan or apply. The values with which other units were planned are kept."""
         done = self.done.pop(unit)
         if done.result is not None:
             self.planned.setdefault(unit, done.result)
         return done
 
     def moved(self, unit: str) -> dict[str, list[str]]:
-        """The outputs with which a unit was planned and that now have other values, by their unit."""
+        """The outputs with which a unit was planned and whose values are different now, by unit."""
         table = {}
         for other in self.analysis.reads_from.get(unit, ()):
             planned, now = self.planned.get(other), self.done[other].result if other in self.done else None
@@ -164,7 +164,7 @@ class Run:
         run = self
 
         class Runs(PassWork):
-            """Provides the data of this run to the schedule."""
+            """Provides the data of this run to the scheduler."""
 
             def prepare(self, unit: str, decision: UnitDecision) -> Request:
                 requests[unit] = prepare(unit, decision)
@@ -191,7 +191,7 @@ class Run:
         is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
 
         class Keeper(BatchListener):
-            """Stores clean plans for the next run, and passes all results on."""
+            """Stores plans without errors for the next run, and passes on all results."""
 
             def expects(self, units: list[str]) -> None:
                 run.listener.expects([unit for unit in units if unit not in run.beside])
@@ -239,7 +239,7 @@ class Run:
         return self.done
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
-        """A unit whose outputs another reads, by its plan or by its state."""
+        """A unit whose outputs another unit reads, described by its plan or by its state."""
         fleet = self.analysis.fleet
         described = fleet.units[unit]
         folder = described.directory(fleet.root)
@@ -309,7 +309,7 @@ class Run:
         )
 
     def _fleet_policies(self, unit: str) -> tuple[str, ...]:
-        """The policies of the fleet's directory; a unit there has them as its own."""
+        """The policies in the fleet's directory; a unit in that directory already has them as its own policies."""
         fleet = self.analysis.fleet
         is_root = os.path.realpath(fleet.units[unit].directory(fleet.root)) == os.path.realpath(fleet.root)
         return () if is_root else self.batch.fleet_policies
@@ -366,14 +366,14 @@ def begin(
     facts: tuple[str, ...] | None = None,
     asked: Mapping[str, Any] = {},
 ) -> tuple[Run | None, BatchReport]:
-    """Find and analyse a fleet and begin the record of a run; no Run if there are errors. `facts`: the relations about
-    plans that a query needs; None: no query. Raises Failure."""
+    """Find and analyse a fleet, and begin the record of a run; returns no Run if there are errors. `facts`: the
+    relations about plans that a query needs; None: no query. Raises Failure."""
     started = time.monotonic()
     batch = Batch(options, command, keeps_pool=True)
     batch.hold()
     policies = batch.standing_policies() if facts is None else None
     asks = facts is not None or policies is not None or options.text
-    analysis = batch.analysis(asks=asks)  # pages with texts show the reasons for edges
+    analysis = batch.analysis(asks=asks)  # pages that contain plans show the reasons for edges
     problems = (*batch.fleet.diagnostics, *analysis.diagnostics)
     report = BatchReport(
         command, analysis, diagnostics=problems, seconds=time.monotonic() - started, mode=options.operation.mode
@@ -405,8 +405,8 @@ def begin(
 
 
 def make_private(folder: str) -> None:
-    """Prepare a directory that only the user can read: a new or empty one, or one of an earlier run of this kind.
-    Raises Failure."""
+    """Prepare a directory that only the user can read: a new directory, an empty one, or one from an earlier run of
+    this kind. Raises Failure."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         os.chmod(folder, 0o700)
@@ -437,7 +437,7 @@ def finish(run: Run, report: BatchReport, started: float, in_flight: tuple[str, 
 
 
 def _remember(run: Run, report: BatchReport) -> None:
-    """Store the units and their states, so that removed units are still known."""
+    """Store the units and their states, so that they are known even after a unit was removed."""
     done = {unit for unit, end in report.done.items() if end.outcome in ("applied", "unchanged")}
     analysis, command = run.analysis, report.command
     if command in ("plan", "apply", "destroy"):

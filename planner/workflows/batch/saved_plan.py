@@ -8,10 +8,10 @@
                      "sum": SHA-256 of all that}
     plans/          NAME.tfplan, as `planner plan -out` writes them; also incomplete ones
 
-Only the user can read both (0700, 0600), because plans contain values. The manifest is written last. Readers trust
-nothing in it: names of files follow from names of units, paths stay below the fleet or its repository, sizes are
-bounded. The digests of outputs are made with the manifest's own key, so that they can be compared on another machine.
-"""
+Only the user can read the directory and its files (0700, 0600), because plans contain values. The manifest is written
+last. Readers do not trust its content: the names of files are derived from the names of units, paths must stay below
+the fleet or its repository, and sizes are limited. The digests of outputs are made with the manifest's own key, so that
+they can be compared on another machine."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ _OUTCOMES = ("changes", "incomplete", "unchanged")
 
 @frozen(eq=False)
 class Saved:
-    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" if there is none; `files` by paths relative
-    to the base; `asked` the options of the command line for it, with paths relative to the base."""
+    """One unit of a saved plan. `plan` is the SHA-256 of its plan file, "" if there is none; `files` are digests by
+    path, `asked` the options of the command line for the unit; paths are relative to the base."""
 
     unit: str
     folder: str
@@ -82,8 +82,8 @@ class Saved:
 
 @frozen(eq=False)
 class Shard:
-    """The shard of a saved plan, the number of shards, and a digest of the distributed fleet; `beside` are the
-    units that were planned for their values alone, as seen (`seen_as`)."""
+    """The shard of a saved plan, the number of shards, and a digest of the distributed fleet; `beside` are the units
+    that were planned only for their values, with digests of these (`seen_as`)."""
 
     number: int
     count: int
@@ -106,18 +106,19 @@ class SavedManifest:
     by: str = ""
     shard: Shard | None = None
     sum: str = ""
-    """the identity of the plan in records of runs"""
+    """the identity of the plan, for the records of runs"""
     data: bytes = field(default=b"", repr=False)
     """the bytes of the manifest file"""
 
 
 def base_of(root: str) -> str:
-    """The base of file paths: the fleet's repository, otherwise its root."""
+    """The directory to which file paths are relative: the root of the fleet's repository, otherwise the root of the
+    fleet."""
     return repository_of(root) or os.path.realpath(root)
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of the parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: of
+    """A digest of those parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: of
     their values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
@@ -125,7 +126,7 @@ def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
 
 
 def is_saved_plan(path: str) -> bool:
-    """Whether a directory has a saved plan of a fleet, possibly an unreadable one."""
+    """Whether a directory has a saved plan of a fleet, even one that cannot be read."""
     return NAME in _names(path)
 
 
@@ -205,8 +206,8 @@ def _plain(saved: Saved) -> dict[str, Any]:
 
 
 def files_of(root: str, surveyed: Iterable[str], reads: Iterable[list[Any]]) -> dict[str, str]:
-    """The digests of the files that a unit was planned from, by their paths relative to the base; files elsewhere, and
-    files that change with every run, are left out."""
+    """The digests of the files from which a unit was planned, by their paths relative to the base. Files elsewhere, and
+    files that change in every run, are omitted."""
     base = base_of(root)
     known = {path: content for path, kind, _, _, content in reads if kind == "file" and content != A_FOLDER}
     table = {}
@@ -239,7 +240,7 @@ def read_bounded(path: str) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
-            raise OSError(errno.EINVAL, "is not an ordinary file, or too large")
+            raise OSError(errno.EINVAL, "is not a regular file, or is too large")
         return file.read(MOST_BYTES)
 
 
@@ -249,7 +250,7 @@ def read(folder: str) -> SavedManifest:
     try:
         data = read_bounded(path)
     except FileNotFoundError:
-        why = f"it has no {NAME}, which is written last: batch plan -out failed, or did not come to its end"
+        why = f"it has no {NAME}, which is written last: batch plan -out failed or was interrupted"
         raise _unusable(folder, why) from None
     except OSError as problem:
         raise _unusable(folder, f"{NAME}: {problem.strerror or problem}") from None
@@ -300,7 +301,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
     if mode not in ("normal", "destroy", "refresh-only"):
         raise ValueError("its mode is unknown")
     if words.__class__ is not list or any(w.__class__ is not str or not is_inside(w) for w in words):
-        raise ValueError("it looks for units outside the working directory")
+        raise ValueError("it refers to units outside the working directory")
     if document["units"].__class__ is not dict:
         raise ValueError("it has no units")
     units = {name: _parse_saved(name, raw) for name, raw in document["units"].items()}
@@ -310,7 +311,7 @@ def _manifest(document: dict[str, Any]) -> SavedManifest:
             raise ValueError(f"{name} comes after units that are missing")
     key, refresh = document["key"], document["refresh"]
     if key.__class__ is not str or not _DIGEST.match(key) or refresh.__class__ is not bool:
-        raise ValueError("it has no key of its digests")
+        raise ValueError("the key for its digests is missing")
     made, by, whole = (str(document[name]) for name in ("made", "by", "sum"))
     return SavedManifest(mode, tuple(words), units, key, refresh, made, by, shard, whole)
 
@@ -320,7 +321,7 @@ def _shard(raw: Any) -> Shard:
     if number.__class__ is not int or count.__class__ is not int or not 1 <= number <= count <= MOST_SHARDS:
         raise ValueError("its shard is not valid")
     if any(text.__class__ is not str or not _DIGEST.match(text) for text in (fleet, *beside.values())):
-        raise ValueError("its shard has no digests")
+        raise ValueError("the digests of its shard are missing")
     return Shard(number, count, fleet, dict(beside))
 
 
@@ -343,7 +344,7 @@ def _parse_saved(name: str, raw: Any) -> Saved:
     if result.review:
         result = evolve(result, review=require_shape(result.review, REVIEW, "the review"))
     if result.unit != name:
-        raise ValueError(f"the result of {name} is another unit's")
+        raise ValueError(f"the result of {name} belongs to another unit")
     options: UnitOptions = from_json(UnitOptions, raw["asked"])
     for option, text in options.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):

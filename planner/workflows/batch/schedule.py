@@ -1,7 +1,7 @@
-"""Runs units in order: relations determine the next one, rules its outcome (unit_decisions.py).
+"""Runs units in order: relations determine which unit is next, and rules determine its outcome (unit_decisions.py).
 
-A unit begins when all units before it have ended; of several that may begin, the first by name. The unit of a process
-that dies may be run again; no other unit is affected."""
+A unit begins when all units before it have ended. If several may begin, the first by name begins. If a process dies,
+its unit may be run again; other units are not affected."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ POLL = 0.2
 """seconds between checks for a stop request"""
 
 HARMLESS = ("plan", "validate")
-"""commands that change nothing: their units may be queued behind units in progress, so that no process is idle"""
+"""commands that change nothing: their units may be queued behind running units, so that processes are never idle"""
 
 
 class BatchListener:
     """Receives the events of a batch; this one ignores them."""
 
     def shares(self, share: Share, selected: int) -> None:
-        """The batch runs this number of the selected units; other jobs run the rest."""
+        """The number of the selected units that this batch runs; other jobs run the rest."""
 
     def goes_on(self, applied: list[str], begun: list[str]) -> None:
-        """The units that earlier runs of a saved plan applied, and the units that they began but did not finish."""
+        """The units that earlier runs of a saved plan applied, and the units that they began but did not complete."""
 
     def expects(self, units: list[str]) -> None:
         """A pass over these units begins."""
 
     def tick(self, slots: int) -> None:
-        """Called repeatedly, but not while a unit runs in this process. `slots`: how many units run at a time."""
+        """Called repeatedly, except while a unit runs in this process. `slots`: how many units run at a time."""
 
     def rests(self) -> None:
         """The pass has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
-        """The work on the unit begins."""
+        """Called when the work on the unit begins."""
 
     def finish_unit(self, done: FinishedUnit) -> None:
         """The unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
-        """A stop was requested: no further unit begins, and these units finish."""
+        """Called when a stop was requested: no further unit begins, and these units finish."""
 
 
 class PassWork:
-    """The interface of a pass for its runner."""
+    """The interface of a pass for the code that runs it."""
 
     def prepare(self, unit: str, decision: UnitDecision) -> Request:
         """The request of a unit that is to be run."""
@@ -68,18 +68,18 @@ class PassWork:
         return EarlierResult(result.asks_plugins, result.asks_services)
 
     def submit(self, executor: Workplace, request: Request) -> Future[Any]:
-        """Begin the work of a request, with its values from other units. Raises Failure."""
+        """Begin the work on a request, with the values from other units filled in. Raises Failure."""
         return executor.submit(run_in, request)
 
     def received(self, request: Request, result: Any) -> UnitResult:
-        """A result that has arrived, in the form to pass on."""
+        """A result that has arrived, in the form that is passed on."""
         passed: UnitResult = result
         return passed
 
 
 class Schedule:
     """One pass over some units. `before`: the units before each unit; `reads_from`: the units whose outputs it reads;
-    `open_executor` makes the executor when one is needed."""
+    `open_executor` creates the executor when it is needed."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Schedule:
         self.is_told = False
 
     def run(self, units: list[str]) -> dict[str, FinishedUnit]:
-        """Finish all units; units that are already in `done` are unchanged."""
+        """Run all units; units that are already in `done` are not run."""
         left = [unit for unit in units if unit not in self.done]
         members = set(left)
         self.listener.expects(left)
@@ -170,7 +170,7 @@ class Schedule:
     def _submit(self, unit: str, request: Request) -> None:
         attempt = self.deaths.get(unit, 0) + 1
         self.record.add("started", unit=unit, attempt=attempt, command=request.command)
-        self.record.sync()  # so that running units are known after a crash
+        self.record.sync()  # recorded first, so that running units are known after a crash
         self.listener.began(unit, attempt)
         self.has_run = True
         try:
@@ -186,7 +186,7 @@ class Schedule:
         self.running[future] = unit
 
     def _earlier(self, unit: str, result: UnitResult | None = None) -> dict[str, Earlier]:
-        """The results of the units before a unit; its own `result` determines the awaited values."""
+        """The results of the units before a unit; the unit's own `result` determines which values it waits for."""
         awaited = {other for _, other, _, _ in result.rests_on} if result is not None else set[str]()
         return earlier(self.done, self.before.get(unit, ()), self.reads_from.get(unit, ()), awaited)
 
@@ -258,8 +258,8 @@ class Schedule:
 def earlier(
     done: Mapping[str, FinishedUnit], before: Iterable[str], read: Container[str], awaited: Container[str] = ()
 ) -> dict[str, Earlier]:
-    """The finished units before a unit. `read`: the units whose outputs it reads; `awaited`: the units with
-    unknown outputs on which its plan depends."""
+    """The units before a unit that are done. `read`: the units whose outputs it reads; `awaited`: those units on whose
+    unknown outputs its plan depends."""
     result = {}
     for other in before:
         end = done.get(other)

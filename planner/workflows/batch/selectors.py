@@ -1,10 +1,9 @@
 """Words that select units, as facts for rules/batch/selection.dl. A word is a set: a name or pattern of units or of
 their directories, `tag:X`, `group:X`, `changed:REV`, `reading:FILE`, `outcome:WORD`, `deps(...)` and `rdeps(...)` of
-sets, perhaps with a depth, and combinations of these by `+`, `&`, `-` and parentheses
+sets, with an optional depth, and combinations of these with `+`, `&`, `-` and parentheses
 (planner/language/syntax/node_sets.py).
 
-The rules derive the members of a set. Only the right side of `-` has to be derived first, so that it can be a fact.
-"""
+The rules derive the members of a set. Only the right side of `-` must be derived first, so that it can be a fact."""
 
 from __future__ import annotations
 
@@ -44,8 +43,8 @@ class Selection:
 def select(
     facts: FactBuilder, fleet: Fleet, surveys: Mapping[str, Survey], selection: Selection, program: RuleProgram
 ) -> bool:
-    """Add the facts of a selection; returns whether facts about files are among them. Raises Failure for a word that
-    names nothing."""
+    """Add the facts of a selection. Returns whether facts about files are among them. Raises Failure for a word that
+    matches nothing."""
     return _Selecting(facts, fleet, surveys, program).all(selection)
 
 
@@ -80,7 +79,7 @@ class _Selecting:
     # ------------------------------------------------------------ sets
 
     def _word(self, word: str) -> str:
-        """Add the facts of a word; returns the name of its set."""
+        """Add the facts of a word. Returns the name of the word's set."""
         if word in self.fleet.units:
             self.facts.add("name_matches", word, word, source=CommandLine(word))
             return word
@@ -153,7 +152,7 @@ class _Selecting:
         self.revisions.add(revision)
         if len(self.revisions) > 1:
             names = " and ".join(sorted(self.revisions))
-            detail = f"Changes are selected since one revision at a time, not since {names}."
+            detail = f"Only one revision can be used to select changes, not {names}."
             raise Failure(error("batch.revisions", "Several revisions", detail))
         self._files()
         for file in changed_files(self.fleet.root, revision):
@@ -208,8 +207,8 @@ def _check_known(kind: str, name: str, names: Iterable[str]) -> None:
 
 
 def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
-    """The units that match a name or pattern, including the name of a repeated block. Raises Failure if there is
-    none."""
+    """The units that match a name or pattern; the name of a repeated block matches all of its units. Raises Failure if
+    there are none."""
     if pattern in fleet.units:
         return [pattern]
     repeated = [name for name, unit in fleet.units.items() if unit.called and unit.called[0] == pattern]
@@ -260,7 +259,7 @@ _TELLING = ("plan", "apply", "destroy")
 
 
 def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]]:
-    """Unit -> outcome and run; validations are ignored."""
+    """For each unit, the outcome and the run; runs of validate are ignored."""
     result: dict[str, tuple[str, str]] = {}
     try:
         names = sorted((n for n in os.listdir(os.path.join(root, FOLDER)) if is_run(n)), reverse=True)
@@ -272,7 +271,7 @@ def last_outcomes(root: str, units: Container[str]) -> dict[str, tuple[str, str]
             if record.asked().get("command") not in _TELLING:
                 continue
         except Failure:
-            continue  # it was cut off at its very beginning
+            continue  # the run was interrupted at its beginning
         ended: dict[str, str] = {}
         for event in record.events():
             if event["event"] == "finished":

@@ -56,7 +56,7 @@ class BatchOptions:
     text: bool = False
     review: bool = False
     reuse: float = 0.0
-    """the maximum age of a reused result, in seconds since its objects were read"""
+    """the maximum age of a reused result, in seconds since it read the objects"""
     asked: UnitArguments = NOTHING_ASKED
     """the options for single units"""
     out: str = ""
@@ -68,12 +68,12 @@ class BatchOptions:
     around: tuple[tuple[str, str, str], ...] = ()
     """replacements of services for stacks, as in Request"""
     is_brief: bool = False
-    """whether reused results need only numbers, because no report names their changes"""
+    """whether reused results need only counts, because the report does not list their changes"""
 
 
 class Batch:
     """A fleet with its cache and executors: the session of one command. `keeps_pool`: the processes that survey the
-    units stay for the next run, until `close`."""
+    units are kept for the next run, until `close`."""
 
     def __init__(self, options: BatchOptions, command: str, keeps_pool: bool = False) -> None:
         self.options, self.command = options, command
@@ -106,8 +106,8 @@ class Batch:
         self.known_bundles: dict[str, Bundle] = {}
 
     def standing_policies(self) -> FleetPolicies | None:
-        """The policies about all plans together that always apply; None if there are none, or no plans are made. Raises
-        Failure."""
+        """The policies about all plans together that always apply; None if there are none, or if no plans are made.
+        Raises Failure."""
         is_there = self.fleet_judges or os.path.lexists(os.path.join(self.fleet.root, FLEET))
         if not is_there or self.command == "validate" or self.options.operation.mode == "refresh-only":
             return None
@@ -116,7 +116,7 @@ class Batch:
         return load_policies(self.fleet, self.own, ())
 
     def hold(self) -> None:
-        """Lock the fleet until `close`; batches that only read can share the lock. Raises Failure."""
+        """Lock the fleet until `close`. Batches that only read can share the lock. Raises Failure."""
         if self.options.operation.lock:
             alone = self.command not in HARMLESS
             self.held = take(self.fleet.root, self.command, alone, self.options.operation.lock_timeout)
@@ -148,7 +148,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The fleet according to the rules; with `asks`, including their database. Raises Failure."""
+        """The fleet as the rules see it; with `asks`, including the database. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(
@@ -169,7 +169,7 @@ class Batch:
         return self._share_of(result)
 
     def _share_of(self, analysis: Analysis) -> Analysis:
-        """The analysis with the share of this job, if several share the work."""
+        """The analysis, limited to the share of this job if several jobs share the work."""
         if not self.options.shard[1] or has_errors((*self.fleet.diagnostics, *analysis.diagnostics)):
             return analysis
         from planner.workflows.batch.shard_results import share_analysis
@@ -177,7 +177,7 @@ class Batch:
         return share_analysis(analysis, *self.options.shard)
 
     def surveyed(self, unit: str) -> tuple[str, ...]:
-        """The files of a unit's configuration and its variables, and the parts of the fleet's file."""
+        """The files of a unit's configuration and of its variables, and the files of the fleet's file."""
         files = (self.made.get(unit) or survey_of(self.texts[unit])).files
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
@@ -254,7 +254,7 @@ class Batch:
         return surveys
 
     def asked_of(self, selected: Iterable[str]) -> dict[str, UnitOptions]:
-        """The options of the command line for each selected unit; empty without any. Raises Failure."""
+        """The options of the command line for each selected unit; empty if there are none. Raises Failure."""
         if self.options.asked == NOTHING_ASKED:
             return {}
 
@@ -265,7 +265,7 @@ class Batch:
         return {name: self._of_deployment(name, one) for name, one in asked.items()}
 
     def _of_deployment(self, name: str, options: UnitOptions) -> UnitOptions:
-        """The options without the ones that are only for root modules. Raises Failure if they name a deployment."""
+        """The options, without those that apply only to root modules. Raises Failure if they name a deployment."""
         if self.fleet.units[name].deployment is None or not (options.variables or options.limits != UNLIMITED):
             return options
         is_named = any(text.startswith(f"{name}:") for _, text in self.options.asked.variables)
@@ -275,7 +275,7 @@ class Batch:
         return evolve(options, variables=())
 
     def run_all(self, requests: list[Request]) -> list[UnitResult]:
-        """Have workers process requests that change nothing."""
+        """Let workers process requests that change nothing."""
         if not requests:
             return []
         executor = self.open_executor(len(requests) <= FEW)
@@ -307,7 +307,6 @@ def _of_upstreams(survey: Survey, surveys: dict[str, Survey]) -> list[str]:
 
 
 def own_rules(options: BatchOptions, fleet: Fleet) -> Files:
-    """Users' rules about the fleet: the rules of -rules, otherwise of `.planner/batch-rules` at its root. Raises
-    Failure."""
+    """Users' rules about the fleet: from -rules, otherwise from `.planner/batch-rules` at its root. Raises Failure."""
     own = os.path.join(fleet.root, ".planner", "batch-rules")
     return user_files(options.rules or ((own,) if os.path.isdir(own) else ()))

@@ -1,7 +1,7 @@
-"""The results of one command's jobs (-shard), read with care: they come from other machines.
+"""Reads the results of the jobs (-shard) of one command. They come from other machines, so everything is checked.
 
-A shard's result is the file of `-report=FILE`, or the directory of `-out=DIR`, which has that file and, if nothing
-failed, plans. Its content is rebuilt from the known members of a report; the rest is dropped.
+The result of a shard is the file of `-report=FILE`, or the directory of `-out=DIR`. The directory contains this file
+and, if there were no failures, plans. Its content is rebuilt from the known members of a report; the rest is dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from planner.workflows.batch.saved_plan import MOST_SHARDS, SavedManifest, files
 
 @frozen(eq=False)
 class PartRead:
-    """A part, with its name: its report (reports/document.py), and the manifest of its plans, if it has any."""
+    """The result of a shard, with its name: its report (reports/document.py), and the manifest of its plans, if it has
+    plans."""
 
     name: str
     report: dict[str, Any]
@@ -91,7 +92,7 @@ def _agree(part: PartRead) -> None:
     shard, units = part.manifest.shard, {unit["unit"] for unit in part.report["units"]}
     place = (part.shard["number"], part.shard["of"], part.shard["fleet"])
     if shard is None or (shard.number, shard.count, shard.fleet) != place or set(part.manifest.units) != units:
-        raise _unusable(part.name, f"{saved_plan.NAME} and {saved_plan.REPORT} in it are not of one run")
+        raise _unusable(part.name, f"{saved_plan.NAME} and {saved_plan.REPORT} in it are from different runs")
 
 
 def _unusable(name: str, why: str) -> Failure:
@@ -176,13 +177,13 @@ _REPORT = {
 
 # One command whose units are distributed among jobs that share only the configuration (-shard=3/20).
 #
-# Every job computes the units of all shards on its own: the selected units form a line in which connected units are
-# adjacent, and rules/batch/shards.dl divide it. A unit whose outputs another shard reads is also planned in that shard,
-# only for its values, without a lock and without a report; joining (join.py) checks that both plans agree.
+# Every job computes the units of all shards independently: the selected units form a sequence in which connected units
+# are adjacent, and rules/batch/shards.dl divides it. A unit whose outputs another shard reads is also planned in that
+# shard, only for its values, without a lock and without a report; joining (join.py) checks that both plans agree.
 
 
 def share(analysis: Analysis, number: int, count: int) -> Share:
-    """The work of the job with a number, according to the rules."""
+    """The work of the job with this number, according to the rules."""
     line, groups = in_line(analysis)
     facts = FactBuilder()
     facts.add("command", analysis.command)
@@ -200,9 +201,9 @@ def share(analysis: Analysis, number: int, count: int) -> Share:
 
 
 def in_line(analysis: Analysis) -> tuple[list[str], dict[str, tuple[int, int]]]:
-    """The selected units in a line, and for each unit the position of the first connected unit and the number of
-    connected units. Connected units are adjacent, in the order of their first names; each unit follows its last
-    dependency, so that units with a common dependency are rarely separated."""
+    """The selected units in one sequence, and for each unit the position of the first unit connected with it and the
+    number of connected units. Connected units are adjacent, in the order of their first names; each unit directly
+    follows its last dependency, so that units with a common dependency are rarely in different shards."""
     before = {unit: [o for o in analysis.before.get(unit, ()) if o in analysis.selected] for unit in analysis.selected}
     followers: dict[str, list[str]] = {unit: [] for unit in before}
     for unit, others in before.items():

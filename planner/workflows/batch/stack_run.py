@@ -1,6 +1,6 @@
 """The deployments of the stack in the working directory as a batch: several at a time, in the same kind of processes as
-units of fleets. The output of each is kept until its end and shown in the order of names, as if they ran one after the
-other."""
+units of fleets. The output of each deployment is kept until the deployment ends, and is shown in the order of names, as
+if the deployments ran one after the other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @frozen(eq=False)
 class Turn:
     """A round of a deployment whose plan is approved in another process: the `file` with the plan, the number of the
-    round (from 0), and the changes of the rounds before."""
+    round (from 0), and the changes of earlier rounds."""
 
     file: str
     number: int = 0
@@ -45,7 +45,7 @@ class Turn:
 
 @frozen(eq=False)
 class StackWork:
-    """The input of the work on a deployment. `turn`: the single round to plan or apply; None: all rounds."""
+    """The input of the work on a deployment. `turn`: the only round to plan or apply; None: all rounds."""
 
     session: OpenedStack
     policies: DeploymentPolicies | None
@@ -66,7 +66,7 @@ class DeploymentResult:
     documents: tuple[dict[str, Any], ...] = ()
     """the plans as data, for reports"""
     is_approved: bool = False
-    """whether the plan needs no approval"""
+    """whether the plan does not need approval"""
     is_partial: bool = False
     """whether something is deferred"""
     done: Counts = Counts()
@@ -74,13 +74,13 @@ class DeploymentResult:
 
 
 Do = Callable[[Deployment, StackWork], DeploymentResult]
-"""does the work on one deployment; other processes import the function"""
+"""the function that does the work on one deployment; other processes import it"""
 
 
 @frozen(eq=False)
 class _Command:
-    """The common part of the work on all deployments of a command. `name`: a name that no other command uses;
-    `is_human` and `is_json`: the wanted output."""
+    """The data that the work on all deployments of a command has in common. `name`: a name that is different for each
+    command; `is_human` and `is_json`: the requested output."""
 
     name: str
     around: ServiceStandIns
@@ -93,7 +93,7 @@ class _Command:
 
 
 class StackBatch:
-    """A command over several deployments. `take` receives their results, in the order of names."""
+    """A command over several deployments. `take` is called with their results, in the order of names."""
 
     def __init__(
         self,
@@ -118,19 +118,19 @@ class StackBatch:
         self._run("plan", dict.fromkeys(names), plan, self.take)
 
     def deploy(self, names: Iterable[str], deploy: Do) -> None:
-        """Work that changes objects, all rounds at once."""
+        """Do work that changes objects, in all rounds without pause."""
         self._run("deploy", dict.fromkeys(names), deploy, self.take)
 
     def deploy_in_turns(self, names: Iterable[str], plan: Do, deploy: Do, is_approved: Callable[[str], bool]) -> None:
-        """Work that needs approval, turn after turn: all are planned, the plans are shown one after the other and
-        approved, and the approved plans are applied; then the deployments with deferred parts have their next turn."""
+        """Do work that needs approval, round by round. In each round all deployments are planned, the plans are shown
+        one after the other, and approved plans are applied. Deployments with deferred parts take part in the next
+        round."""
         reports: dict[str, DeploymentReport] = {}
         turns: dict[str, Turn | None]
         approved: dict[str, Turn | None]
 
         def report(result: DeploymentResult, is_last: bool) -> None:
-            """The result with the report of all turns if this is the deployment's last turn, otherwise without a
-            report."""
+            """The result; it includes the report of all rounds if this is the deployment's last round."""
             from planner.workflows.batch.reports.deployments import after_round
 
             if result.report is not None:
@@ -169,7 +169,7 @@ class StackBatch:
     def _run(
         self, kind: str, turns: Mapping[str, Turn | None], do: Do, take: Callable[[DeploymentResult], None]
     ) -> None:
-        """One pass over deployments. `kind`: the command that the rules decide about: plan or deploy."""
+        """One pass over deployments. `kind`: the command about which the rules decide: plan or deploy."""
         from planner.workflows.batch.executors import open_executor
         from planner.workflows.batch.model import Request, UnitResult
         from planner.workflows.batch.record import NoRecord
@@ -202,7 +202,7 @@ class StackBatch:
                     unit = left.pop(0)
                     take(batch._show(finished[unit], outputs.get(unit)))
 
-        # All are submitted at once: processes continue while a prompt waits for its answer.
+        # All jobs are submitted at once: the processes continue while a prompt waits for an answer.
         schedule = Schedule(
             kind,
             {},
@@ -247,12 +247,12 @@ def _views(view: View) -> tuple[View, ...]:
     return view.views if isinstance(view, BothViews) else (view,)
 
 
-# ---------------------------------------------------------------- in whatever process it is
+# ---------------------------------------------------------------- in the process that does the work
 
 
 @frozen(eq=False)
 class _Output:
-    """The result of a deployment, packed, and its output as text and as JSON lines."""
+    """The result of a deployment, packed, with its output as text and as JSON lines."""
 
     result: bytes
     text: str
@@ -299,7 +299,7 @@ def _view(command: _Command, terminal: Terminal, lines: io.StringIO) -> View:
 
 
 def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
-    """The stack; its diagnostics were reported by the command. Raises Failure."""
+    """The stack; the command has already reported its diagnostics. Raises Failure."""
     if command.name not in _OPENED:
         _OPENED.clear()
         diagnostics = Diagnostics()
@@ -313,6 +313,6 @@ def _open(command: _Command) -> tuple[OpenedStack, DeploymentPolicies | None]:
 def _pack(result: DeploymentResult) -> bytes:
     try:
         return pickle.dumps(result)
-    except Exception:  # a failure in an optional explanation
+    except Exception:  # an optional explanation failed
         plain = tuple(evolve(one, difference=None, because=()) for one in result.diagnostics)
         return pickle.dumps(evolve(result, diagnostics=plain))

@@ -1,4 +1,5 @@
-"""Why a saved plan of a fleet is not applied: each state, file, plan and unit that has changed since it was made."""
+"""Explains why a saved plan of a fleet is not applied: lists each state, file, plan and unit that has changed since it
+was made."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from planner.workflows.batch.saved_plan import Saved, SavedManifest
 from planner.workflows.batch.session import Batch
 
 Moved = tuple[str, str, str, str]
-"""(unit, kind, name, description) of a difference from the state of things when the plan was made"""
+"""a difference from the inputs with which the plan was made, as (unit, kind, name, description)"""
 
 
 def refusals(
@@ -109,14 +110,14 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
         if os.path.relpath(os.path.realpath(path), base).startswith(".."):
             yield saved.unit, "file", name, f"{name} is a link that leads out of {base}."
         elif digest(path, "file") != content:
-            changed = "is not there any more" if not os.path.exists(path) else f"has changed{_when(path)}"
+            changed = "does not exist any more" if not os.path.exists(path) else f"has changed{_when(path)}"
             yield saved.unit, "file", name, f"The file {name} {changed}."
     for name in sorted(set(now) - set(saved.files)):
         yield saved.unit, "file", name, f"The file {name} is new{_when(os.path.join(base, name))}."
 
 
 def _when(path: str) -> str:
-    """When a file was last written, and by which user, as far as the file system shows."""
+    """When and by which user a file was last written, as far as the file system records this."""
     try:
         status = os.stat(path)
         owner = getpwuid(status.st_uid).pw_name
@@ -126,7 +127,7 @@ def _when(path: str) -> str:
 
 
 def _applied_by(root: str, unit: str, made: str) -> str:
-    """Which batch has applied the unit since, and which user ran it, according to the records on this machine."""
+    """Which batch has applied the unit since then, and which user ran it, according to the records on this machine."""
     for name in reversed(runs(root)):
         record = Record(root, name)
         try:
@@ -143,7 +144,7 @@ def _applied_by(root: str, unit: str, made: str) -> str:
 
 
 def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], made: str) -> Iterable[Moved]:
-    """States whose serial or history differs from that in the plan."""
+    """States whose serial or lineage differs from that in the plan."""
     for saved in units:
         now = states[saved.unit]
         place = saved.state or saved.unit
@@ -158,9 +159,9 @@ def _states(batch: Batch, units: list[Saved], states: dict[str, UnitResult], mad
 def _moved_state(saved: Saved, now: UnitResult) -> str:
     by = f", {now.text}" if now.text else ""
     if not now.lineage:
-        return f"had serial {saved.serial}, and is not there any more"
+        return f"had serial {saved.serial}, and does not exist any more"
     if not saved.lineage:
-        return f"was not there, and has serial {now.serial} by now{by}"
+        return f"did not exist, and now has serial {now.serial}{by}"
     if now.lineage != saved.lineage:
-        return f"has another history (lineage) by now{by}"
-    return f"had serial {saved.serial}, and has serial {now.serial} by now{by}"
+        return f"now has a different lineage{by}"
+    return f"had serial {saved.serial}, and now has serial {now.serial}{by}"

@@ -27,8 +27,8 @@ _LOCKS = (".terraform.lock.hcl", FILE)
 
 
 def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
-    """The survey of a deployment, in the directory of its stack, and whether it is valid until a file changes.
-    `folder`: shown paths of its files are relative to it."""
+    """The survey of a deployment, in the directory of its stack; and whether it remains valid until a file changes.
+    `folder`: the directory to which the paths of files are relative when they are shown."""
     _look()
     try:
         stack, problems = read_stack(".")

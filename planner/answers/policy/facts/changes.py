@@ -63,7 +63,7 @@ class Changes:
             if c.importing is not None:
                 yield (address, c.importing.id or "")
 
-    # -------- the root module's interface
+    # -------- the interface of the root module
 
     def output(self) -> Iterable[Row]:
         return ((f"output.{o.name}", o.name, o.action) for o in self.plan.outputs)

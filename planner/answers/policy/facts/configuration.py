@@ -105,7 +105,7 @@ class ConfigurationFacts:
         return items | set(self._of_state({(path, source) for path, _, source in items}))
 
     def _of_state(self, known: set[tuple[str, str]]) -> Iterator[Row]:
-        """The providers that are used only by objects that are no longer declared."""
+        """The providers that only the objects of removed declarations use."""
         for change in self.plan.changes:
             path, source = module_path(change.module), parse_provider_configuration(change.provider).source
             if (path, source) not in known:

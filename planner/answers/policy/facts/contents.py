@@ -1,4 +1,4 @@
-"""The relations about values of a plan, built in as few passes as the policies allow."""
+"""The relations about values of a plan. They are built in as few passes over the values as the policies allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planner.logic.model.plan import OutputChange, Plan
 
 R = TypeVar("R", bound=ValueRows)
 AFTER = frozenset(("planned", "size_of", "part", "unknown_after", "sensitive_at", "maybe"))
-"""the relations derived from the planned values of objects and outputs"""
+"""the relations that are derived from the planned values of objects and outputs"""
 RootVariables = Callable[[], Iterable[tuple[str, bool]]]
 """the names of the root module's input variables, and whether each is secret"""
 
@@ -31,10 +31,10 @@ class Contents(Generic[R]):
         self.before = kind(False)
         self.configured: set[Row] = set()
         self.elsewhere: dict[tuple[str, str], Unknown] = {}
-        """unknown parts of the values of variables"""
+        """the unknown parts of the values of variables"""
 
     def read(self) -> None:
-        """Walk the values of changes, outputs and variables that policies read."""
+        """Walk through the values of changes, outputs and variables, as far as policies read them."""
         reads = self.reads
         configured, prior = "configured" in reads, "prior" in reads
         if not (reads.predicates & AFTER or configured or prior):
@@ -59,7 +59,7 @@ class Contents(Generic[R]):
             if configured:
                 self.configured = self._argument_rows() | variables.values
                 self.elsewhere = variables.unknown
-                after.exact |= variables.exact  # in a fleet they may wait for another unit
+                after.exact |= variables.exact  # in a fleet, the values may depend on another unit
                 after.open |= variables.open
 
     def _object(self, rows: R, address: str, value: Value, looked: Looked) -> None:
@@ -70,7 +70,7 @@ class Contents(Generic[R]):
 
     @property
     def hidden(self) -> dict[tuple[str, str], str]:
-        """Every sensitive (address, path), with the path of its mark."""
+        """The (address, path) of every sensitive value, with the path of the mark that makes it sensitive."""
         return {**self.before.hidden, **self.after.hidden}
 
     def relations(self, unknown: Collection[tuple[str, str]] = ()) -> dict[str, Collection[Row]]:
@@ -119,14 +119,14 @@ def _output_value(output: OutputChange, value: Value) -> Value:
 
 
 def maybe_rows(rows: ValueRows) -> set[Row]:
-    """The unknown paths, with the prefixes of the paths at or below them."""
+    """The unknown paths, and the prefixes of the paths at or below them."""
     unsure = {*((place, True) for place in rows.open), *((place, False) for place in rows.exact - rows.open)}
     return {(address, at, begin) for (address, at), is_open in unsure for begin in beginnings(at, is_open)}
 
 
 def beginnings(at: str, is_open: bool = True) -> tuple[str, ...]:
-    """The prefixes of paths at an unknown one and (`is_open`) below it; END must be appended to a path for
-    comparison."""
+    """The prefixes of paths that are at an unknown path or, if `is_open`, below it. To compare a path with them, append
+    END."""
     if not is_open:
         return (f"{at}{END}",)
     return (f"{at}.", f"{at}[") if at else ("",)

@@ -1,4 +1,4 @@
-"""The owners of addresses in facts, and their places: looked up when a proof needs a source."""
+"""The objects to which addresses in facts belong, and their places. They are looked up when a proof needs a source."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Declaration: TypeAlias = "ResourceDecl | OutputDecl | VariableDecl | ProviderDec
 
 
 def is_provider(address: str) -> bool:
-    """Whether an address is that of a provider configuration, with or without a key."""
+    """Whether an address is the address of a provider configuration, with or without a key."""
     return 'provider["' in address and _parsed(address) is not None
 
 
@@ -33,7 +33,7 @@ def _parsed(address: str) -> ProviderConfiguration | None:
 
 
 class ConfiguredOwners:
-    """Finds the objects of addresses among the changes of a plan and the declarations of its configuration."""
+    """Finds the objects for addresses among the changes of a plan and the declarations of its configuration."""
 
     def __init__(self, plan: Plan, config: Config) -> None:
         self.config = config
@@ -56,8 +56,8 @@ class ConfiguredOwners:
         return self._decls[address]
 
     def about(self, address: str) -> Declaration | None:
-        """The block that declares a resource, an instance of one, a root output or variable, or a provider
-        configuration."""
+        """The block that declares an object: a resource, an instance of a resource, a root output or variable, or a
+        provider configuration."""
         if is_provider(address):
             return self.provider(address)
         change = self.changes.get(address)
@@ -79,7 +79,7 @@ class ConfiguredOwners:
         return module.provider_block(named.source, named.alias) if named is not None and module is not None else None
 
     def moves(self) -> Iterator[tuple[Row, Span]]:
-        """The rows of move_block, and their places."""
+        """The rows of move_block, with their places."""
         for module in self.config.root.walk():
             path = ".".join(f"module.{name}" for name in module.path)
             for moved in module.moved:
@@ -97,7 +97,7 @@ class ConfiguredOwners:
         return names
 
     def span(self, address: str, path: str = "") -> Span | None:
-        """The declaration of an address; or the argument with which a path begins, if there is one."""
+        """The declaration of an address; or, if a path begins with the name of an argument, that argument."""
         decl = self.about(address)
         if decl is None:
             module = self.module(address) if address else None
@@ -137,7 +137,7 @@ def address_in(path: str, address: str) -> str:
 
 
 def _split(address: str) -> tuple[str, str, str]:
-    """Module path, an empty word, and the rest of a configuration address."""
+    """The module path of a configuration address, an empty string, and the rest of the address."""
     at = 0
     while address.startswith("module.", at):
         at = address.find(".", at + len("module.")) + 1
@@ -147,7 +147,8 @@ def _split(address: str) -> tuple[str, str, str]:
 
 
 def argument_spans(decl: ResourceDecl | ProviderDecl, name: str) -> list[Span]:
-    """The places of an argument or the nested blocks of this name in a resource block, `dynamic` blocks included."""
+    """The places in a resource block of the argument or the nested blocks with this name, including `dynamic`
+    blocks."""
     schema = BodySchema({name: False}, (ExpectedBlock(name), ExpectedBlock("dynamic", ("type",))))
     content, _ = decl.body.partial_content(schema)
     spans = [Span(a.source, a.start, a.end) for a in content.attributes.values()]

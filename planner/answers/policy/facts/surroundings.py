@@ -1,5 +1,5 @@
-"""The context of a plan: the run that made it, installed and locked providers, provider configurations, and data
-sources, with one method for each relation."""
+"""The context of a plan: the run that made it, the installed and locked providers, the provider configurations, and the
+data sources. There is one method for each relation."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Row, member, numb
 from planner.logic.model.plan import Plan
 
 RECORDED = ("run", "plan_time", "variable_origin", "module_version", "locked_provider")
-"""the relations that a plan's record keeps, so that judging it again has the same result"""
+"""the relations that the record of a plan includes, so that checking it again has the same result"""
 
 
 @frozen(eq=False)
 class PlanSurroundings:
     """The context of a plan. `recorded`: rows (relation, columns...) of the relations RECORDED; `references` and `data`
-    are called when policies read them."""
+    are functions, which are called when policies read the relations."""
 
     recorded: tuple[tuple[str, ...], ...] = ()
     references: Callable[[], FactBase] = lambda: FactBase({}, {})
@@ -34,14 +34,15 @@ NOTHING = PlanSurroundings()
 
 
 class Around:
-    """The relations about the context of a plan; `rows` collects unknown and sensitive values."""
+    """The relations about the context of a plan. `rows` collects the unknown and sensitive values."""
 
     def __init__(self, plan: Plan, around: PlanSurroundings, rows: ValueRows) -> None:
         self.plan, self.surroundings, self.rows = plan, around, rows
         self.unknown: dict[tuple[str, str], Unknown] = {}
         """unknown parts of the reported values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
+        """the unknown parts of provider configurations, by address and path; complete when provider_argument has been
+        built"""
 
     def _record_rows(self, relation: str) -> Iterable[Row]:
         return (row[1:] for row in self.surroundings.recorded if row[0] == relation)
@@ -99,7 +100,7 @@ class Around:
 
 
 def _plain_rows(path: str, value: Any) -> Iterable[Row]:
-    """Plain Python values of settings as rows (path, value); null has none."""
+    """Plain Python values of settings as rows (path, value); null has no row."""
     if isinstance(value, bool):
         yield (path, TRUE if value else FALSE)
     elif isinstance(value, str):

@@ -1,5 +1,5 @@
-"""The plan of a unit, or of an instance of a component, as rows of relations, for queries and policies about all of
-them."""
+"""The plan of a unit, or of an instance of a component, as rows of relations for queries and policies about all
+units."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POLICY_NAMES = {
     "unit_maybe_exact": "maybe_exact",
     "unit_maybe_open": "maybe_open",
 }
-"""relations of rules/batch/contents.dl, each with the relation of rules/policy/inputs.dl that it is made from"""
+"""the relations of rules/batch/contents.dl, each with the relation of rules/policy/inputs.dl from which it is made"""
 
 
 def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ def contents_needed(program: RuleProgram, want: Iterable[str]) -> tuple[str, ...
 
 
 def facts_of(names: Iterable[str], plan: Plan, config: Config) -> dict[str, list[list[Any]]]:
-    """The rows of the wanted relations, without the unit. Sensitive values are left out."""
+    """The rows of the requested relations, without the column of the unit. Sensitive values are omitted."""
     from planner.answers.policy.facts.build import plan_facts
 
     wanted = {name: _POLICY_NAMES[name] for name in names if name in _POLICY_NAMES}
@@ -73,5 +73,5 @@ def _plain(value: Any) -> Any:
 
 
 def fact_value(value: Any) -> Any:
-    """The value of a fact base for a value of a JSON row."""
+    """The value in a fact base for a value in a JSON row."""
     return Fraction(value["decimal"]) if value.__class__ is dict else value

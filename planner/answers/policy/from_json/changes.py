@@ -1,5 +1,5 @@
-"""The changes of a plan in JSON, and the objects of a state in JSON, in the form of our own plans, so that policies
-read them by the same relations."""
+"""The changes of a plan in JSON, and the objects of a state in JSON, in the form of planner's own plans. Policies read
+them by the same relations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CREATE_THEN_FORGET = ("create", "forget")
 
 @cache
 def _actions() -> dict[tuple[str, ...], str]:
-    """The actions by their names in plan JSON."""
+    """The actions, by their names in plan JSON."""
     known = {tuple(words(action)): action for action in actions()}
     return {_CREATE_THEN_FORGET: known[("forget", "create")], **known}
 
@@ -41,10 +41,10 @@ def plan_of(
     matters: Matters | None = None,
 ) -> Plan:
     """The plan in a document. Values keep the form of the document: `before` and `after` of a change are triples of the
-    value, its unknown parts and its sensitive parts. For an excerpt, only attributes that policies read are kept. For a
-    piece of an excerpt, `seen` are the objects (address and deposed key) of other pieces, to which those of this one
-    are added; objects that do not matter are omitted, unless they must be checked for mistakes. Raises Misshapen, and
-    JsonError for an excerpt that must be read as a whole."""
+    value, its unknown parts and its sensitive parts. For an excerpt, only the attributes that policies read are kept.
+    For a chunk of an excerpt, `seen` are the objects (address and deposed key) of other chunks; the objects of this
+    chunk are added to them. Objects that do not matter are omitted, unless they must be checked for mistakes. Raises
+    Misshapen, and JsonError for an excerpt that must be read as a whole."""
     root = document.root
     if root.get("errored") is True:
         raise Misshapen("errored", "planning failed, so this is not the whole plan")
@@ -57,7 +57,7 @@ def plan_of(
     else:
         listed = objects(root, "resource_changes", "")
         if not listed and _has_objects(root.get("planned_values")):
-            raise Misshapen("resource_changes", "what becomes of the objects in planned_values expected")
+            raise Misshapen("resource_changes", "changes for the objects in planned_values expected")
         changes = list(_changes(listed, "resource_changes", configuration, seen))
     drift = list(_changes(objects(root, "resource_drift", ""), "resource_drift", configuration, set()))
     return Plan(
@@ -76,7 +76,7 @@ def plan_of(
 
 
 def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
-    """The invocations in a document, without their configurations."""
+    """The action invocations in a document, without their configurations."""
     for one in listed:
         where = "action_invocations"
         trigger = table(one, "lifecycle_action_trigger", where)
@@ -88,7 +88,8 @@ def _invocations(listed: Iterable[Any]) -> Iterator[Invocation]:
 
 
 def _has_objects(planned: Any) -> bool:
-    """Whether planned values have objects, each of which has an entry among the changes, even if it does not change."""
+    """Whether the planned values contain objects. Each object must have an entry among the changes, even if it does not
+    change."""
     root = planned.get("root_module") if planned.__class__ is dict else None
     return root.__class__ is dict and bool(root.get("resources") or root.get("child_modules"))
 
@@ -103,7 +104,7 @@ _NO_VALUE = (None, None, None)
 
 
 def _only_read_parts(change: ResourceChange, reads: PolicyInputs) -> ResourceChange:
-    """The change with only the attributes that policies read; it must not be shared yet."""
+    """The change with only the attributes that policies read. Modifies the change, which must not be shared yet."""
     looked = reads.looked(change)
     if not looked.all:
         has_before = "prior" in reads or "sensitive_at" in reads
@@ -167,7 +168,7 @@ def _change(
     if after is None and not after_unknown and ("after" not in change or does(action, "makes")):
         after_unknown = action != "delete"  # its future value is not in the document
     if deposed and does(action, "makes"):
-        raise Misshapen(f"{path}.change.actions", "an object that is set aside is deleted or forgotten")
+        raise Misshapen(f"{path}.change.actions", "a deposed object can only be deleted or forgotten")
     reason = text(entry, "action_reason", path, "") if "action_reason" in entry else ""
     replace_paths = tuple(_paths(change["replace_paths"], path)) if "replace_paths" in change else ()
     secret, provider = change.get("after_sensitive"), get("provider_name")
@@ -197,7 +198,7 @@ def _change(
 
 
 def _check_address(address: str, module: str, mode: str, type_: str, name: str, path: str) -> None:
-    """Check that the address matches the other members, because policies rely on both."""
+    """Check that the address matches the other members; policies rely on both."""
     if mode not in _MODES:
         raise Misshapen(f"{path}.mode", f"one of {', '.join(_MODES)} expected")
     resource = f"{'' if mode == 'managed' else mode + '.'}{type_}.{name}"
@@ -219,19 +220,19 @@ def _is_module(module: str) -> bool:
 
 
 def _action(given: Any, path: str, member: str = ".change") -> str:
-    """The action in the entry at a path."""
+    """The action of the entry at a path."""
     if given.__class__ is list and all(word.__class__ is str for word in given):
         action = _actions().get(tuple(given))
         if action is not None:
             return action
-    raise Misshapen(f"{path}{member}.actions", f"{str(given)[:100]} is not an action that is known")
+    raise Misshapen(f"{path}{member}.actions", f"{str(given)[:100]} is not a known action")
 
 
 def _words(given: Any, path: str) -> tuple[str, ...]:
     if given is None:
         return ()
     if given.__class__ is not list or any(word.__class__ is not str for word in given):
-        raise Misshapen(path, "a list of words expected")
+        raise Misshapen(path, "a list of strings expected")
     return tuple(given)
 
 
@@ -282,7 +283,7 @@ def _checks(entries: Iterable[dict[str, Any]]) -> Iterator[CheckResult]:
 
 
 def _mode(changes: list[ResourceChange]) -> str:
-    """The mode of the plan, "" if it is not known. Only an ordinary plan creates, updates or keeps objects, or has
+    """The mode of the plan; "" if it is not known. Only an ordinary plan creates, updates or keeps objects, or has
     reasons for deleting one."""
     current = (c for c in changes if not c.deposed and c.mode == "managed")
     if any(c.action not in ("delete", "forget") or c.reason.startswith("delete_because") for c in current):

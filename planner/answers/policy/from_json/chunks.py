@@ -1,6 +1,6 @@
-"""Checking a large plan piece by piece, in several processes: if the findings about an object depend only on that
-object, the pieces have the same result as the whole, in less memory and time. If a piece has an unusual form, the plan
-is checked as a whole instead, which reports the problems."""
+"""Checks a large plan chunk by chunk, in several processes. If the findings about an object depend only on that object,
+this has the same result as checking the whole plan, in less memory and time. If a chunk has an unusual form, the plan
+is checked as a whole instead; that check reports the problems."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from planner.logic.datalog.engine.program import RuleProgram
 from planner.logic.datalog.language.model import Predicate, Rule, atoms, name_of
 
 LEAST_SHARE = 2 << 20
-"""the number of bytes of changes for which it is worthwhile to start a process"""
+"""the number of bytes of changes for which starting a process is worthwhile"""
 SIZE = 1 << 18
-"""the number of bytes of changes in a piece"""
+"""the number of bytes of changes in a chunk"""
 RULES_OF_A_PIECE = 600
-"""the number of rules above which pieces are larger, because all rules and all facts outside the plan are read for each
-piece"""
+"""the number of rules above which chunks are larger, because all rules, and all facts outside the plan, are read for
+each chunk"""
 MOST_SUSPECTS = 1000
-"""the maximum number of objects that are set aside to be judged together"""
+"""the maximum number of objects that are set aside in order to be checked together"""
 _MANY = 4
-"""if more than one in this number of objects would be judged later, the piece is judged as a whole"""
+"""if more than one of this number of objects would be set aside, the chunk is checked as a whole"""
 
 
 def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes: int) -> PolicyFindings | None:
-    """The findings about a plan whose changes were suggested (excerpt.suggested), in at most this number of processes;
-    None if it must be checked as a whole."""
+    """The findings about a plan whose changes were located in advance (excerpt.suggested), checked in at most this
+    number of processes; None if the plan must be checked as a whole."""
     reads = policies.reads
     if not reads.predicates.isdisjoint(OF_THE_REST) or not can_be_judged_apart(policies):
         return None
@@ -57,7 +57,7 @@ def judged_in_pieces(document: Excerpt, name: str, policies: Policies, processes
 
 @frozen(eq=False)
 class _ChunkResult:
-    """The result of a share of the pieces: `findings` come from the forked process; `addresses` are hashes."""
+    """The result of the chunks of one process: `findings` come from the forked process; `addresses` are hashes."""
 
     said: PolicyFindings
     findings: list[tuple[Any, ...]]
@@ -73,7 +73,7 @@ class _Work:
     shares: int
 
     def share(self, number: int) -> _ChunkResult | None:
-        """The result of one share of the pieces; None if anything is unusual."""
+        """The result of the chunks of one process; None if anything is unusual."""
         try:
             if not self.document.confirm(number, self.shares):
                 return None
@@ -93,7 +93,7 @@ class _Work:
 
 
 class _Share:
-    """The pieces that one process checks. Most objects have no findings; the others are checked again together, to
+    """The chunks that one process checks. Most objects have no findings. The others are checked again together, to
     prove their findings."""
 
     def __init__(self, work: _Work, has_outputs: bool) -> None:
@@ -107,7 +107,7 @@ class _Share:
         self.suspects: list[Any] = []
 
     def look_at(self, piece: Excerpt) -> None:
-        """Find the objects of a piece that may have findings."""
+        """Find the objects of a chunk that may have findings."""
         has_outputs, self.has_outputs = self.has_outputs, False
         root = self.members if has_outputs else self.without
         entries = list(piece.changes())
@@ -126,7 +126,7 @@ class _Share:
             self.judge_suspects()
 
     def judge_suspects(self) -> None:
-        """Judge the objects that may have findings."""
+        """Check the objects that may have findings."""
         if not self.suspects:
             return
         document = Document(self.name, "plan", self.without, None, None, self.suspects)
@@ -137,7 +137,7 @@ class _Share:
 
 
 def _pack(finding: Finding) -> tuple[Any, ...]:
-    """A finding without the data that every process has."""
+    """A finding without the data that every process already has."""
     f = finding
     return f.kind, f.code, f.address, f.message, f.rule, f.proof, f.would, f.waits_for, f.by_cases, f.is_organisations
 
@@ -152,7 +152,7 @@ def _unpacked(packed: tuple[Any, ...], policies: Policies, spans: dict[str, Span
 
 
 def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> PolicyFindings | None:
-    """The findings of all processes; None if a result of one depends on the others."""
+    """The findings of all processes; None if the result of one process depends on the others."""
     items: list[_ChunkResult] = [part for part in parts if part is not None]
     addresses = [address for part in items for address in part.addresses]
     if len(items) < len(parts) or len(set(addresses)) < len(addresses):
@@ -168,7 +168,7 @@ def _join_results(parts: list[_ChunkResult | None], policies: Policies) -> Polic
 
 
 def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
-    """The findings about several pieces together."""
+    """The findings about several chunks together."""
     every = list(findings)
     judged: dict[str, int] = {}
     for one in every:
@@ -184,13 +184,14 @@ def _together(findings: Iterable[PolicyFindings]) -> PolicyFindings:
     )
 
 
-# Whether objects can be checked separately: whether the findings about one depend only on the facts about it, and on
-# facts that are not about an object. Then a plan can be checked piece by piece, with any pieces.
+# Whether objects can be checked separately: the findings about an object must depend only on the facts about it, and on
+# facts that are not about an object. Then a plan can be checked chunk by chunk, however it is divided.
 #
 # Derived from the rules. A relation that reads facts about objects has a column for the address that a row is about,
 # and each of its rules joins all such relations by one variable, which is in that column of the head. So the rows about
-# an address are derived where its facts are. Rows that name it elsewhere may be wrong, for facts are missing there:
-# verdicts must not rest on such a row alone, but also on one that depends only on facts about the address.
+# an address are derived where its facts are. Rows that contain the address in another column may be wrong, because
+# facts are missing there: verdicts must not rest on such a row alone, but also on one that depends only on facts about
+# the address.
 
 
 OF_ONE = frozenset(
@@ -199,20 +200,21 @@ OF_ONE = frozenset(
         *("output", "planned", "prior", "size_of", "part", "unknown_after", "maybe", "maybe_exact", "maybe_open"),
     )
 )
-"""the relations whose first column is the address, and whose rows come from the plan of that object alone"""
+"""the relations whose first column is the address of an object, and whose rows come only from the plan of that
+object"""
 OF_NONE = frozenset(("plan_time",))
-"""the relations whose rows do not depend on the object"""
+"""the relations whose rows do not depend on any object"""
 _OPERATORS = frozenset(("json_parts", "json_values"))
-"""the operators whose rows about an address come only from rows about the same address"""
+"""the operators whose rows about an address depend only on rows about the same address"""
 
 
 def can_be_judged_apart(policies: Policies) -> bool:
-    """Whether the findings about a plan are the findings about its pieces."""
+    """Whether the findings about a plan are exactly the findings about its chunks."""
     # decided in Python: whether policies can judge a plan in chunks -- it concerns the source of rules, not objects
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
     return (
-        (not own_files(policies.files) or is_tame(written.rules))  # else they are tried out on the whole
+        (not own_files(policies.files) or is_tame(written.rules))  # otherwise they are evaluated on the whole plan
         and is_apart(modal, (*policies.modal.verdicts, "judged"), names, given)
         and is_apart(written, (*VERDICTS, "judged"), names, given)
         and _could_needs_unknowns(policies)
@@ -220,7 +222,7 @@ def can_be_judged_apart(policies: Policies) -> bool:
 
 
 def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
-    """For policies that check objects separately: whether they can have findings about objects of a kind."""
+    """For policies that check objects separately: whether they can have findings about objects of a certain kind."""
     kinds = {*policies.modal.verdicts, "judged"}
     modal = policies.modal_program
     interest = Interest(modal, frozenset(), policies.given, policies.packs.relations)
@@ -229,8 +231,8 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 
 def _could_needs_unknowns(policies: Policies) -> bool:
-    """Whether everything that could hold of an object without unknown values does hold, so that unknown values of other
-    objects do not matter: each rule for possible results requires an unknown value, or is the rule as written."""
+    """Whether unknown values of one object have no effect on the possible results for another. This is so if each rule
+    for possible results requires an unknown value, or is the rule as written."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
     unsure = {*MAYBE, *policies.modal.doubts}
@@ -247,8 +249,9 @@ def _could_needs_unknowns(policies: Policies) -> bool:
 
 
 def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[str], given: FactBase) -> bool:
-    """Whether the relations `wanted` (with the address in the second column) have the same rows and derivations for a
-    whole plan as for its pieces together. `reads` are the relations read from a plan, `given` the additional facts."""
+    """Whether the relations `wanted`, whose second column is the address, have the same rows and derivations for a
+    whole plan as for its chunks together. `reads` are the relations that are read from a plan, `given` the additional
+    facts."""
     if not OF_ONE.union(OF_NONE).issuperset(reads) or any(given.relation(name) for name in (*OF_ONE, *wanted)):
         return False
     needed = program.needed(wanted)
@@ -258,7 +261,7 @@ def is_apart(program: RuleProgram, wanted: Collection[str], reads: Collection[st
 
 
 class _About:
-    """The relations about objects, with the column of the address."""
+    """The relations about objects, each with the column that contains the address."""
 
     def __init__(self, rules: list[Rule], column: dict[str, int]) -> None:
         self.rules, self.column = rules, column
@@ -272,7 +275,7 @@ class _About:
         )
 
     def _joins(self, rule: Rule) -> bool:
-        """Whether one variable is in all columns of addresses."""
+        """Whether the same variable is in all columns that contain addresses."""
         terms = [self.address(atom) for atom, _ in atoms(rule.body) if atom.predicate in self.column]
         if terms:
             terms.append(self.address(rule.head))
@@ -283,7 +286,7 @@ class _About:
         return None if at is None else atom.arguments[at]
 
     def _only_there(self, given: FactBase) -> set[str]:
-        """The relations that have rows about an address only in the piece with its facts."""
+        """The relations whose rows about an address are all in the chunk with the facts about that address."""
         result = set(OF_ONE) | (self.column.keys() - {rule.head.predicate for rule in self.rules})
         while True:
             more = {name for name in self.column.keys() - result if not given.relation(name)}
@@ -296,7 +299,7 @@ class _About:
 
 
 def _about(rules: list[Rule], predicates: Iterable[Predicate]) -> _About | None:
-    """The relations about objects; None if an operator mixes rows about several objects."""
+    """The relations about objects; None if an operator combines rows about several objects."""
     column = dict.fromkeys(OF_ONE, 0)
     operated = [p for p in predicates if p.operator is not None]
     changed = True

@@ -1,4 +1,4 @@
-"""The member `configuration` of a plan in JSON: its resources, modules and providers, with one method for each
+"""The member `configuration` of a plan in JSON: its resources, modules and providers. There is one method for each
 relation."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ShownConfiguration:
     def __init__(self, document: Document) -> None:
         self.root = table(document.root, "configuration", "")
         self.blocks: dict[str, tuple[str, dict[str, Any]]] = {}
-        """the module and the entry of each block, by configuration address"""
+        """the module of each block and its entry in the document, by configuration address"""
         self.calls: dict[str, tuple[str, str]] = {}
         """the source (as written) and the version of each call, by module"""
         self.modules: dict[str, ShownModule] = {}
@@ -89,7 +89,8 @@ class ShownConfiguration:
     # -------- inputs of changes
 
     def provider_of(self, module: str, mode: str, type_: str, name: str, source: str) -> str:
-        """The provider configuration of a resource; by default that of its provider."""
+        """The provider configuration of a resource; if the resource names none, the default configuration of its
+        provider."""
         if not self.blocks:
             return _default(source)
         object = self.object(module, mode, type_, name)
@@ -114,7 +115,8 @@ class ShownConfiguration:
 
     @property
     def untold(self) -> frozenset[str]:
-        """The relations without data because members were omitted; every object would have a block and a provider."""
+        """The relations that have no data because members are omitted. With complete data, every object would have a
+        block and a provider."""
         if "root_module" not in self.root:
             return OF_MODULES | OF_PROVIDERS
         return OF_PROVIDERS if self.blocks and not self._providers else frozenset()
@@ -139,7 +141,7 @@ class ShownConfiguration:
             yield (address, text(entries[key], "full_name", at, ""), text(entries[key], "alias", at, ""), "")
 
     def provider_arguments(self, rows: ShownRows) -> None:
-        """Add the arguments of provider configurations: constants as values, everything else as unknown."""
+        """Add the arguments of provider configurations. Constants have their values; everything else is unknown."""
         entries = table(self.root, "provider_config", "configuration")
         for key, address in self._providers.items():
             value, unknown = _evaluated(table(entries[key], "expressions", f"configuration.provider_config.{key}"))
@@ -147,7 +149,7 @@ class ShownConfiguration:
 
 
 def _evaluated(expressions: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The constants of a body, and its unknown parts."""
+    """The constants in a body, and its unknown parts."""
     values: dict[str, Any] = {}
     unknowns: dict[str, Any] = {}
     for name, entry in expressions.items():

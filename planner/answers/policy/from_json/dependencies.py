@@ -1,9 +1,9 @@
-"""Dependencies in a plan in JSON: the references in its configuration, followed through variables, outputs, modules and
+"""Dependencies in a plan in JSON: the references in its configuration, traced through variables, outputs, modules and
 providers.
 
-JSON does not contain the references of local values, so an object that depends on one may depend on everything
-reachable in its module. It also omits dynamic blocks, lifecycle and connections. If the configuration is available, it
-has all of this."""
+JSON does not contain the references of local values. An object that depends on a local value may therefore depend on
+everything that can be reached in its module. JSON also omits dynamic blocks, lifecycle arguments and connections. If
+the configuration is available, it is used for all of this."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from planner.logic.model.graph import Graph
 from planner.logic.model.plan import Plan, ResourceChange
 
 Node: TypeAlias = tuple[str, str, str]
-"""kind, module and name. The kinds: resource, var, local, output, expand (the source of a module's instances),
-whole (all that is in a module), and provider, whose name is its key"""
+"""kind, module and name. The kinds of nodes: resource, var, local, output, expand (the source of a module's instances),
+whole (everything in a module), and provider, whose name is its key"""
 Hidden: TypeAlias = tuple[str, str]
-"""a module, and the address of an object that may refer to anything in it"""
+"""a module, and the address of an object that may refer to anything in that module"""
 _MODULE = re.compile(r"module\.([\w-]+)(?:\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\])?(?:\.([\w-]+))?")
 _KEY = re.compile(r"\[(?:\d+|\"(?:[^\"\\]|\\.)*\")\]")
 _NAMED = re.compile(r"(var|local)\.([\w-]+)")
@@ -53,7 +53,7 @@ class ShownImpact(Impact):
 
     @cached_property
     def dependencies(self) -> dict[str, set[str]]:
-        """The dependencies as in planner's own plans, except those through unknown local values."""
+        """The dependencies as in planner's own plans, except dependencies through unknown local values."""
         result = {
             join(*node[1:]): {join(*other[1:]) for other in self.mentions.reach(node)[0]} for node in self._declared
         }
@@ -78,8 +78,8 @@ class ShownImpact(Impact):
 
     @property
     def _declared(self) -> list[Node]:
-        """The resources whose dependencies come from the configuration; if everything is destroyed, they come from the
-        state."""
+        """The resources whose dependencies come from the configuration. If everything is destroyed, the dependencies
+        come from the state."""
         return self.mentions.resources if self.plan.mode != "destroy" else []
 
     def maybe_through(self) -> Iterator[Row]:
@@ -114,7 +114,7 @@ class ShownImpact(Impact):
 
     @property
     def is_exact(self) -> bool:
-        """Whether all references of objects are known."""
+        """Whether all references from objects are known."""
         return self.mentions.config is not None and not any(self.mentions.reach(node)[1] for node in self._declared)
 
     def depends(self) -> Iterable[Row]:
@@ -125,7 +125,7 @@ class ShownImpact(Impact):
 
 
 def _no_graph() -> Graph:
-    raise AssertionError("a document has no graph")
+    raise AssertionError("a document does not contain a graph")
 
 
 class ObjectReferences:
@@ -135,13 +135,14 @@ class ObjectReferences:
         self.configuration, self.config = configuration, config
         self.edges: dict[Node, list[Node]] = {}
         self.hidden: dict[Node, set[Hidden]] = {}
-        """the objects that may refer to anything, by the node that mentions them"""
+        """the objects that may refer to anything in a module, by the node that mentions them"""
         self.inner: dict[str, list[Node]] = {"": []}
-        """by module: its resources, inputs and outputs, and the calls in it as a whole, including everything to which
-        its local values could refer"""
+        """by module: its resources, inputs and outputs, and its calls as wholes, including everything to which its
+        local values could refer"""
         self.resources: list[Node] = []
         self.keys: dict[tuple[Node, Node], set[str]] = {}
-        """the keys in brackets, by the mentioning node and the resource; SOME for keys that are not constants"""
+        """the instance keys in references, by the node that mentions the resource, and the resource; SOME for keys that
+        are not constants"""
         self._declared = frozenset(configuration.blocks)
         self._reach: dict[Node, tuple[frozenset[Node], frozenset[Hidden]]] = {}
         self._modules()
@@ -220,7 +221,8 @@ class ObjectReferences:
                 waiting += one.values()
 
     def _named(self, node: Node, module: str, names: list[str]) -> None:
-        """The objects that the names in one list mean: each with all its steps, then with fewer."""
+        """The objects that the names in one list refer to. Each name is tried with all its steps first, then with
+        fewer."""
         before = ""
         for name in names:
             is_shorter = before.startswith((f"{name}.", f"{name}["))
@@ -296,7 +298,8 @@ class ObjectReferences:
     # -------- reachable resources
 
     def reach(self, start: Node) -> tuple[frozenset[Node], frozenset[Hidden]]:
-        """The resources to which a node refers directly, and the referenced nodes that may lead anywhere."""
+        """The resources to which a node refers directly, and the nodes it refers to from which any object may be
+        reached."""
         if start in self._reach:
             return self._reach[start]
         stack: list[tuple[Node, bool]] = [(start, False)]
@@ -313,8 +316,8 @@ class ObjectReferences:
         return self._reach[start]
 
     def meant(self, start: Node, module: str) -> Meant:
-        """The instances to which an instance of a resource in this module instance refers by a constant key, and those
-        to which it may refer. The instance of another module is not known."""
+        """The instances to which a resource instance refers by a constant key within its module instance, and the
+        instances to which it may refer. In another module, the instance is not known."""
         waiting, seen = [start], {start}
         sure: set[Target] = set()
         unsure: set[Target] = set()
@@ -335,7 +338,7 @@ class ObjectReferences:
         return sure, unsure
 
     def within(self, start: Node) -> set[Node]:
-        """The resources to which a resource refers only over paths within its module."""
+        """The resources to which a resource refers, without those that it reaches only through other modules."""
         waiting, seen = [start], {start}
         reached: set[Node] = set()
         outside: set[Node] = set()
@@ -359,12 +362,12 @@ class ObjectReferences:
             elif other in self._reach:
                 reached |= self._reach[other][0]
                 hidden |= self._reach[other][1]
-            else:  # a cycle, which a plannable configuration cannot have
+            else:  # a cycle, which a configuration that can be planned does not contain
                 hidden.add((other[1], join(other[1], other[2])))
         return frozenset(reached), frozenset(hidden)
 
     def around(self, module: str) -> list[Node]:
-        """The resources that a local value of a module may lead to with none in between."""
+        """The resources to which a local value of a module may refer directly, with no other resource in between."""
         waiting, seen = [module], {module}
         items: set[Node] = set()
         while waiting:

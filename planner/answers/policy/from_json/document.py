@@ -1,5 +1,5 @@
-"""Reads documents from other programs: their kind, and the types of their parts. Everything is checked before use; a
-defect is reported with its JSON path."""
+"""Reads documents of other programs, and checks their kind and the types of their parts. Everything is checked before
+use; a defect is reported with its JSON path."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ Kind: TypeAlias = Literal["plan", "state", "state file"]
 
 @frozen(eq=False)
 class Document:
-    """A parsed document: `name` is its name in messages, `root` its members."""
+    """A parsed document: `name` is its name in messages, `root` contains its members."""
 
     name: str
     kind: Kind
     root: dict[str, Any]
     data: bytes | None = None
-    """the whole document, if `root` has only the members of a plan that most policies use (see excerpt.py)"""
+    """the function that reads the whole document, if `root` has only those members of a plan that most policies use
+    (see excerpt.py)"""
     excerpt: Excerpt | None = None
-    """in that case, the excerpt with the changes of resources, which `root` lacks"""
+    """in that case, the excerpt, which contains the changes of resources; `root` does not"""
     entries: list[Any] | None = None
     """the changes in a piece of an excerpt, used instead of all changes"""
 
     @property
     def whole(self) -> Document:
-        """The document with all its members. Raises Failure."""
+        """The document with all its members, even those that an excerpt omits. Raises Failure."""
         return self if self.data is None else _parsed(self.data, self.name)
 
     @property
@@ -43,14 +44,14 @@ class Document:
 
 
 class Misshapen(ValueError):
-    """A part of a document violates its format: the place, and the expected content."""
+    """A part of a document violates its format. Has the place and the expected content."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(f"{path or 'the document'}: {what}")
 
 
 def parse(data: bytes, name: str) -> Document:
-    """The document of a plan or state. Raises Failure if it is neither."""
+    """The document of a plan or a state. Raises Failure if it is neither."""
     result = excerpt(data)
     return _parsed(data, name) if result is None else Document(name, "plan", result.members, data, result)
 
@@ -61,11 +62,11 @@ def _parsed(data: bytes, name: str) -> Document:
     except JsonError as problem:
         raise not_usable(name, f"it is not JSON: {problem}") from None
     if not isinstance(root, dict):
-        raise not_usable(name, "it is JSON, but no object")
+        raise not_usable(name, "it is JSON, but not an object")
     version = root.get("format_version")
     if isinstance(version, str):
         if version.partition(".")[0] != "1":
-            detail = f"its format_version is {version[:40]!r}, and only 1.x is known"
+            detail = f"its format_version is {version[:40]!r}, and only 1.x is supported"
             raise not_usable(name, detail)
         if any(member in root for member in ("resource_changes", "planned_values", "configuration", "output_changes")):
             return Document(name, "plan", root)
@@ -82,12 +83,12 @@ def _parsed(data: bytes, name: str) -> Document:
 def _loaded(data: bytes) -> Any:
     if data[:3] == b"\xef\xbb\xbf":
         data = data[3:]
-    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # as Windows shells redirect the output of a command
+    elif data[:2] in (b"\xff\xfe", b"\xfe\xff"):  # Windows shells redirect the output of a command in this encoding
         try:
             data = data.decode("utf-16").encode()
         except UnicodeError as problem:
             raise JsonError("not UTF-16", getattr(problem, "start", 0)) from None
-    if b"\\ud" in data or b"\\uD" in data:  # a lone surrogate is not valid text, but the exact reader accepts it
+    if b"\\ud" in data or b"\\uD" in data:  # a lone surrogate is not a valid character, but the exact reader accepts it
         try:
             orjson.loads(data)
         except orjson.JSONDecodeError as problem:

@@ -1,11 +1,12 @@
-"""The members of a large plan that most policies need, without reading the others: planned values, the state before and
-the configuration are more than half of it.
+"""The members of a large plan that most policies need. The other members are not read: planned values, the state
+before, and the configuration are more than half of a plan.
 
-Only for the form in which OpenTofu and Terraform print plans: one line, with members in their order. Presumed members
-are verified: the text up to the planned values and the text from the time to the end are parsed, which shows that they
-are at the top; the name of each member occurs once in the text that is not parsed, and its presumed value is one value.
-A plan in any other form is read as a whole. Parts that are not read are not checked. The changes of resources are read
-in pieces, only one of which is in memory at a time."""
+This works only for the form in which OpenTofu and Terraform print plans: one line, with the members in their order.
+Assumed positions of members are verified: the text before the planned values and the text from the timestamp to the end
+are parsed, which shows that they are at the top level. In the text that is not parsed, the name of each member must
+occur exactly once, and the text at its position must be a single value. A plan in any other form is read as a whole.
+Parts that are not read are not checked. The changes of resources are read in chunks, of which only one at a time is in
+memory."""
 
 from __future__ import annotations
 
@@ -25,30 +26,31 @@ _PRIOR, _CONFIGURATION = b',"prior_state":{', b',"configuration":{'
 _BETWEEN = b'},{"address":"'
 _NAMES = (b'"resource_changes"', b'"output_changes"', b'"configuration"', b'"provider_config"')
 _ESCAPE, _LETTERS = b"\\u00", (b"4", b"5", b"6", b"7")
-"""prefix of escaped letters, which programs do not write but which could hide names"""
+"""the beginning of escaped letters; programs do not write them, but they could hide names"""
 _FEW = 1000
 _LAST = frozenset(("timestamp", "errored", "applyable", "complete"))
 _FIRST = frozenset(("format_version", "terraform_version", "variables"))
 
 
 class Excerpt:
-    """The parts of a plan that are read; `members` are the members that are read immediately: all except the changes of
+    """The parts of a plan that are read. `members` are read immediately: all members except the changes of
     resources."""
 
     __slots__ = ("_begin", "_data", "_end", "_is_exact", "_rest", "members")
 
     def __init__(self, data: bytes, members: dict[str, Any], begin: int, end: int, rest: tuple[int, int]) -> None:
-        """`begin` and `end` are the place of the changes, `rest` that of the configuration and all that follows."""
+        """`begin` and `end` are the bounds of the changes; `rest` is the position of the configuration and everything
+        after it."""
         self._data, self.members, self._begin, self._end, self._rest = data, members, begin, end, rest
         self._is_exact: bool | None = None
 
     def __len__(self) -> int:
-        """The length of the text of the changes in bytes."""
+        """The length of the changes as text, in bytes."""
         return self._end - self._begin
 
     def confirm(self, share: int = 0, shares: int = 1) -> bool:
-        """Whether the presumed members are real, judging by their names: each occurs once outside the changes. The
-        check is divided into shares, all of which must succeed."""
+        """Whether the assumed members are real, according to their names: each name occurs exactly once outside the
+        changes. The check is divided into shares, all of which must succeed."""
         data, before, after = self._data, self._begin - len(_CHANGES), self._end + 1
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
@@ -64,7 +66,7 @@ class Excerpt:
         return True
 
     def changes(self) -> Iterator[Any]:
-        """The changes of resources, one after the other. Raises JsonError if they are not as presumed, so that the
+        """The changes of resources, one at a time. Raises JsonError if they do not have the assumed form; then the
         document must be read as a whole."""
         for begin, end in self.bounds(PIECE):
             try:
@@ -76,8 +78,8 @@ class Excerpt:
             yield from piece
 
     def bounds(self, size: int) -> list[tuple[int, int]]:
-        """The bounds of pieces of about this size, at least one. A piece ends where an element of the list seems to
-        end. If that was within an element, the piece is not a valid list."""
+        """The bounds of chunks of about this size; there is at least one chunk. A chunk ends where an element of the
+        list seems to end. If this position was within an element, the chunk is not a valid list."""
         data, at, end = self._data, self._begin, self._end
         results: list[tuple[int, int]] = []
         while at < end or not results:
@@ -88,7 +90,7 @@ class Excerpt:
         return results
 
     def only(self, begin: int, end: int) -> Excerpt:
-        """This excerpt, limited to the changes in a piece."""
+        """This excerpt, limited to the changes in one chunk."""
         return Excerpt(self._data, self.members, begin, end, self._rest)
 
     def configuration(self) -> Any:
@@ -96,8 +98,8 @@ class Excerpt:
         return _members(self._data, *self._rest).get("configuration")
 
     def check_numbers(self) -> None:
-        """Raises JsonError if numbers in the changes may have lost digits. Only needed after a number with a fraction,
-        because numbers beyond 64 bits are read as such."""
+        """Raises JsonError if numbers in the changes may have lost digits. The check is needed only if there was a
+        number with a fraction, because integers beyond 64 bits are read as such numbers."""
         if self._is_exact is None:
             self._is_exact = not has_wide_numbers(b"[" + self._data[self._begin : self._end])
         if not self._is_exact:
@@ -163,9 +165,10 @@ def _suggested(data: bytes) -> Excerpt | None:
 
 
 def _members(data: bytes, begin: int, end: int) -> dict[str, Any]:
-    """The members in a part of an object's text, which begins with a comma or the brace. Raises JsonError."""
+    """The members in one part of the text of an object; the part begins with a comma or with the opening brace. Raises
+    JsonError."""
     text = data[begin + 1 : end]
-    if b"\\ud" in text or b"\\uD" in text:  # possibly a lone surrogate, which is not valid text
+    if b"\\ud" in text or b"\\uD" in text:  # possibly a lone surrogate, which is not a valid character
         raise JsonError("half a character", begin)
     members = loads(b"{" + text + b"}")
     return members if members.__class__ is dict else {}

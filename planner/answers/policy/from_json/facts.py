@@ -1,4 +1,4 @@
-"""A plan or state in JSON to facts: the relations of our own plans, as far as the document contains them."""
+"""Facts from a plan or state in JSON: the relations of planner's own plans, as far as the document contains them."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)Z$")
 OF_CONFIGURATION = frozenset(
     ("lifecycle", "provisioner", "removed_block", "move_block", "required_provider", "uses_provider", "backend")
 )
-"""relations that no document has, but an available configuration does"""
+"""relations that no document contains, but that a configuration provides if it is available"""
 OF_REFERENCES = frozenset(("depends", "blast", "blast_size"))
-"""relations from the references in a plan's document"""
+"""relations that are derived from the references in the document of a plan"""
 UNTOLD = (
     OF_CONFIGURATION
     | OF_REFERENCES
@@ -60,14 +60,14 @@ UNTOLD = (
         *("backend_argument", "module_version", "locked_provider", "variable_origin", "run"),
     }
 )
-"""relations that no document has"""
+"""relations that no document contains"""
 OF_PLANS = frozenset(
     (
         *("configured", "resource", "variable", "module_call", "provider_instance", "provider_argument"),
         *("check_result", "plan_time", "plan_mode"),
     )
 )
-"""relations that a plan's document has, and a state does not"""
+"""relations that the document of a plan contains, but that of a state does not"""
 
 
 OF_THE_REST = frozenset(
@@ -76,7 +76,7 @@ OF_THE_REST = frozenset(
         *("check_result", "drifted", "sensitive_at"),
     )
 )
-"""relations that an excerpt of a plan lacks"""
+"""relations that an excerpt of a plan does not contain"""
 
 
 def shown_facts(
@@ -85,16 +85,16 @@ def shown_facts(
     config: Config | None = None,
     locked: Callable[[], Iterable[Row]] | None = None,
 ) -> PolicyFacts:
-    """The facts that policies read of a document. `config` is the configuration of the working directory, which
-    provides locations if it is the configuration of the plan; `locked` reads the rows of locked_provider next to it.
-    Raises Failure if the document is malformed."""
+    """The facts in a document that policies read. `config` is the configuration in the working directory; it provides
+    locations if it is the configuration of the plan. `locked` reads the rows of locked_provider from the lock file next
+    to it. Raises Failure if the document is malformed."""
     try:
         if config is not None or not reads.predicates.isdisjoint(OF_THE_REST):
             document = document.whole
         try:
             read = document.with_configuration if "depends" in reads else document
             return _facts(read, reads, config, locked=locked)
-        except JsonError:  # an excerpt that is not as presumed, or that has long numbers
+        except JsonError:  # an excerpt that does not have the assumed form, or that contains long numbers
             return _facts(document.whole, reads, config, locked=locked)
     except Misshapen as problem:
         raise not_usable(document.name, str(problem)) from None
@@ -103,7 +103,7 @@ def shown_facts(
 
 
 def piece_facts(document: Document, reads: PolicyInputs, seen: set[tuple[str, str]], matters: Matters) -> PolicyFacts:
-    """The facts of a piece of an excerpt of a plan. `seen` are the objects of other pieces; the objects of this piece
+    """The facts of one chunk of an excerpt of a plan. `seen` are the objects of other chunks; the objects of this chunk
     are added to them. Objects of kinds that do not matter may be omitted. Raises Misshapen, and JsonError if the
     document must be read as a whole."""
     return _facts(document, reads, None, seen, matters)
@@ -174,7 +174,7 @@ def _facts(
 def _later(
     document: Document, plan: Plan, configuration: ShownConfiguration, config: Config | None
 ) -> Iterator[DeferredResource]:
-    """The resources that are left for a later plan, in the forms of planner and of Terraform."""
+    """The resources that are deferred to a later plan, in the forms of planner and of Terraform."""
     entries = objects(document.root, "deferred", "")
     deferred = tuple((text(e, "address", "deferred"), text(e, "argument", "deferred", ""), "") for e in entries)
     if deferred:
@@ -182,7 +182,7 @@ def _later(
         yield from deferred_resources(
             deferred, blocks, lambda: _impact(document, plan, configuration, config).dependents
         )
-        return  # the rest is the equivalent form of Terraform
+        return  # the rest is the equivalent form in Terraform
     for entry in objects(document.root, "deferred_changes", ""):
         change, path = table(entry, "resource_change", "deferred_changes"), "deferred_changes.resource_change"
         address = text(change, "address", path)
@@ -194,8 +194,8 @@ def _impact(document: Document, plan: Plan, configuration: ShownConfiguration, c
 
 
 def _is_of(shown: ShownConfiguration, config: Config) -> bool:
-    """Whether a configuration declares what the document shows: the same resources with the same arguments, the same
-    calls of modules and the same variables."""
+    """Whether a configuration matches the document: both have the same resources with the same arguments, the same
+    module calls and the same variables."""
     here: dict[str, ResourceDecl] = {}
     calls: set[str] = set()
     for module in config.root.walk():
@@ -210,7 +210,7 @@ def _is_of(shown: ShownConfiguration, config: Config) -> bool:
 
 
 def _stands(config: Config, plan: Plan) -> bool:
-    """Whether no file was changed after the plan was made."""
+    """Whether all files are unchanged since the plan was made."""
     time = _TIME.match(plan.timestamp)
     if time is None:
         return False
@@ -237,7 +237,7 @@ class _Beside:
 
 
 class ShownOwners:
-    """Finds the objects of addresses in a document; their places only if the configuration is available."""
+    """Finds the objects for addresses in a document. Their places are known only if the configuration is available."""
 
     def __init__(self, plan: Plan, configuration: ShownConfiguration, config: Config | None) -> None:
         self.configured = ConfiguredOwners(plan, config) if config is not None else None
@@ -268,7 +268,7 @@ class ShownOwners:
 
 
 class ShownContents(Contents[ShownRows]):
-    """The relations about values in JSON; of a change they are triples (see plan_of)."""
+    """The relations about values in JSON; the values of a change are triples (see plan_of)."""
 
     def _object(self, rows: ShownRows, address: str, value: Any, looked: Looked) -> None:
         now, unknown, sensitive = value
@@ -285,7 +285,7 @@ class ShownContents(Contents[ShownRows]):
 
 
 class ShownPlan:
-    """The relations that a document contains in its own form."""
+    """The relations that a document contains in a form of its own."""
 
     def __init__(self, document: Document, plan: Plan, configuration: ShownConfiguration, rows: ShownRows) -> None:
         self.document, self.plan, self.configuration, self.rows = document, plan, configuration, rows
@@ -294,7 +294,8 @@ class ShownPlan:
         self.unknown: dict[tuple[str, str], Unknown] = {}
         """unknown parts of the reported values"""
         self.unknown_arguments: frozenset[tuple[str, str]] = frozenset()
-        """unknown parts of provider configurations, by address and path, once provider_argument was stated"""
+        """the unknown parts of provider configurations, by address and path; complete when provider_argument has been
+        built"""
 
     def plan_time(self) -> Iterable[Row]:
         return [(self.plan.timestamp,)]
@@ -329,7 +330,7 @@ class ShownPlan:
 
 
 # The content of strings that a document shows as unknown, if the configuration creates them with jsonencode. Everything
-# that is not literal there is unknown, except the module's locals.
+# that is not literal there is unknown, except local values of the module.
 
 
 _MAKES = "jsonencode"
@@ -339,8 +340,8 @@ _DEEPEST = 20
 
 
 def documents_of(owners: ConfiguredOwners, unknown: Collection[tuple[str, str]]) -> dict[tuple[str, str], Unknown]:
-    """Unknown values (address, path) whose content is in the configuration. (Elements of lists are omitted, because
-    they may belong to a set with another order.)"""
+    """The (address, path) of unknown values whose content is in the configuration. (Elements of lists are omitted,
+    because they may belong to a set with another order.)"""
     wanted: dict[str, set[str]] = {}
     for address, path in unknown:
         if path and not _IN_LIST.search(path):
@@ -374,7 +375,7 @@ class _Written(Scope):
         self._context = CallContext(planning=True)
 
     def value(self, attribute: Attribute) -> Value:
-        """The value of an argument, as far as it is literal."""
+        """The value of an argument, as far as it is written literally."""
         span = attribute.expr_span
         if _MAKES not in span.text and "local." not in span.text:
             return UNKNOWN
@@ -394,7 +395,7 @@ class _Written(Scope):
         if decl is None or self._depth > _DEEPEST:
             return UNKNOWN
         if name not in self._values:
-            self._values[name] = UNKNOWN  # while it is evaluated: a self-reference is reported elsewhere
+            self._values[name] = UNKNOWN  # during evaluation; references to itself are reported elsewhere
             self._depth += 1
             value, problems = try_evaluate(decl.expr.node, self, decl.expr.source)
             self._depth -= 1

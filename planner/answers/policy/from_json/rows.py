@@ -17,13 +17,13 @@ _SCALARS = (str, int, float, Decimal, bool)
 
 
 class ShownRows(ValueRows):
-    """Collects the rows of values in JSON. Unknown values in JSON have no type, so they may be anything. A list with
-    unknown elements may be a set, whose elements may turn out to be equal, so it also counts as unknown."""
+    """Collects the rows of values in JSON. Unknown values in JSON have no type; they may have any value. A list with
+    unknown elements counts as unknown: it may be a set, whose elements may turn out to be equal."""
 
     __slots__ = ("_check",)
 
     def __init__(self, structure: bool = True, check: Callable[[], None] | None = None) -> None:
-        """`check` is called for a number that the reader of the document may have rounded."""
+        """`check` is called for each number that the reader of the document may have rounded."""
         super().__init__(structure)
         self._check = check
 
@@ -60,9 +60,9 @@ class ShownRows(ValueRows):
         looked: Looked = EVERYTHING,
     ) -> None:
         """Add a value at a path, according to the members `after`, `after_unknown` and `after_sensitive`. `mark` is the
-        path of the sensitive mark above it. Raises Misshapen."""
+        path of the sensitive mark that covers the value. Raises Misshapen."""
         if sensitive or mark is not None:
-            looked = EVERYTHING  # so that every secret part is hidden
+            looked = EVERYTHING  # the value as a whole counts as sensitive, so that every secret part is hidden
         if sensitive is True:
             if mark is None:
                 mark = path
@@ -190,7 +190,7 @@ def _has_unknown(unknown: Any) -> bool:
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether no part is marked as unknown or sensitive, in any of the possible forms."""
+    """Whether no part is marked as unknown or sensitive, in any form that such marks can have."""
     return value is None or value is False or ((value.__class__ is dict or value.__class__ is list) and not value)
 
 

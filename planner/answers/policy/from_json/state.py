@@ -1,5 +1,5 @@
-"""A state, from `show -json` or a file of version 4, as a plan without changes, so that policies check the existing
-objects."""
+"""A state, from `show -json` or from a file of version 4, as a plan without changes. Policies check its objects in this
+form."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _shown_objects(document: Document, configuration: ShownConfiguration) -> Ite
 
 
 def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The resources of a shown state: JSON path, module instance, entry. Raises Misshapen."""
+    """The resources of a state in `show -json`, each as its JSON path, module instance and entry. Raises Misshapen."""
     if state is None:
         return
     if state.__class__ is not dict:
@@ -75,8 +75,8 @@ def shown_resources(state: Any, path: str) -> Iterator[tuple[str, str, dict[str,
 
 
 def read_values(state: Any, path: str, later: Collection[str]) -> Iterator[tuple[str, Any, Any]]:
-    """Address, value and sensitive parts of the data sources in a shown state, except for those that are read again
-    `later`. Raises Misshapen."""
+    """Address, value and sensitive parts of the data sources in a state from `show -json`, except data sources that are
+    read again `later`. Raises Misshapen."""
     for at, _, entry in shown_resources(state, path):
         if entry.get("mode") == "data" and entry.get("address") not in later:
             yield text(entry, "address", at), table(entry, "values", at), entry.get("sensitive_values")
@@ -100,10 +100,10 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
             at = f"{path}.instances[{j}]"
             key = instance.get("index_key")
             if key.__class__ not in (str, int, type(None)):
-                raise Misshapen(f"{at}.index_key", "text or a whole number expected")
+                raise Misshapen(f"{at}.index_key", "a string or a whole number expected")
             if instance.get("attributes") is None and instance.get("attributes_flat"):
                 raise Misshapen(
-                    f"{at}.attributes_flat", "an object of an old provider, which has to be refreshed first"
+                    f"{at}.attributes_flat", "an object with an old provider address, which must be refreshed first"
                 )
             values = _dynamic(table(instance, "attributes", at), type_)
             secret = _secrets(instance.get("sensitive_attributes"), f"{at}.sensitive_attributes")
@@ -113,20 +113,20 @@ def _of_file(document: Document) -> Iterator[ResourceChange]:
 
 
 def _dynamic(values: dict[str, Any], type_: str) -> dict[str, Any]:
-    """Convert attributes of type any, which are written with their types: {"value": ..., "type": ...}. Only the
-    attributes of terraform_data are known."""
+    """Convert attributes of type any, which are written together with their types: {"value": ..., "type": ...}. Only
+    the attributes of terraform_data are known to have this type."""
     if type_ != "terraform_data":
         return values
     return {n: v["value"] if v.__class__ is dict and v.keys() == {"value", "type"} else v for n, v in values.items()}
 
 
 def _secrets(paths: Any, path: str) -> Any:
-    """Sensitive paths in the structure of states in JSON."""
+    """The sensitive paths, in the structure that states in JSON use for them."""
     result: dict[str, Any] = {}
     for i, steps in enumerate(paths or () if paths.__class__ in (list, type(None)) else (None,)):
         first = steps[0] if steps.__class__ is list and steps else steps
         name = first.get("value") if first.__class__ is dict else None
         if name.__class__ is not str:
             raise Misshapen(f"{path}[{i}]", "a path that begins with the name of an attribute expected")
-        result[str(name)] = True  # with all its parts, so that nothing sensitive is shown
+        result[str(name)] = True  # including all its parts, so that nothing sensitive is shown
     return result

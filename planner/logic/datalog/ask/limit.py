@@ -1,6 +1,6 @@
-"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result, when
-the parent stops it after the time limit, when the kernel does so a moment later, or when the parent ends. None of these
-needs the process to cooperate, even if it is running C code."""
+"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result; when
+the parent stops it after the time limit; when the kernel stops it a moment later; or when the parent ends. None of
+these requires the process to cooperate, even while it runs C code."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 T = TypeVar("T")
 
 MOST_MEMORY = 2 << 30  # bytes in addition to those that the process uses already
-GRACE = 2.0  # seconds that the parent has to end the process, before the kernel does
+GRACE = 2.0  # seconds in which the parent should end the process, before the kernel does
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`, computed in a fork of this process, which shares all data without copying and has no
-    effects here. Raises Failure if the time or memory does not suffice, and any Failure that `work` raises."""
+    """The result of `work()`. It is computed in a fork of this process, which shares all data without copying, and
+    whose effects are not visible here. Raises Failure if the time or memory is exceeded, and any Failure that `work`
+    raises."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
     finally:
         fork.end()
     if content is None:
-        detail = f"There was no answer within {seconds:g} seconds. Narrow the query, for example by a constant."
+        detail = f"There was no answer within {seconds:g} seconds. Narrow the query, for example with a constant."
         raise Failure(error("query.time", "Query takes too long", detail))
     result: tuple[str, Any] = pickle.loads(content) if content else ("memory", None)
     outcome, value = result
@@ -49,8 +50,8 @@ def run_limited(work: Callable[[], T], seconds: float) -> T:
 
 
 def _answer(work: Callable[[], Any], seconds: float) -> bytes:
-    """In the fork: (outcome, value) of the work, pickled."""
-    gc.disable()  # a collection would visit all objects of the parent and copy their pages
+    """The code that runs in the fork. Writes the (outcome, value) of the work, pickled."""
+    gc.disable()  # a garbage collection would visit all objects of the parent, and copy their pages
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds + GRACE)
     _limit_memory()
@@ -70,10 +71,10 @@ def _limit_memory() -> None:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
     except (OSError, ValueError):
-        pass  # other systems than Linux: the time limit alone
+        pass  # systems other than Linux have only the time limit
 
 
-# A limit of time for work in this thread, without a signal and without another process.
+# A time limit for work in this thread, without a signal and without another process.
 
 
 AGAIN = 0.05
@@ -82,13 +83,13 @@ as finalizers"""
 
 
 class OutOfTime(BaseException):
-    """The work took too long. It is not an Exception, so that it also ends work that continues after exceptions."""
+    """The work took too long. This is not an Exception, so that it also stops work that continues after exceptions."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raises OutOfTime in this thread if the block takes longer. It is raised between two Python instructions, so a
-    running call into C ends first."""
+    """Raises OutOfTime in this thread if the block takes longer. The exception is raised between two Python
+    instructions, so a running call into C is finished first."""
     thread, lock, ended = ctypes.c_ulong(get_ident()), Lock(), Event()
 
     def watch() -> None:
@@ -103,7 +104,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OutOfTime):  # it may come at the very end, when the work is done
+        with suppress(OutOfTime):  # the exception may be raised at the very end, when the work is already done
             ended.set()
         ended.set()
         with suppress(OutOfTime), lock:

@@ -2,10 +2,10 @@
 
     edge(A, "terraform_data.web"), not pruned(A)
 
-The answer is a table: a column for each variable in the order of appearance, a row for each way in which all literals
-hold. A query that begins with a constant is answered by pyDatalog, goal-directed over the derived relations (see
-below). Other queries, and queries with aggregates or computed values, are answered by our own evaluator, bottom up.
-Recursion is in the relations, not in queries."""
+The answer is a table. It has a column for each variable, in the order of appearance, and a row for each way in which
+all literals hold. A query that begins with a constant is answered by pyDatalog, which is goal-directed, over the
+derived relations (see below). Other queries, and queries with aggregates or computed values, are answered bottom up by
+planner's own evaluator. Relations may be recursive; queries may not."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.types import column_types
 from planner.logic.datalog.language.values import Row, sorted_rows
 
-_HEAD = "?"  # no predicate of a rule file can have this name
+_HEAD = "?"  # a predicate of a rule file cannot have this name
 
 
 @frozen
 class Query:
-    """A checked query, with a rule for each of its alternatives. `columns` are the variables that all alternatives
-    have; `predicates` are the predicates that the query reads, which must have been evaluated."""
+    """A checked query, with a rule for each of its alternatives. `columns` are the variables that occur in all
+    alternatives; `predicates` are the predicates that the query reads; they must be evaluated before it."""
 
     text: str
     columns: tuple[str, ...]
@@ -64,8 +64,8 @@ class Query:
 
 @frozen
 class QueryResult:
-    """`columns` are variables; `rows` are sorted, in the engine's form (see values.decode). A query without variables
-    has no columns, and one row if it holds."""
+    """`columns` are variables; `rows` are sorted, and in the form of the engine (see values.decode). A query without
+    variables has no columns, and one row if it holds."""
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -75,7 +75,8 @@ class QueryResult:
 
 
 def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Diagnostic]]:
-    """The query, checked against the declarations: unknown predicates, arities, types, variables without a value."""
+    """The query, checked against the declarations. Reports unknown predicates, wrong arities and types, and variables
+    without a value."""
     written, source, diagnostics = parse(text)
     if has_errors(diagnostics):
         return None, diagnostics
@@ -111,8 +112,8 @@ def parse_query(program: RuleProgram, text: str) -> tuple[Query | None, list[Dia
 
 
 def ask(program: RuleProgram, database: Database, query: Query, seconds: float | None = None) -> QueryResult:
-    """Answer a query. With `seconds`, it is answered in a separate process, which is stopped after that time. Raises
-    Failure if the time or memory does not suffice, KeyError if a predicate was not evaluated."""
+    """Answer a query. With `seconds`, it is answered in a separate process, which is stopped after this time. Raises
+    Failure if the time or memory is exceeded, KeyError if a predicate was not evaluated."""
     for name in query.predicates:
         database[name]  # raises KeyError
     way = _top_down if is_goal_directed(query) else _bottom_up
@@ -125,7 +126,7 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether every atom, in joining order, has a known first column, and nothing is computed."""
+    """Whether every atom has a known first column when atoms are joined in their order, and nothing is computed."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -150,7 +151,7 @@ def _top_down(program: RuleProgram, database: Database, query: Query) -> set[Row
 
 
 def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Row]:
-    """Compile the question as rules and run them."""
+    """Compile the query as rules, and run them."""
     predicates = {**program.predicates, _HEAD: query.head}
     indexes = Indexes()
     parts: list[str] = []
@@ -172,16 +173,17 @@ def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Ro
     return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}
 
 
-# Queries answered by pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause: the query as a head,
-# and for each literal a separate predicate over the literal's variables. Python functions resolve these predicates, so
-# that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only compares values for
-# equality. It gets no recursion and no text, and the literals are in joining order, on which its time depends.
+# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause: the query as a
+# head, and for each literal a separate predicate over the literal's variables. Python functions resolve these
+# predicates, so that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only
+# compares values for equality. It gets no recursion and no strings; the literals are in joining order, on which its
+# time depends.
 
-_numbers = count(1)  # pyDatalog's table of resolvers belongs to the process: names must be unique in it
+_numbers = count(1)  # pyDatalog has one table of resolvers for the whole process, so the names in it must be unique
 
 
 def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...]) -> set[Row]:
-    """The assignments to `columns`, which are the variables of the body, under which all literals hold."""
+    """The assignments to `columns` (the variables of the body) with which all literals hold."""
     relations = Relations(database)
     clause: list[tuple[Literal, list[str]]] = []
     for literal in join_order(body, (), set(columns)):
@@ -219,8 +221,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """The function that pyDatalog calls with a term for each variable of the literal. It returns the matching rows of
-    values."""
+    """The function that pyDatalog calls, with a term for each variable of the literal. It returns the rows of values
+    that match."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

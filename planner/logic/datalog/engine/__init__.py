@@ -1,1 +1,1 @@
-"""Evaluation: programs, facts, and their consequences."""
+"""Evaluation of programs on facts."""

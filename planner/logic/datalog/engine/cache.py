@@ -1,5 +1,5 @@
-"""Compiled programs in the user's cache, so that a start need not compile them. The name of an entry is a digest of all
-rule text, the engine's own files and the version of Python. Entries contain code that is executed, so
+"""Compiled programs in the user's cache, so that they are not compiled at every start. The name of an entry is a digest
+of all rule text, the engine's own files and the version of Python. Entries contain code that is executed. Therefore
 planner.foundation.support.store returns only entries that this user wrote."""
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files given as (name, text). Names are as diagnostics print them. Rules
-    without a name are named after their file: `house.1` is the first one in `house.dl`.
+    """Parse, check, stratify and compile rule files given as (name, text). The names of files are those that
+    diagnostics print. Rules without a name are named after their file: `house.1` is the first such rule in `house.dl`.
 
     `core` are the names of the files that belong to the product: other files may add rules only to predicates of these
-    files that are declared `.open`. None: all files are equal.
+    files that are declared `.open`. None: there is no difference between files.
 
-    `beside` returns all files that share the vocabulary of the core files; no other file may declare the same names.
-    `made` are further files that a program has constructed (language/constructed.py) and that need no parsing. `spaces`
-    maps files to their name spaces (language/spaces.py).
+    `beside` returns all files that share the vocabulary of the core files; their names must not be declared in any
+    other file.
+    `made` are further files that a program has constructed (language/constructed.py), and that are not parsed. `spaces`
+    maps files to their namespaces (language/spaces.py).
 
     The program is None if a diagnostic is an error. A program without errors is stored in the user's cache under the
     digest of its text."""
@@ -75,13 +76,13 @@ def _kept_or_built(
 
 
 def parts(files: Sequence[tuple[str, str]], core: Collection[str] | None) -> Iterator[str]:
-    """The parts of an entry's name: rule files (name, text), of which the `core` ones are marked."""
+    """The parts of an entry's name that come from rule files (name, text); the files in `core` are marked."""
     for name, text in files:
         yield from (name, str(core is None or name in core), text)
 
 
 def spaces_parts(spaces: Spaces) -> Iterator[str]:
-    """The parts of an entry's name from the name spaces of files."""
+    """The parts of an entry's name that come from the namespaces of files."""
     for file in sorted(spaces):
         yield from (file, *spaces[file])
 
@@ -90,12 +91,12 @@ _SOURCE = (Source.__module__, Source.__qualname__)
 
 
 class _Unpickler(Unpickler):
-    """Replaces the sources of the stored object by the current ones, which have the same text."""
+    """Replaces the sources of the stored object by the current sources, which have the same text."""
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
-        # Not a method: the memo of an unpickler has it, and the garbage collector does not see into the memo, so that
-        # everything that was read would stay in memory.
+        # Not a method: the memo of an unpickler would refer to it, and the garbage collector does not look into the
+        # memo, so that everything that was read would stay in memory.
         self._source = lambda filename, _: sources[filename]
 
     def find_class(self, module: str, name: str) -> Any:
@@ -103,7 +104,7 @@ class _Unpickler(Unpickler):
 
 
 def unpickled(data: bytes, sources: dict[str, Source]) -> Any:
-    """The unpickled object, with these sources. The bytes must have been written by the user
+    """The unpickled object with these sources. The bytes must have been written by this user
     (planner.foundation.support.store)."""
     return _Unpickler(data, sources).load()
 
@@ -120,7 +121,7 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 
 
-# Derivations of rules without any facts: small tables in the user's cache, next to the compiled rules.
+# The rows that rules derive without any facts: small tables in the user's cache, next to the compiled rules.
 
 
 TABLES = Shelf("derived", 10, made_by=MADE_BY)
@@ -128,7 +129,7 @@ TABLES = Shelf("derived", 10, made_by=MADE_BY)
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:
-    """The rows of predicates, sorted, that rule files (name, text) derive. Raises Failure if a file is broken."""
+    """The rows, sorted, of the predicates that rule files (name, text) derive. Raises Failure if a file has errors."""
     wanted = sorted(want)
     name = TABLES.name(*wanted, *parts(files, None))
     known: dict[str, list[Row]] | None = TABLES.value(name)

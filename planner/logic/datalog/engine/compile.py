@@ -1,8 +1,8 @@
-"""A program to Python: a function for each rule (compile_rule.py) and for each index that one of them reads.
+"""Compiles a program to Python: one function for each rule (compile_rule.py), and one for each index that such a
+function reads.
 
-A recursive rule has one function for each of its atoms in the component; that atom ranges over `D`, the tuples that the
-last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986).
-"""
+For a recursive rule there is one function for each of its atoms in the component. In that function, the atom ranges
+over `D`, the tuples that the last round found (semi-naive evaluation: Bancilhon, Ramakrishnan 1986)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from planner.logic.datalog.language.values import encode
 
 
 def index_code(number: int, index: CompiledIndex) -> str:
-    """`x3(rows, d)`: enter rows into an index."""
+    """`x3(rows, d)`: the function that enters rows into an index."""
     if index.has_rows:
         key = key_code([f"row[{i}]" for i in index.keys])
         return f"def x{number}(rows, d):\n    for row in rows:\n        d[{key}].append(row)\n"
@@ -44,7 +44,7 @@ def index_code(number: int, index: CompiledIndex) -> str:
 
 
 def _description(rule: Rule, predicates: Mapping[str, Predicate]) -> tuple[Any, ...]:
-    """`positives`, `reads`, `constants` and `head_columns` of a rule's functions."""
+    """The values `positives`, `reads`, `constants` and `head_columns` of the functions of a rule."""
     positives = [atom for atom in rule.body if isinstance(atom, Atom)]
     constants = []
     for atom in positives:
@@ -99,9 +99,9 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# The values that rules examine: the values of a column on which derivations can depend. A cache of results, such as the
+# The values that rules examine, for each column: the derivations can depend on these. A cache of results, such as the
 # one in plan/action.py, may replace all values that no rule examines by one word. They are computed from the rules, so
-# that a new rule is always considered.
+# that a new rule is always taken into account.
 
 
 _Place = tuple[str, int]
@@ -109,12 +109,12 @@ _Looks = dict[_Place, Look]
 
 
 def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[str, tuple[Look, ...]]:
-    """For each input, the use of each of its columns by the rules."""
+    """For each input, how the rules use each of its columns."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
-    """column -> the columns of heads to which its values go"""
+    """the columns of heads to which the values of a column are passed, by column"""
     for predicate in predicates.values():
-        for name in predicate.inputs:  # of a native operator, which compares whole rows
+        for name in predicate.inputs:  # the input of a native operator, which compares whole rows
             _see(seen, ((name, n) for n in range(predicates[name].arity)), Look(compared=True))
         if predicate.is_output:
             _see(seen, ((predicate.name, n) for n in range(predicate.arity)), Look(shown=True))
@@ -127,7 +127,7 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
             before = seen.get(place, UNSEEN)
             _see(seen, (place,), _together(seen.get(head, UNSEEN) for head in heads))
             changed |= seen.get(place, UNSEEN) != before
-    one = {look: look for look in (UNSEEN, *seen.values())}  # shared, so that the stored form is small
+    one = {look: look for look in (UNSEEN, *seen.values())}  # shared between entries, so that the stored form is small
     return {
         p.name: tuple(one[seen.get((p.name, n), UNSEEN)] for n in range(p.arity))
         for p in predicates.values()
@@ -147,7 +147,7 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
         if isinstance(argument, RuleVariable):
             heads.setdefault(argument.name, set()).add(place)
         else:
-            for variable in variables(argument):  # the head is computed from it
+            for variable in variables(argument):  # the value in the head is computed from it
                 times[variable.name] = 2
     for literal in rule.body:
         if isinstance(literal, Aggregate):
@@ -183,7 +183,7 @@ def _together(parts: Iterable[Look]) -> Look:
     return Look(constants, compared, shown)
 
 
-# The steps from rule files to a program.
+# The steps from rule files to a compiled program.
 
 
 def build_program(
@@ -241,11 +241,11 @@ def build_program(
 
 
 _parse_core = lru_cache(64)(parse_rules)
-"""Parsed files of the product: they are the same in each program of a process, and their syntax is never changed."""
+"""Parsed files of the product. They are the same in each program of a process, and their syntax is never changed."""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The distinct diagnostics, by file, then by place."""
+    """The diagnostics without duplicates, by file, then by place."""
 
     def place(d: Diagnostic) -> tuple[str, int, str]:
         return (d.subject.filename, d.subject.start, d.code) if d.subject else ("", 0, d.code)

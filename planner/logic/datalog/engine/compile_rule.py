@@ -14,8 +14,8 @@ by `repr`):
                     O[(v0, v1)] = None
         return O
 
-It adds rows to `O` and returns it. If a rule only selects rows of one relation, it returns those rows, or the relation
-itself."""
+The function adds rows to `O`, and returns it. If a rule only selects rows of one relation, the function returns those
+rows, or the relation itself."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _DEEPEST = 15
 
 
 class Loop(NamedTuple):
-    """`for (v0, v1) in r1`. `is_scan`: over a relation itself, rather than over rows from an index or the last
-    round."""
+    """`for (v0, v1) in r1`. `is_scan`: the loop is over a relation itself, and not over rows from an index or from the
+    last round."""
 
     target: str
     source: str
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """`if (v0,) not in r2`. `passed_by`: the relation with which, if it is empty, the check always succeeds."""
+    """`if (v0,) not in r2`. `passed_by`: the check always succeeds if this relation is empty."""
 
     condition: str
     passed_by: str = ""
@@ -102,7 +102,7 @@ class BodyCompiler:
         self.names: dict[str, str] = {}
         self.bases: dict[str, str] = {}
         self.used = 0
-        self.prelude: dict[str, str] = {}  # code -> the name that the function assigns to it at its beginning
+        self.prelude: dict[str, str] = {}  # the name to which the function first assigns each code
         self.needs: set[int] = set()
         self.uses: set[tuple[str, str]] = set()
 
@@ -111,7 +111,7 @@ class BodyCompiler:
         return f"v{self.used - 1}"
 
     def function(self, builtin: Entry) -> str:
-        """The name of a function in generated code."""
+        """The name of a function as used in generated code."""
         if builtin.module == FUNCTION_MODULE:
             return builtin.attribute
         self.uses.add((builtin.module, builtin.attribute))
@@ -120,7 +120,8 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression of a term. The conditions under which it has a value are appended to `clauses` first."""
+        """The expression for a term. The conditions under which the term has a value are appended to `clauses`
+        first."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):
@@ -153,8 +154,8 @@ class BodyCompiler:
         return None
 
     def base(self, term: syntax.Term) -> str:
-        """The base type of a term at this point. The type of a variable from a column of type any may be narrowed only
-        by a later literal."""
+        """The base type of a term at this point. For a variable from a column of type any, only a later literal may
+        narrow the type."""
         if isinstance(term, syntax.RuleVariable) and term.name in self.bases:
             return self.bases[term.name]
         kind = self.types.of(term)
@@ -166,7 +167,7 @@ class BodyCompiler:
         return f"{_ORDERS[operator]}({left}, {right})"
 
     def optional(self, term: syntax.Term) -> str:
-        """The expression of a term, which is None if the term has no value."""
+        """The expression for a term; its value is None if the term has no value."""
         if not isinstance(term, syntax.RuleCall):
             return self.term(term, [])
         function = FUNCTIONS.get(term.function) or RELATIONS[term.function]
@@ -209,7 +210,7 @@ class BodyCompiler:
         return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
     def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
-        """Add the loop over an atom, which binds its new variables and compares its known ones."""
+        """Add the loop over an atom. It binds the new variables of the atom, and compares its known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]
@@ -219,7 +220,7 @@ class BodyCompiler:
             clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(Check(self.relation(atom)))  # wildcards only: any row suffices
+            clauses.append(Check(self.relation(atom)))  # there are only wildcards: any row suffices
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
@@ -273,7 +274,7 @@ class BodyCompiler:
         clauses.append(Check(self.comparison(literal.operator, left, right, bases)))
 
     def builtin(self, literal: syntax.Builtin, clauses: list[Clause]) -> None:
-        """Range over the rows of a built-in relation, or check whether it has some."""
+        """Add a loop over the rows of a built-in relation, or a check whether it has any."""
         inputs = [self.term(a, clauses) for a in literal.inputs]
         if literal.relation == syntax.MEMBER:
             (subject,) = literal.outputs
@@ -307,7 +308,7 @@ class BodyCompiler:
 
     def aggregate(self, literal: syntax.Aggregate, clauses: list[Clause]) -> None:
         """The value is computed by an inner comprehension. Every assignment occurs once: each row of an atom is one
-        assignment to its variables and wildcards, so wildcards count as variables here."""
+        assignment to its variables and wildcards. For this purpose wildcards count as variables."""
         saved = dict(self.names)
         inner: list[Clause] = []
         names = inner_names(literal)
@@ -350,8 +351,8 @@ class BodyCompiler:
             self.aggregate(literal, clauses)
 
     def _choice(self, row: str, clauses: list[Clause]) -> str | None:
-        """The expression of a rule that only selects rows of one relation. No row is created or hashed again, and if
-        all rows are selected, the result is the relation itself."""
+        """The expression for a rule that only selects rows of one relation. No row is created or hashed again. If all
+        rows are selected, the result is the relation itself."""
         guards: list[Check] = []
         scan: Loop | None = None
         tests: list[Check] = []
@@ -375,7 +376,7 @@ class BodyCompiler:
         return f"{chosen} if {conditions} else {{}}" if guards else chosen
 
     def clauses(self, delta: syntax.Atom | None = None) -> tuple[str, list[Clause]]:
-        """The row of the head, and the clauses of the comprehension that yields it."""
+        """The row of the head, and the clauses of the comprehension that produces it."""
         clauses: list[Clause] = []
         for literal in join_order(self.rule.body, (), self.outer, delta):
             if literal is delta:
@@ -387,7 +388,7 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The whole rule as an expression that yields new rows, or an existing relation that equals them."""
+        """The whole rule as an expression: its value are new rows, or an existing relation with the same rows."""
         row, clauses = self.clauses()
         return self._choice(row, clauses) or _new_rows(row, clauses)
 
@@ -416,7 +417,7 @@ def _new_rows(row: str, clauses: list[Clause]) -> str:
 
 
 def _comprehended(clauses: list[Clause]) -> str:
-    """The clauses of a comprehension, which begins with a loop."""
+    """The clauses of a comprehension; the first is a loop."""
     first = [] if clauses and not isinstance(clauses[0], Check) else ["for _ in ONE"]
     return " ".join([*first, *map(str, clauses)])
 

@@ -1,4 +1,5 @@
-"""Strongly connected components of a relation, and the acyclic graph of them: the first step of most operators."""
+"""Strongly connected components of a relation, and the acyclic graph of these components: the first step of most
+operators."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 Relation = Collection[Row]
 Ends = tuple["array[int]", "array[int]"]
 Shared = dict[int, "Condensed"]
-"""data derived from relations, by the identity of the relation; shared by the operators of one evaluation"""
+"""data derived from relations, by the identity of the relation; the operators of one evaluation share it"""
 
 
 class Condensed:
-    """The acyclic graph of the components of a relation. Components are numbered so that successors have smaller
-    numbers; `groups` are the numbers of the nodes in each component, `successors` the numbers of its successors, the
+    """The acyclic graph that the components of a relation form. Components are numbered so that successors have smaller
+    numbers. `groups` are the numbers of the nodes in each component, `successors` the numbers of its successors,
     highest first."""
 
     __slots__ = ("_component_of", "_left", "_right", "groups", "nodes", "successors")
@@ -49,12 +50,12 @@ class Condensed:
 
     @property
     def members(self) -> list[list[Any]]:
-        """The nodes of each component."""
+        """The nodes in each component."""
         return [[self.nodes[i] for i in group] for group in self.groups]
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The components that each row connects, in the order of the relation's rows."""
+        """The two components that each row connects, in the order of the rows of the relation."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
@@ -84,15 +85,17 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `reachable_labels`: the labels that each node reaches. A relation that makes its rows when it is read.
+# The operator `reachable_labels`: the labels that each node reaches. A relation that creates its rows when it is read.
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
-#  The number of pairs may be the number of nodes times the number of labels, and most readers need only the labels of
-# single nodes. So each node has one integer bitset (bit n: the n-th label), computed on first use.
+#
+# The number of pairs may be as large as the number of nodes times the number of labels, and most readers need only the
+# labels of single nodes. Therefore each node has one integer bitset (bit n represents the n-th label), which is
+# computed on first use.
 
 
 class Behind(Mapping[Row, None]):
-    """The rows, as a mapping like the rows of other relations. The source relation must not change."""
+    """The rows, as a mapping like the rows of other relations. The source relation must not be changed."""
 
     __slots__ = ("_bits", "_edges", "_labels", "_places", "names")
 
@@ -100,7 +103,7 @@ class Behind(Mapping[Row, None]):
         self._edges, self._labels = edges, labels
         self._bits: dict[Any, int] | None = None
         self.names: list[Any] = [name for (name,) in sorted_rows({(label,) for _, label in labels})]
-        """the labels, in the order of the bits of a node"""
+        """the labels in the order of the bits in a node's bitset"""
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def bits(self, node: Any) -> int:
@@ -115,7 +118,7 @@ class Behind(Mapping[Row, None]):
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]
         reached: dict[Any, int] = {}
-        behind: list[int] = []  # for each component, the labels that it reaches, including its own
+        behind: list[int] = []  # for each component, the labels that it reaches, including its own labels
         for members, targets in zip(graph.members, graph.successors, strict=True):
             bits = 0
             for target in targets:
@@ -123,7 +126,7 @@ class Behind(Mapping[Row, None]):
             inside = 0
             for node in members:
                 inside |= own.get(node, 0)
-            if len(members) > 1:  # a cycle: every member reaches every other
+            if len(members) > 1:  # in a cycle, every member reaches every other member
                 bits |= inside
             for node in members:
                 reached[node] = bits & ~own.get(node, 0)

@@ -1,4 +1,4 @@
-"""Derive everything that follows: semi-naive, bottom up, one stratum at a time."""
+"""Derives all rows that follow from the facts: semi-naive, bottom up, one stratum at a time."""
 
 from __future__ import annotations
 
@@ -20,27 +20,28 @@ Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
-    """The rows that hold: `database["edge"]` is the set of rows of a predicate, given or derived. The sets must not be
-    changed. `facts` are the given rows. A predicate that was not requested (`want`) is missing and raises KeyError. One
-    that was released during evaluation is derived again on use, with all predicates that it depends on."""
+    """The rows that hold: `database["edge"]` is the set of rows of a predicate; the rows may be facts or derived. The
+    sets must not be changed. `facts` are the given rows. A predicate that was not requested (`want`) is missing, and
+    raises KeyError. A predicate that was released during evaluation is derived again on use, with all predicates on
+    which it depends."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
         self._relations = relations
         self._let_go: frozenset[str] = frozenset()
-        # rounds[p]: for a predicate of a recursive component, the rows found in each round, first to last
+        # rounds[p]: for a predicate of a recursive component, the rows that were derived in each round, in order
         self.rounds: dict[str, list[Relation]] = {}
-        # seconds[rule number], and rows that the rule returned (including those already known)
+        # seconds[rule number], and the number of rows that the rule returned (including rows that were already known)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
-        self.native_seconds: dict[str, float] = {}  # of the native operators, by predicate
+        self.native_seconds: dict[str, float] = {}  # the same for native operators, by predicate
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The rows in the evaluator's representation."""
+        """The rows in the form of the evaluator."""
         if predicate in self._let_go:
             self._complete()
         return self._relations[predicate]
@@ -61,8 +62,8 @@ class Database(Mapping[str, Relation]):
         return sorted_rows(self.rows(predicate))
 
     def rank(self, predicate: str, row: Row) -> int:
-        """The round in which a row of a recursive predicate was found. Within its component, a row depends on rows of
-        lower rank. 0 for predicates that are not recursive."""
+        """The round of evaluation in which a row of a recursive predicate was first derived. Within its component, a
+        row depends on rows of lower rank. The rank is 0 for predicates that are not recursive."""
         ranks = self._ranks.get(predicate)
         if ranks is None:
             if predicate in self._let_go:
@@ -72,21 +73,22 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """This database, derived from equal facts from another source."""
+        """This database for equal facts that come from another source."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """This database with only some rows of one predicate, for a proof that does not need the others."""
+        """This database with only some rows of one predicate, for a proof that does not need the other rows."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
     def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
-        """This database with relations of another program; `program` declares both (Program.beside)."""
+        """This database extended by relations of another program; `program` declares the relations of both
+        (Program.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
         copy = Database(program, self.facts, {**self._relations, **more})
@@ -98,15 +100,16 @@ class Database(Mapping[str, Relation]):
 def evaluate(
     program: RuleProgram, facts: FactBase, want: Iterable[str] | None = None, let_go: bool = False
 ) -> Database:
-    """Derive the predicates in `want` and what they need (None: all). `let_go`: intermediate relations are dropped as
-    soon as no rule needs them, which takes much less memory. Facts may be given for any predicate, even a derived one;
-    they hold in addition to derived rows. Raises KeyError for an unknown predicate in `want`, ValueError for facts that
-    do not fit their declaration, Failure when a computed value grows beyond all bounds."""
+    """Derive the predicates in `want`, and the predicates that they need (None: all). `let_go`: intermediate relations
+    are dropped as soon as no further rule needs them, which takes much less memory. Facts may be given for any
+    predicate. For a derived predicate, they hold in addition to the derived rows. Raises KeyError for an unknown
+    predicate in `want`, ValueError for facts that do not fit their declaration, Failure when computed values grow
+    without bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
     paused = gc.isenabled()
-    gc.disable()  # millions of tuples and no cycles: collecting would take half of the time
+    gc.disable()  # there are millions of tuples and no cycles: garbage collection would take half of the time
     try:
         wanted = {program.predicates[name].number for name in want}
         tasks = demanded(program, facts, wanted) if let_go else everything(program, needed)
@@ -120,7 +123,7 @@ _BASES = {"symbol": frozenset((str,)), "number": frozenset((int, Fraction))}
 
 
 def check_facts(program: RuleProgram, facts: FactBase, needed: frozenset[int]) -> None:
-    """Facts have the columns that their predicate declares, of the right base types."""
+    """Check that facts have the columns that their predicate declares, with values of the right base types."""
     for predicate in program.predicates.values():
         if predicate.number not in needed:
             continue
@@ -143,7 +146,7 @@ class _Evaluation:
         self.functions = program.functions
         self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.names = list(program.predicates)
-        # A given relation is shared with the fact base until a row is derived for it.
+        # The relation of a fact base is shared until a row is derived for it.
         self.relations: list[Rows] = [facts.rows(name) for name in self.names]
         self.database = Database(program, facts, {})
         self.shared: Shared = {}
@@ -178,7 +181,7 @@ class _Evaluation:
             rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
-        own: set[int] = set()  # heads with a set of rows that is not shared
+        own: set[int] = set()  # heads whose set of rows is not shared
         for function in step.functions:
             if function.delta >= 0:
                 continue
@@ -201,16 +204,16 @@ class _Evaluation:
             self.fixpoint(step)
 
     def is_read(self, number: int) -> bool:
-        """Whether a rule that is evaluated here reads a relation."""
+        """Whether a relation is read by a rule that is evaluated here."""
         reads = self.program.compiled.reads
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows` with the rows of the rule added; or only the rule's rows, if they come from one relation."""
+        """`rows`, with the rows of the rule added; or only the rule's rows, if they are the rows of one relation."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
-        if all(relations[number] for number in function.positives):  # otherwise not even an index is worth building
+        if all(relations[number] for number in function.positives):  # otherwise an index is useless, too
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
@@ -228,7 +231,8 @@ class _Evaluation:
         self.functions[f"x{number}"](self.relations[index.predicate], made)
 
     def fixpoint(self, step: CompiledStratum) -> None:
-        """Run rounds until nothing new is found. Each joins the rows of the last one with all known rows."""
+        """Evaluate in rounds until no new row is derived. Each round joins the rows of the last round with all known
+        rows."""
         relations, members = self.relations, step.predicates
         used = {n for f in step.functions for n in f.needs if self.program.compiled.indexes[n].predicate in members}
         own: dict[int, list[int]] = {n: [] for n in members}
@@ -261,11 +265,11 @@ class _Evaluation:
 # are needed, and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot have a
 # row, because no facts were given for the predicate and all its rules are dead, or because no row can have the
 # constants of the atom. `pruned(N) :- temporary(N), walk("apply").` is dead while the only fact is `walk("plan")`, and
-# unless a rule that lives reads `temporary`, nothing has to be known about it.
+# unless a live rule reads `temporary`, that relation need not be derived.
 
 
 Columns: TypeAlias = list[set[Any] | None]
-"""the values that each column of a relation may have; None: any"""
+"""the values that each column of a relation may have; None: any value"""
 
 
 class Task(NamedTuple):
@@ -277,12 +281,12 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """Every step for these predicates, without omitting rules or dropping relations."""
+    """Every step for these predicates. No rule is omitted, and no relation is dropped."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
 def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> list[Task]:
-    """The tasks for the wanted predicates only. Given relations are never dropped."""
+    """The tasks for the requested predicates only. Given relations are never dropped."""
     given = [facts.rows(name) for name in program.predicates]
     alive = living(program, facts)
     needed = _needed(alive, wanted)
@@ -304,7 +308,7 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
 
 
 def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
-    """The steps without the functions that can derive nothing from the facts."""
+    """The steps without those functions that can derive nothing from the facts."""
     given = [facts.rows(name) for name in program.predicates]
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
@@ -341,7 +345,7 @@ def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
 
 
 def _compared(program: RuleProgram) -> set[tuple[int, int]]:
-    """The columns, of which predicate, that rules compare with constants."""
+    """The columns, with their predicates, that rules compare with constants."""
     return {
         (number, column)
         for step in program.compiled.steps
@@ -352,7 +356,7 @@ def _compared(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """The possible values of the columns if rows of this head may also hold."""
+    """The values that the columns may have if rows of this head may hold in addition."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [
@@ -362,7 +366,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
 
 
 def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
-    """The wanted predicates, and the predicates that rules for needed predicates read."""
+    """The requested predicates, and the predicates that the rules for needed predicates read."""
     reads: dict[int, set[int]] = {}
     for step in steps:
         for number in step.predicates:

@@ -1,4 +1,4 @@
-"""FactBase: asserted facts with their sources, immutable; FactBuilder creates one."""
+"""A FactBase contains facts with their sources, and is immutable; a FactBuilder creates one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _PLAIN = frozenset((str, int))
 
 
 class FactBase:
-    """Predicate name to set of rows, and for some rows a source: any object that describes the origin of the fact.
+    """Maps the name of a predicate to a set of rows. Some rows have a source: any object that describes where the fact
+    comes from.
 
     The returned sets must not be changed.
     """
@@ -41,23 +42,23 @@ class FactBase:
         return self.rows(predicate).keys()
 
     def rows(self, predicate: str) -> Rows:
-        """The rows in the evaluator's representation."""
+        """The rows in the form of the evaluator."""
         return self._relations.get(predicate, _NOTHING)
 
     def sorted(self, predicate: str) -> list[Row]:
         return sorted_rows(self.relation(predicate))
 
     def without(self, removed: Mapping[str, AbstractSet[Row]]) -> FactBase:
-        """These facts without some rows."""
+        """These facts except for some rows."""
         kept = {name: {r: v for r, v in self.rows(name).items() if r not in rows} for name, rows in removed.items()}
         return FactBase({**self._relations, **kept}, self._sources)
 
     def says_the_same(self, other: FactBase) -> bool:
-        """Whether both assert the same facts, regardless of their sources."""
+        """Whether the two contain the same facts, regardless of their sources."""
         return self._relations == other._relations
 
     def source(self, predicate: str, row: Row) -> Any | None:
-        """The source of a fact: the object given when it was first asserted."""
+        """The source of a fact: the object that was passed when the fact was first asserted."""
         return self._sources.get(predicate, {}).get(row)
 
     def __len__(self) -> int:
@@ -71,14 +72,14 @@ _NOTHING: Rows = {}
 
 
 class FactBuilder:
-    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, it begins with
-    the facts of that fact base, which does not change; both share the rows of relations without additions."""
+    """Collects facts: `builder.add("edge", "a", "b", source=span)`, then `builder.build()`. With `base`, the builder
+    starts with the facts of that fact base, which is not changed; relations without additions are shared."""
 
     __slots__ = ("_base", "_relations", "_sources")
 
     def __init__(self, base: FactBase | None = None) -> None:
         self._base = base if base is not None else FactBase({}, {})
-        self._relations: dict[str, Rows] = {}  # relations with additions, including their rows in the base
+        self._relations: dict[str, Rows] = {}  # relations with additions; they include the rows of the base
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:
@@ -96,7 +97,7 @@ class FactBuilder:
             self._sources[predicate].setdefault(columns, source)
 
     def extend(self, predicate: str, rows: Iterable[Row], source: Any) -> None:
-        """Assert many facts with one source; the columns are plain text and whole numbers."""
+        """Assert many facts with one source. The columns must be plain strings and integers."""
         rows = list(rows)
         relation = self._relations.get(predicate)
         if relation is None:
@@ -106,7 +107,7 @@ class FactBuilder:
         sources.update([(row, source) for row in rows if row not in sources])
 
     def rows(self, predicate: str) -> Iterable[Row]:
-        """The facts of a predicate so far."""
+        """The facts of a predicate that were asserted so far."""
         return self._relations.get(predicate) or self._base._relations.get(predicate, _NOTHING)
 
     def _own(self, predicate: str) -> Rows:
@@ -116,7 +117,7 @@ class FactBuilder:
         return relation
 
     def build(self) -> FactBase:
-        """The facts so far. Later additions to the builder do not affect the returned fact base."""
+        """The facts so far. Later additions to the builder do not change the fact base that was returned."""
         base = self._base
         self._base = FactBase({**base._relations, **self._relations}, {**base._sources, **self._sources})
         self._relations, self._sources = {}, {}

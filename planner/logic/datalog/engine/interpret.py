@@ -1,6 +1,6 @@
-"""The meaning of rule bodies under an assignment of variables, for evaluation without compiling. Values are plain here.
-Another domain, such as case_analysis.py with its symbols for unknown values, overrides the methods that compare and
-compute values."""
+"""The meaning of rule bodies under an assignment of variables, for evaluation without compilation. Values are plain
+here. For another domain of values, such as the symbols for unknown values in case_analysis.py, override the methods
+that compare and compute values."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from planner.logic.datalog.language.values import Row, Value, encode
 
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
-"""a way in which a literal holds: the row (for an atom) and the resulting assignment"""
+"""a way in which a literal holds: the row (of an atom), and the resulting assignment"""
 Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
-"""an assignment, and the rows by the id of their atom"""
+"""an assignment, and the rows by the id of the atom that they match"""
 
 
 class Interpreter:
-    """Evaluates rule bodies over relations, whose rows come from subclasses."""
+    """Evaluates rule bodies over relations; subclasses provide the rows."""
 
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """Rows of a relation that may match an atom; rows that do not match may be included."""
+        """The rows of a relation that may match an atom. The result may include rows that do not match."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
-        """The literals in an order in which each finds values for the variables that it needs."""
+        """The literals in an order in which the variables that each literal needs have values."""
         return join_order(body, bound, outer)
 
     def value(self, term: syntax.Term, assignment: Assignment) -> Any:
-        """The value of a term; None if it has none, such as a variable without a value or a function without a
+        """The value of a term; None if it has none, for example a variable without a value, or a function without a
         result."""
         if isinstance(term, syntax.RuleVariable):
             return assignment.get(term.name)
@@ -61,21 +61,21 @@ class Interpreter:
         return bool(TESTS[function].function(*arguments))
 
     def related(self, literal: syntax.Builtin, inputs: list[Any], assignment: Assignment) -> Iterable[Row] | None:
-        """The rows of outputs of a built-in relation; None if the inputs are invalid."""
+        """The output rows of a built-in relation; None if the inputs are invalid."""
         return RELATIONS[literal.relation].function(*inputs)  # type: ignore[no-any-return]
 
     def distinct(self, assignments: Iterable[Assignment]) -> list[Assignment]:
         return list({tuple(sorted(a.items(), key=itemgetter(0))): a for a in assignments}.values())
 
     def aggregated(self, function: str, values: list[Any]) -> Any:
-        """The value of min, max or sum; None if there is none."""
+        """The value of min, max or sum; None if it has no value."""
         return aggregate(function, values)
 
     # -------- literals
 
     def solutions(self, ordered: list[syntax.Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
         """Every extension of the assignment under which all literals hold. Names that are not in `outer` are local to
-        their aggregate."""
+        the aggregate in which they occur."""
         if not ordered:
             yield assignment, {}
             return
@@ -110,7 +110,7 @@ class Interpreter:
                 yield row, extended
 
     def unified(self, terms: tuple[syntax.Term, ...], row: Row, assignment: Assignment) -> Assignment | None:
-        """The assignment, extended so that the terms have the values of a row; None if they cannot."""
+        """The assignment, extended so that the terms have the values of a row; None if that is not possible."""
         extended = assignment
         for term, value in zip(terms, row, strict=True):
             if isinstance(term, syntax.Wildcard):
@@ -128,7 +128,7 @@ class Interpreter:
         return extended
 
     def bound(self, target: syntax.Term, value: Any, assignment: Assignment) -> Iterator[Way]:
-        """The assignment with the value for the variable, if there is a value and the variable can have it."""
+        """The assignment with the value for the variable; None if there is no value, or the variable cannot have it."""
         assert isinstance(target, syntax.RuleVariable)
         if value is None:
             return
@@ -149,16 +149,16 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values holds. If a value does not exist, the test does not hold, negated or not; only
-        `undefined` tests for that."""
+        """Whether a test of known values holds. If a value does not exist, the test does not hold, whether negated or
+        not; only `undefined` tests for this."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The ways in which a built-in relation with known inputs holds. If an input does not exist or is invalid, it
-        does not hold, negated or not."""
+        """The ways in which a built-in relation holds for known inputs. If an input does not exist or is invalid, the
+        relation does not hold, whether negated or not."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs
@@ -173,7 +173,7 @@ class Interpreter:
     # -------- aggregates
 
     def aggregate(self, literal: syntax.Aggregate, assignment: Assignment, outer: set[str]) -> Any:
-        """The value of an aggregate: over all distinct assignments to its variables and wildcards."""
+        """The value of an aggregate: it is computed over all distinct assignments to its variables and wildcards."""
         fixed = {name: value for name, value in assignment.items() if name in outer}
         scope = outer | inner_names(literal)
         return self.aggregate_of(literal, self.inner_order(literal, fixed, scope), fixed, scope)
@@ -184,7 +184,8 @@ class Interpreter:
     def aggregate_of(
         self, literal: syntax.Aggregate, ordered: list[syntax.Literal], fixed: Assignment, scope: set[str]
     ) -> Any:
-        """The value of an aggregate with its body in order, and the values of variables outside its braces."""
+        """The value of an aggregate whose body is in evaluation order, with the values of variables outside its
+        braces."""
         result = self.distinct(assignment for assignment, _ in self.solutions(ordered, fixed, scope))
         if literal.expression is None:
             return len(result)
@@ -193,4 +194,4 @@ class Interpreter:
 
 
 value_of = Interpreter().value
-"""the plain value of a term under an assignment; None if it has none"""
+"""the plain value of a term under an assignment; None if it has no value"""

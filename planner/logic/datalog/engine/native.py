@@ -1,8 +1,8 @@
-"""Native operators: relations that rules could state but not compute fast enough. A program declares one by `.native
-reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
+"""Native operators: relations that could be written as rules, but would not be computed fast enough. A program declares
+one by `.native reduced_edge(dependent: node, dependency: node) = reduction(edge)`.
 
-Each operator takes complete relations and returns a relation. The meaning of each is written as rules in its docstring;
-the tests evaluate those on small graphs and compare."""
+Each operator takes complete relations and returns a relation. The docstring of each operator states its meaning as
+rules; the tests evaluate these rules on small graphs, and compare the results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from planner.logic.datalog.engine.components import Behind, Relation, Shared, condensed
 from planner.logic.datalog.language.values import Row, sorted_rows
 
-# Native operators that read texts: the content of JSON texts, as relations.
+# Native operators that read strings: the content of JSON strings, as relations.
 
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
@@ -43,7 +43,7 @@ def _objects(texts: Iterable[Row]) -> Iterator[tuple[Row, str]]:
 
 
 def reduction(edges: Relation, shared: Shared) -> Relation:
-    """The edges that no longer path implies, and every edge within a cycle.
+    """The edges except those that a longer path implies; edges within a cycle are all kept.
 
         implied(A, C) :- edge(A, B), path(B, C), edge(A, C), not path(B, A), not path(C, B).
         reduced(A, B) :- edge(A, B), not implied(A, B).
@@ -51,7 +51,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
     components = condensed(edges, shared)
     successors = components.successors
-    highest = [targets[0] if targets else -1 for targets in successors]  # no higher one could lead there
+    highest = [targets[0] if targets else -1 for targets in successors]  # no higher successor could lead there
     kept: dict[int, list[int]] = {}  # besides that one
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
@@ -74,16 +74,16 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 
 
 _BLOCK = 16384
-"""the number of nodes in a bitset, small enough that the bitsets of a large graph stay in the processor's cache"""
+"""the number of nodes in a bitset: so small that the bitsets of a large graph stay in the processor's cache"""
 _FEW = 8
-"""the length up to which searching a list is faster than making a set"""
+"""the length up to which searching a list is faster than building a set"""
 _MANY, _MOST_HUBS = 1000, 8
-"""a node with more edges in doubt than `_MANY` is a hub; there are at most `_MOST_HUBS`, because each needs a search of
-the whole graph"""
+"""a node with more than `_MANY` undecided edges is a hub; there are at most `_MOST_HUBS` hubs, because each requires a
+search of the whole graph"""
 
 
 def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
-    """The successors of each node, without the ones that its highest successor also has; this covers most implied
+    """The successors of each node, except those that its highest successor also has; this removes most implied
     edges."""
     doubtful: list[list[int]] = []
     large: dict[int, set[int]] = {}
@@ -99,14 +99,14 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _hubs(doubtful: list[list[int]]) -> list[int]:
-    """The few nodes with very many undecided edges, such as the root, because of which every block would be processed
-    completely."""
+    """The few nodes, such as the root, that have very many undecided edges; because of them every block would be
+    processed completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
 
 def _direct(node: int, successors: list[list[int]]) -> list[int]:
-    """The successors to which no other reachable node leads."""
+    """The successors that cannot be reached through another reachable node."""
     implied, met = bytearray(node), bytearray(node)
     stack = list(successors[node])
     for target in stack:
@@ -121,9 +121,9 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; the last such edge begins at `last`. Integer
-    bitsets of these nodes represent reachability. An edge is implied if a higher successor, handled earlier, reaches
-    its end."""
+    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the node at which the last such edge
+    begins. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached from a
+    higher successor, which was handled earlier."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
@@ -140,7 +140,7 @@ def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept
 
 
 def closure(edges: Relation, shared: Shared) -> Relation:
-    """The pairs joined by a path of one or more edges.
+    """The pairs of nodes that are connected by a path of one or more edges.
 
     path(A, B) :- edge(A, B).
     path(A, C) :- edge(A, B), path(B, C)."""
@@ -162,7 +162,7 @@ def closure(edges: Relation, shared: Shared) -> Relation:
 
 
 def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
-    """The starting nodes and all nodes that they reach.
+    """The starting nodes, and all nodes that can be reached from them.
 
     reachable(A) :- start(A).
     reachable(B) :- reachable(A), edge(A, B)."""
@@ -180,7 +180,7 @@ def reachable(edges: Relation, starts: Relation, _shared: Shared) -> Relation:
 
 
 def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Relation:
-    """The labels that each node reaches over one or more edges, without its own labels.
+    """The labels of the nodes that each node reaches over one or more edges, without its own labels.
 
     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L)."""
     return Behind(edges, labels)
@@ -189,7 +189,8 @@ def reachable_labels(edges: Relation, labels: Relation, _shared: Shared) -> Rela
 def levels(edges: Relation, shared: Shared) -> Relation:
     """Each node with the number of edges on the longest path that begins there; nodes of a cycle count as one.
 
-    On an acyclic graph: level(A, 0) if A has no edge, otherwise one more than the highest level of its dependencies."""
+    On an acyclic graph: level(A, 0) if A has no edge; otherwise the level of A is one more than the highest level of
+    its dependencies."""
     components = condensed(edges, shared)
     component, successors = components.component, components.successors
     level: list[int] = []
@@ -215,8 +216,8 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """The wished edges that would close a cycle. They are tried in their order, each with the edges and with the wished
-    edges before it that did not close one.
+    """The wished edges (`wished`) that would close a cycle. They are tried in their order. Each is tried together with
+    the edges, and with the wished edges before it that did not close a cycle.
 
     closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A,
     B) and are not closing. (No stratified program expresses that; the tests add one row at a time.)
@@ -226,7 +227,7 @@ def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
     both = list(dict.fromkeys([*edges, *wished]))
     components = condensed(both, {})
     component = components.component
-    inside: dict[Any, list[Any]] = {}  # the edges within components: only these can lie on a cycle
+    inside: dict[Any, list[Any]] = {}  # the edges within components: only these can be part of a cycle
     for a, b in edges:
         if component[a] == component[b]:
             inside.setdefault(a, []).append(b)
@@ -264,4 +265,4 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "scc": scc,
 }
 """native operators by name (planner.logic.datalog.language.link): each takes its relations and the shared data. A
-result that is a mapping makes its rows when they are read, which pays off if no rule reads them"""
+result that is a mapping creates its rows when they are read; this saves time if no rule reads them"""

@@ -1,4 +1,5 @@
-"""Program: rule files, parsed, checked, stratified and compiled (planner.logic.datalog.engine.cache loads them)."""
+"""Program: rule files that are parsed, checked, stratified and compiled (planner.logic.datalog.engine.cache loads
+programs)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Ro
 
 
 class RuleProgram:
-    """Checked rules. `predicates` by name, `strata` lowest first, `files` (name, text) as loaded. Does not change."""
+    """Checked rules. `predicates` by name; `strata`, the lowest first; `files` (name, text) as they were loaded. Does
+    not change."""
 
     def __init__(
         self,
@@ -53,8 +55,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """This program with predicates of another one under these names, for queries about both. They are inputs here,
-        and the caller provides their rows (Database.beside)."""
+        """This program with predicates of another program under these names, for queries about both. These predicates
+        are inputs here; the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -86,7 +88,7 @@ class RuleProgram:
 
 
 def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set[int]:
-    """Predicates, by number, with all that they read, directly or through others."""
+    """The numbers of predicates, together with the predicates that they read, directly or through others."""
     waiting = list(starts)
     numbers = set(waiting)
     while waiting:
@@ -101,8 +103,9 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 
 class CompiledIndex(NamedTuple):
-    """The rows of a predicate by some columns (`keys`): a dictionary from keys to lists of rows or, if no other column
-    is used (not `has_rows`), a set of keys. The key of one column is its value, of several columns a tuple."""
+    """The rows of a predicate by some columns (`keys`). It is a dictionary from keys to lists of rows; or a set of
+    keys, if no other column is used (not `has_rows`). The key of one column is its value; the key of several columns is
+    a tuple."""
 
     predicate: int
     arity: int
@@ -111,10 +114,11 @@ class CompiledIndex(NamedTuple):
 
 
 class CompiledFunction(NamedTuple):
-    """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate of the rows D
-    (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`: the
-    predicates that must have rows, otherwise the rule derives nothing. `constants`: its positive atoms with constants,
-    as predicate, columns and values. `head_columns`: the constants of its head, None for a column with any value."""
+    """A compiled rule: `f<number>(R, I, D, O)`. `head`: the derived predicate. `delta`: the predicate whose rows D
+    contains (-1: none). `needs`: the indexes that the rule reads. `reads`: all predicates that it reads. `positives`:
+    the predicates that must have rows; if one has none, the rule derives nothing. `constants`: the positive atoms with
+    constants in the rule, each as predicate, columns and values. `head_columns`: the constants in its head; None for a
+    column with any value."""
 
     number: int
     rule: int
@@ -128,8 +132,8 @@ class CompiledFunction(NamedTuple):
 
 
 class CompiledStratum(NamedTuple):
-    """A stratum, compiled. `native` is the name of the operator, or empty; `inputs` are the predicates that the
-    operator reads."""
+    """A stratum, compiled. `native` is the name of the operator, or ""; `inputs` are the predicates that the operator
+    reads."""
 
     predicates: tuple[int, ...]
     is_recursive: bool
@@ -139,8 +143,8 @@ class CompiledStratum(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The use of a column by the rules: the `constants` in it; whether its values are `compared` with others, computed
-    with or counted, directly or further on; whether they are `shown` in a result."""
+    """How the rules use a column: the `constants` in it; whether its values are `compared` with others, used in
+    computations or counted, directly or after being passed on; and whether they are `shown` in a result."""
 
     constants: frozenset[object] = frozenset()
     compared: bool = False
@@ -151,10 +155,10 @@ UNSEEN = Look()
 
 
 class CompiledRules(NamedTuple):
-    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` are the
-    numbers of the predicates that each predicate, by number, depends on directly; `looks` has the use of inputs'
-    columns by the rules, by name of the input; `uses` are the built-in functions (module, name) that must
-    be loaded."""
+    """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` maps the
+    number of each predicate to the numbers of the predicates on which it depends directly; `looks` describes how the
+    rules use the columns of inputs, by the name of the input; `uses` are the built-in functions (module, name) that
+    must be loaded."""
 
     source: str
     steps: list[CompiledStratum]
@@ -165,12 +169,12 @@ class CompiledRules(NamedTuple):
 
 
 def rows_like(rows: Rows, passed: list[Row]) -> Rows:
-    """The rows that passed, as a relation; if all rows passed, the original relation."""
+    """The rows that passed a test, as a relation; if all rows passed, it is the original relation."""
     return rows if len(passed) == len(rows) else dict.fromkeys(passed)
 
 
 def builtin_name(module: str, attribute: str) -> str:
-    """The name in generated code of a built-in function of another module than functions.py."""
+    """The name in generated code of a built-in function from a module other than functions.py."""
     return f"b_{module}_{attribute}"
 
 

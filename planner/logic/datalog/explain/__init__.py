@@ -1,1 +1,1 @@
-"""Proofs, and why something does not hold."""
+"""Proofs, and explanations why something does not hold."""

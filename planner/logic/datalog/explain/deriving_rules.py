@@ -1,7 +1,7 @@
-"""The rules that derive each row of a relation, for all rows at once. Separate proofs for every edge of a large graph
-would take minutes. Instead, each rule is run once more over the derived rows and returns all its rows, except the rule
-with the most rows, which derives what no other rule does. Rules that only pass on another relation are followed to the
-rules of that relation."""
+"""For all rows of a relation at once, the rules that derive each of them. Separate proofs for all edges of a large
+graph would take minutes. Instead, each rule is run once more over the derived rows, and returns all its rows. The rule
+with the most rows is not run: it derives the rows that no other rule derives. A rule that only passes on another
+relation is replaced by the rules of that relation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 DEEPEST = 12
-"""the maximum number of relations that pass rows on to each other"""
+"""the maximum length of a chain of relations that only pass rows on"""
 
 
 @frozen
 class Maker:
-    """A rule that derives a row, and its reason with the values in it."""
+    """A rule that derives a row, and its reason with the values filled in."""
 
     rule: str
     reason: str
@@ -40,7 +40,7 @@ class Maker:
 
 @frozen
 class RuleReason:
-    """A rule's reason: `form` has a `%s` for each value."""
+    """The reason of a rule: `form` has a `%s` for each value."""
 
     rule: str
     form: str
@@ -52,12 +52,12 @@ class RuleReason:
 FilledReason: TypeAlias = tuple[RuleReason, tuple[str, ...]]
 """the reason of a rule that derives a row, and the values in it"""
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
-"""the values of variables, of several rows at once"""
+"""the values of variables, for several rows at once"""
 
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
-    that derive that relation. A given fact has no rule. Only for relations that do not depend on themselves."""
+    that derive that relation. A given fact has no rule. Only for relations that are not recursive."""
     return {
         row: [Maker(reason.rule, reason.with_values(values)) for reason, values in those]
         for row, those in derivations(program, database, predicate, rows).items()
@@ -67,15 +67,15 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> dict[Row, tuple[FilledReason, ...]]:
-    """As `makers`, with the values apart from the reasons, which many rows share."""
+    """As `makers`, but the values are separate from the reasons, which many rows share."""
     result = _Makers(program, database)
     result.follow(predicate, rows & database[predicate])
     return result.makers
 
 
 def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
-    """The relations that `makers` reads for rows of this one, which are derived from the facts. A database that has
-    kept them need not derive them again."""
+    """The relations that `makers` reads for rows of this relation, and that are derived from the facts. A database that
+    keeps these relations need not derive them again."""
     functions = {function.rule: function for step in living(program, facts) for function in step.functions}
     names = {p.number: name for name, p in program.predicates.items()}
     waiting, reached = [predicate], {predicate}
@@ -118,8 +118,8 @@ class _Makers:
             waiting += [(below, rows, depth + 1) for below, rows in reversed(passing.items()) if rows]
 
     def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
-        """The rules of a relation, each with the wanted rows that it derives. The rule with the most rows comes last:
-        it derives all rows that no other rule derives and that are not given."""
+        """The rules of a relation, each with the requested rows that it derives. The rule with the most rows comes
+        last. It has all rows that no other rule derives and that are not facts."""
         rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
@@ -132,9 +132,9 @@ class _Makers:
             yield rule, rows.pop(rule.number)
 
     def _rows(self, rule: Rule, wanted: AbstractSet[Row]) -> AbstractSet[Row]:
-        """The wanted rows that the rule derives from the database. A relation that the rule passes on is read only for
-        these rows."""
-        if self.database.produced and rule.number not in self.database.produced:  # the facts cannot fit the rule
+        """The requested rows that the rule derives from the database. If the rule passes on a relation, only these rows
+        of that relation are read."""
+        if self.database.produced and rule.number not in self.database.produced:  # the rule cannot match the facts
             return frozenset()
         function = self.functions[rule.number]
         for number in (*function.reads, *(self.program.compiled.indexes[need].predicate for need in function.needs)):
@@ -153,7 +153,7 @@ class _Makers:
             rows_of[number] = dict.fromkeys(narrowed)
             if not narrowed or self._is_apart(rule, below, narrowed):
                 return frozenset()
-        indexes: list[Any] = [None] * len(self.program.compiled.indexes)  # not kept: few rules share one
+        indexes: list[Any] = [None] * len(self.program.compiled.indexes)  # not stored, because few rules share one
         for need in function.needs:
             index = self.program.compiled.indexes[need]
             indexes[need] = made = defaultdict(list) if index.has_rows else set[Any]()
@@ -163,7 +163,7 @@ class _Makers:
         return narrowed & rows.keys()
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether none of the rows, which the rule passes on from `below`, fits another atom of the rule."""
+        """Whether none of the rows that the rule passes on from `below` matches another atom of the rule."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
             if isinstance(atom, Atom) and atom.predicate != below:
@@ -190,7 +190,7 @@ class _Makers:
 
 
 def _passed_on(rule: Rule) -> str | None:
-    """The relation whose rows the rule passes on unchanged: an atom of the body has the columns of the head."""
+    """The relation whose rows the rule passes on unchanged: an atom of the body has the same columns as the head."""
     same = [x.predicate for x in rule.body if isinstance(x, Atom) and _terms(x) == _terms(rule.head)]
     return same[0] if len(same) == 1 else None
 
@@ -200,7 +200,7 @@ def _terms(atom: Atom) -> list[str]:
 
 
 class _Reasons:
-    """The reasons of one rule. Values that are not in the head are looked up in the body; of several values the
+    """The reasons of one rule. Values that are not in the head are looked up in the body; if there are several, the
     smallest is used."""
 
     def __init__(self, rule: Rule, relations: Relations) -> None:
@@ -213,7 +213,7 @@ class _Reasons:
         self.ordered: list[Literal] | None = None
 
     def of(self, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-        """The values in the reason for each of these rows, which the rule derives."""
+        """The values that the reason mentions, for each of these rows; the rule must derive the rows."""
         if not self.names or not rows:
             return [()] * len(rows)
         columns: dict[str, Sequence[Any]] = {}
@@ -235,9 +235,9 @@ class _Reasons:
         return result
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
-        """The columns together with those of values in the reason that simple lookups find; None where a value is not
-        unique. Since this rule derives the rows, a unique value is correct. Lookups are in atoms without calls; the
-        lookup with the fewest rows per key comes next."""
+        """The columns, extended by those values of the reason that simple lookups find; None where a value is not
+        unique. Since this rule derives the rows, a unique value is correct. Lookups use atoms without calls; the next
+        lookup is always the one with the fewest rows per key."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
             near = [_Lookup.of(self.relations.database[atom.predicate], atom, columns) for atom in simple]
@@ -247,7 +247,7 @@ class _Reasons:
         return columns
 
     def _solved(self, start: Assignment) -> Assignment:
-        """The values in the reason, found by a search."""
+        """The values that the reason mentions, found by a search."""
         if self.ordered is None:
             self.ordered = join_order(self.rule.body, start, self.outer)
         assignment = start
@@ -275,7 +275,8 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """The values of the variables `sought` by the values of the variables `known`, each with its column in the rows."""
+    """The values of the variables `sought`, by the values of the variables `known`; each known variable has its column
+    in the rows."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
@@ -297,7 +298,7 @@ class _Lookup(NamedTuple):
         return len(self.rows) / max(1, len(set(map(_columns(self.known.values()), self.rows))))
 
     def values(self, columns: Columns, count: int) -> Columns:
-        """The column of each variable that is sought, with None where there is not exactly one value."""
+        """The column of each variable that is sought; the value is None where there is not exactly one."""
         if not self.sought:
             return {}
         keys: Sequence[Any] = [()] * count
@@ -318,5 +319,5 @@ class _Lookup(NamedTuple):
 
 
 def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
-    """A function that returns these columns of a row: a value, or a tuple of none or several."""
+    """A function that returns these columns of a row: a single value for one column, otherwise a tuple."""
     return itemgetter(*numbers) if numbers else itemgetter(slice(0))

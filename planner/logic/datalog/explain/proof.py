@@ -1,4 +1,4 @@
-"""The proof format: stable, documented JSON, read by users' programs and by independent checkers.
+"""The proof format: stable and documented JSON, read by users' programs and by independent checkers.
 
     {"format_version": "1.0", "goal": ["edge", "A", "B"], "root": "p1",
      "proofs": {"p1": {"tuple": ["edge", "A", "B"], "rule": "graph/references.by-reference",
@@ -7,7 +7,7 @@
                 "p2": {"tuple": ["reference", "A", "B", "input"], "input": true,
                        "source": {"file": "main.tf", "line": 7, "column": 12, "snippet": "  input = B.id"}}}}
 
-The entries of a body are in the order of the rule's literals. In a negation null means any value. An aggregate is
+The entries of a body are in the order of the rule's literals. In a negation, null means any value. An aggregate is
 `{"aggregate": "count : { edge(A, _) }", "value": 3}`. A leaf that a native operator decided has the source `{"native":
 "reduction"}`. A rule of the user also has `"rule_at": {"file": ".planner/rules/own.dl", "line": 3}`. A sub-proof
 that is used several times is listed once.
@@ -30,7 +30,8 @@ FORMAT_VERSION = "1.0"
 def proof_json(
     proof: Proof, facts: FactBase, source_json: Callable[[Any], dict[str, Any]], goal: list[Any] | None = None
 ) -> dict[str, Any]:
-    """A proof as plain JSON values. `source_json` writes the source of a fact; a fact without one has no source."""
+    """A proof as plain JSON values. `source_json` writes the source of a fact; a fact without a source has none in the
+    proof."""
     names: dict[int, str] = {}
     ordered: list[Proof] = []
     waiting = [proof]
@@ -66,7 +67,8 @@ def proof_json(
 
 
 def is_written(rule: Rule) -> bool:
-    """Whether a rule is written in a user's rule file. Rules that are constructed from such rules are not in a file."""
+    """Whether a rule is written in a rule file of the user. Rules that are constructed from such rules are not in any
+    file."""
     return not rule.is_core and rule.file.endswith(".dl")
 
 

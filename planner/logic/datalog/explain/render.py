@@ -1,4 +1,4 @@
-"""Literals and reasons with values in place of variables, and the entries of proofs that are not themselves proofs."""
+"""Literals and reasons with values in place of variables, and those entries of proofs that are not proofs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Condition:
 
 
 class AggregateValue:
-    """An aggregate in a proof: its formula with the values of outer variables, and its result."""
+    """An aggregate in a proof: its formula, with values in place of the outer variables, and its result."""
 
     __slots__ = ("text", "value")
 
@@ -39,14 +39,14 @@ class AggregateValue:
 
 
 def plain(value: Value) -> str:
-    """A value in readable form: strings without quotes unless that would mislead."""
+    """A value in readable form: a string has quotes only if it would be misleading without them."""
     if type(value) is str:
         return value if value and value == value.strip() and "\n" not in value else syntax.quote(value)
     return repr(value)
 
 
 LONGEST = 200
-"""the maximum length, in characters, of a text that a built-in relation divides"""
+"""the maximum length, in characters, of a string that a built-in relation divides"""
 
 
 def short(text: str) -> str:
@@ -67,7 +67,8 @@ def _term(term: syntax.Term, assignment: Assignment) -> str:
 
 
 def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
-    """The text of a literal with values for the variables that have one; for an aggregate, the part after `=`."""
+    """The text of a literal, with values in place of the variables that have one; for an aggregate, the part after
+    `=`."""
     if isinstance(literal, syntax.Atom):
         return f"{literal.predicate}({', '.join(_term(a, assignment) for a in literal.arguments)})"
     if isinstance(literal, syntax.Negation):
@@ -89,7 +90,7 @@ def rendered(literal: syntax.Literal, assignment: Assignment) -> str:
 
 
 def reason_text(rule: Rule, assignment: Assignment) -> str:
-    """The reason of a rule with values in place of its braces; the text of the rule if it has no reason."""
+    """The reason of a rule, with values in place of its braces; or the text of the rule, if it has no reason."""
     if not rule.reason:
         return rule.text
 
@@ -101,5 +102,5 @@ def reason_text(rule: Rule, assignment: Assignment) -> str:
 
 
 def json_row(predicate: str, row: Row | tuple[Value | None, ...]) -> list[Any]:
-    """A tuple as proofs write it: `["edge", "a", "b"]`; null for any value."""
+    """A tuple as proofs write it: `["edge", "a", "b"]`; null means any value."""
     return [predicate, *(None if value is None else decode(value) for value in row)]

@@ -1,8 +1,8 @@
-"""Proofs that a row holds, found on demand in the evaluated relations.
+"""Finds proofs that a row holds, on demand, in the evaluated relations.
 
-Nothing is recorded while rules run. A row of a predicate outside recursive components depends only on earlier strata.
-Inside a recursive component, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank, so it
-never has a cycle."""
+Nothing is recorded while the rules run. A row of a predicate outside recursive components depends only on earlier
+strata. Inside a recursive component, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank,
+so it never has a cycle."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from planner.logic.datalog.language.values import Row, sort_key
 # If a row can be derived in more ways than this, only the most promising are followed, because a vertex may have ten
 # thousand edges.
 MOST_FOLLOWED = 32
-# This number of lookups by a combination of columns costs less than an index.
+# This number of lookups by a combination of columns is cheaper than building an index.
 SCANS = 1
 
 Goal: TypeAlias = tuple[str, Row]
 
 
 class Proof:
-    """The proof of a row. A leaf (`rule` None) was given as a fact or decided by a native operator (`native`).
-    Otherwise `rule` derives it under `assignment` from `body`: an entry for each literal, in the rule's order,
-    sub-proofs shared. `height` is 0 for a leaf and one more than the highest sub-proof otherwise."""
+    """The proof of a row. A leaf (`rule` is None) is a fact, or was decided by a native operator (`native`). Otherwise
+    `rule` derives the row under `assignment` from `body`, which has an entry for each literal, in the rule's order;
+    sub-proofs are shared.
+    `height` is 0 for a leaf; otherwise it is one more than the height of the highest sub-proof."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 
@@ -52,7 +53,7 @@ class Proof:
         self.body, self.height, self.native = body, height, native
 
     def steps(self) -> Iterator[Proof]:
-        """All steps, each once, before the steps on which it depends."""
+        """All steps, each once, after the steps that use it."""
         waiting: list[Proof] = [self]
         seen: set[int] = set()
         while waiting:
@@ -63,7 +64,7 @@ class Proof:
                 waiting += [entry for entry in reversed(at.body) if isinstance(entry, Proof)]
 
     def leaves(self) -> Iterator[Proof]:
-        """The steps that no rule derives."""
+        """The steps that are not derived by a rule."""
         return (step for step in self.steps() if step.rule is None)
 
     def __repr__(self) -> str:
@@ -75,7 +76,7 @@ Entry: TypeAlias = Proof | Absence | Condition | AggregateValue
 
 
 class Relations(Interpreter):
-    """The relations of a database, with an index for every combination of columns in use."""
+    """The relations of a database, with an index for every combination of columns that is used."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -94,8 +95,8 @@ class Relations(Interpreter):
     def _candidates(
         self, predicate: str, rows: AbstractSet[Row], keys: tuple[int, ...], known: list[Any]
     ) -> Sequence[Row]:
-        """The rows with these values in the columns `keys`. The first lookups by a combination of columns scan all
-        rows, because one proof needs few lookups; later an index is built."""
+        """The rows that have these values in the columns `keys`. The first lookups by a combination of columns scan all
+        rows, because one proof needs few lookups. An index is built only after several lookups."""
         index = self._indexes.get((predicate, keys))
         if index is None:
             asked = self._asked[predicate, keys] = self._asked.get((predicate, keys), 0) + 1
@@ -114,7 +115,7 @@ class Relations(Interpreter):
 
 
 class Prover:
-    """Finds proofs in an evaluated database. Proofs are remembered: later ones share them."""
+    """Finds proofs in an evaluated database. Proofs are cached; later proofs share them."""
 
     def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
@@ -132,10 +133,10 @@ class Prover:
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row, None if it does not hold. It has the least height of the proofs that, within a recursive
-        component, depend on rows from earlier rounds; of several, the one with the earliest rule and the smallest rows.
-        If a row can be derived in more than 32 ways, only the most promising are compared. Raises KeyError for a
-        predicate that was not evaluated."""
+        """A proof of the row, None if it does not hold. Of the proofs that, within a recursive component, depend only
+        on rows of earlier rounds, it has the least height. If there are several, it has the earliest rule and the
+        smallest rows. If a row can be derived in more than 32 ways, only the most promising are compared. Raises
+        KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -143,7 +144,7 @@ class Prover:
     # -------- search
 
     def _least_heights(self) -> dict[str, int]:
-        """A lower bound of the height of a derived row of each predicate."""
+        """A lower bound for the height of the proofs of a derived row, for each predicate."""
         least: dict[str, int] = {}
         for stratum in self.program.strata:
             for name in stratum.predicates:
@@ -162,7 +163,7 @@ class Prover:
         return least
 
     def _lower_bound(self, goal: Goal) -> int:
-        """A lower bound of the height of a proof of the goal."""
+        """A lower bound for the height of a proof of the goal."""
         proof = self._proofs.get(goal)
         if proof is not None:
             return proof.height
@@ -179,7 +180,7 @@ class Prover:
         return Proof(predicate, row, native=native) if native is not None else None
 
     def _prove(self, goal: Goal) -> Proof:
-        """Depth first with an explicit stack, because proofs may be deeper than Python's stack."""
+        """Searches depth first with an explicit stack, because proofs may be deeper than Python's stack."""
         proofs = self._proofs
         stack = [_Search(self, goal)] if goal not in proofs else []
         while stack:
@@ -194,8 +195,8 @@ class Prover:
         return proofs[goal]
 
     def derivations(self, goal: Goal) -> list[tuple[int, int, tuple[Row, ...], Assignment, dict[int, Row]]]:
-        """The ways to derive a row in one step from rows of lower rank: (lower bound of the height, rule number, rows
-        of its atoms, assignment, rows by atom)."""
+        """The ways to derive a row in one step from rows of lower rank, each as (lower bound of the height, rule
+        number, rows of its atoms, assignment, rows by atom)."""
         predicate, row = goal
         component, rank = self._component[predicate], self.database.rank(predicate, row)
         ways = []
@@ -229,7 +230,7 @@ class Prover:
                 yield assignment, rows
 
     def entries(self, rule: Rule, assignment: Assignment, rows: dict[int, Row]) -> tuple[Entry, ...]:
-        """The body of a proof: an entry for each literal."""
+        """The body of a proof, with an entry for each literal."""
         outer = outer_names(rule.head, rule.body)
         listed: list[Entry] = []
         for literal in rule.body:
@@ -250,7 +251,7 @@ class Prover:
 
 def matched_head(rule: Rule, row: Row) -> Assignment | None:
     """The assignment under which the head equals the row, as far as it follows from plain arguments; None if there is
-    none."""
+    no such assignment."""
     assignment: Assignment = {}
     for term, value in zip(rule.head.arguments, row, strict=True):
         if isinstance(term, syntax.RuleVariable):
@@ -264,7 +265,8 @@ def matched_head(rule: Rule, row: Row) -> Assignment | None:
 
 
 class _Search:
-    """The search for the best proof of one goal: derivations by rising lower bound, until none can be better."""
+    """The search for the best proof of one goal: it tries derivations in the order of their lower bounds, until none
+    can be better."""
 
     __slots__ = ("best", "derivations", "followed", "goal", "prover")
 
@@ -272,7 +274,7 @@ class _Search:
         self.prover, self.goal = prover, goal
         self.best = prover._leaf(goal)
         self.followed = 0
-        # The last one is tried first.
+        # The last entry is tried first.
         self.derivations = [] if self.best else prover.derivations(goal)
         try:
             self.derivations.sort(key=itemgetter(0, 1, 2), reverse=True)
@@ -280,8 +282,8 @@ class _Search:
             self.derivations.sort(key=lambda d: (d[0], d[1], tuple(map(sort_key, d[2]))), reverse=True)
 
     def advance(self) -> Goal | None:
-        """Try derivations until one needs a sub-goal without a proof (which is returned) or the best proof is known
-        (None)."""
+        """Try derivations until one needs a sub-goal that has no proof yet (which is returned), or until the best proof
+        is known (None)."""
         prover = self.prover
         while self.derivations:
             bound, number, _body, assignment, rows = self.derivations[-1]

@@ -1,4 +1,5 @@
-"""Why a row does not hold: for each rule that could derive it, how many of its conditions hold, and which one fails."""
+"""Explains why a row does not hold: for each rule that could derive it, how many of its conditions hold, and which
+condition fails."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ MOST_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """The reason why one rule does not derive a row. If `literal` is None, the head can never equal this row. Otherwise
-    the literals before it can hold together, under `assignment`, and then `literal` fails; `text` is that literal with
-    these values."""
+    """The reason why one rule does not derive a row. If `literal` is None, the head can never be equal to the row.
+    Otherwise the literals before `literal` hold together under `assignment`, and `literal` then fails; `text` is that
+    literal with these values."""
 
     rule: Rule
     literal: Literal | None
@@ -29,9 +30,10 @@ class Obstacle:
 
 
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
-    """An obstacle for each rule of the predicate, in the order of the rules; None if the row holds. Empty if no rule
-    derives the predicate at all. Of the ways to satisfy a part of a body, the longest is shown, and of several the
-    first in the order of rows. After some thousand steps the search ends with the longest found so far."""
+    """An obstacle for each rule of the predicate, in the order of the rules; None if the row holds. Empty if there is
+    no rule for the predicate. If the first literals of a body can be satisfied in several ways, the way that satisfies
+    the most literals is shown; of several such ways, the first in the order of rows. After some thousand steps the
+    search ends with the best way so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]
@@ -69,8 +71,8 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
     return best
 
 
-# Why does a row not hold, down to missing facts? For each rule the condition that fails, and in turn why that does not
-# hold.
+# Why does a row not hold? Answered down to missing facts. For each rule the condition that fails, and in turn why that
+# does not hold.
 #
 #     [{"rule": "plan/actions.delete-then-create", "literal": 0, "fails": "replaced(a)", "bound": {"I": "a"},
 #       "head_fits": true, "because": [{"rule": ..., ...}]}]
@@ -82,11 +84,11 @@ def _obstacle(prover: Prover, rule: Rule, row: Row) -> Obstacle:
 
 
 DEEPEST = 6
-"""the maximum number of levels of `because`"""
+"""the maximum number of nested levels of `because`"""
 
 
 def obstacles(prover: Prover, predicate: str, row: Row, deepest: int = DEEPEST) -> list[dict[str, Any]]:
-    """The obstacles of a row that does not hold, in the order of the rules."""
+    """The obstacles of a row that does not hold, one for each rule, in the order of the rules."""
     return _below(prover, predicate, row, deepest, frozenset())
 
 
@@ -131,8 +133,9 @@ def _goal(obstacle: Obstacle) -> tuple[str, Row] | None:
 
 
 def obstacles_text(found: list[dict[str, Any]], goal: list[Any], levels: int = 2, indent: str = "  ") -> str:
-    """The obstacles of a goal (a predicate with its tuple) as indented lines, down to this number of levels (0: all).
-    Steps that only pass on a relation under another name are omitted, and rules that fail alike share a line."""
+    """The obstacles of a goal (a predicate with its tuple) as indented lines, down to this number of levels (0: all
+    levels). Steps that only pass on a relation under another name are omitted; rules that fail in the same way share a
+    line."""
     lines: list[str] = []
     _lines(found, goal, levels or DEEPEST, indent, lines)
     return "\n".join(lines)
@@ -152,7 +155,7 @@ def _lines(found: list[dict[str, Any]], goal: list[Any], levels: int, indent: st
 
 
 def _decisive(found: list[dict[str, Any]], goal: list[Any]) -> list[dict[str, Any]]:
-    """Replace entries that only pass a relation on by the entries below them."""
+    """Replace entries that only pass on a relation by the entries below them."""
     decisive = []
     for obstacle in found:
         if obstacle["head_fits"]:

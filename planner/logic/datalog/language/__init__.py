@@ -1,1 +1,1 @@
-"""From written rules to a checked model: names, types, strata."""
+"""From rule files to a checked model: names, types, strata."""

@@ -1,9 +1,9 @@
-"""The table of builtins: tests, functions and relations of values, each with its parameters, results and documentation,
-and its treatment of invalid values. `planner rules doc NAME` and rules/README.md are made from it.
+"""The table of builtins: tests, functions and relations of values. Each entry has parameters, results, documentation,
+and the treatment of invalid values. `planner rules doc NAME` and rules/README.md are generated from it.
 
-A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...), which has a
-test of its own (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return
-None. In policies that is `broken` (planner.answers.policy.undefined_values), except for functions that search for
+A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...). Each kind has a
+test (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return None. In
+policies this makes the verdict `broken` (planner.answers.policy.undefined_values), except for functions that search for
 something."""
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ KINDS = {
     "base64": "is_base64",
     "gzip": "is_gzip",
 }
-"""kinds of strings, with the tests for them"""
+"""the kinds of strings, with the tests for them"""
 
 
 class BuiltinPredicate(NamedTuple):
-    """`inputs` and `outputs` are names with types or kinds. A test has no outputs, and its `result` is None.
-    `may_fail`: it has no value for some arguments of the right types. `seeks`: in that case the value that it searches
-    for does not exist, which is not an error. `function` is in `module` of this package under `attribute`."""
+    """`inputs` and `outputs` are names with types or kinds. A test has no outputs; its `result` is None.
+    `may_fail`: for some arguments of the right types it has no value. `seeks`: it searches for something that may not
+    exist; then having no value is not an error. `function` is the attribute `attribute` of `module` in this package."""
 
     name: str
     family: str
@@ -57,13 +57,14 @@ class BuiltinPredicate(NamedTuple):
 
     @property
     def declaration(self) -> str:
-        """`cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value: any)`."""
+        """The declaration as text: `cidr_prefix(range: cidr) = number`, `json(text: json, path: symbol, value:
+        any)`."""
         given = ", ".join(f"{name}: {kind}" for name, kind in (*self.inputs, *self.outputs))
         return f"{self.name}({given})" + (f" = {self.result}" if self.result else "")
 
     @property
     def failing(self) -> str:
-        """The treatment of invalid values, in one sentence; "" if all values are valid."""
+        """How invalid values are treated, in one sentence; "" if all values are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
             return "Without a match, the literal does not hold."
@@ -75,7 +76,7 @@ class BuiltinPredicate(NamedTuple):
 
 @cache
 def resolved(module: str, attribute: str) -> Callable[..., Any]:
-    """A function of this package by its module and name."""
+    """A function of this package, by its module and name."""
     return getattr(import_module(f"planner.logic.datalog.language.{module}"), attribute)  # type: ignore[no-any-return]
 
 
@@ -89,7 +90,8 @@ _COLUMN = re.compile(r"(\w+): (\w+)")
 
 
 def _enter(family: str, module: str, lines: str) -> None:
-    """Add the lines of a family: `name(inputs) -> (outputs) [attribute and flags]`, the meaning, an example."""
+    """Add the builtins of a family. The lines for each are: `name(inputs) -> (outputs) [attribute and flags]`, the
+    meaning, an example."""
     for entry in re.split(r"\n(?=\S)", lines.strip("\n")):
         shape, *more = entry.split("\n")
         match = _SHAPE.fullmatch(shape)

@@ -1,5 +1,5 @@
-"""Checks of a program before any fact is loaded, with one function for each check. Each takes the linked program and
-yields diagnostics. A check skips problems that an earlier one already reported."""
+"""Checks of a program before any fact is loaded, with one function for each check. Each check takes the linked program,
+and yields diagnostics. A check skips problems that an earlier check reported."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def unknown_predicates(
 
 
 def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Every predicate is used with the columns that it has."""
+    """Check that every predicate is used with the number of columns that it has."""
     for rule in rules:
         for atom in all_atoms(rule):
             predicate = predicates.get(atom.predicate)
@@ -80,8 +80,8 @@ def count_text(number: int, noun: str) -> str:
 
 
 def check_derivations(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """No rule derives an input or a native predicate, and users' rules add to a predicate of the product only if it is
-    open."""
+    """Check that no rule derives an input or a native predicate, and that users' rules add to a predicate of the
+    product only if it is open."""
     for rule in rules:
         predicate = predicates.get(rule.head.predicate)
         span = at(rule, rule.head)
@@ -102,7 +102,8 @@ _DECLARATION = re.compile(r"^\.(?:decl|native) +([a-z]\w*)", re.M)
 
 
 def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]) -> Iterator[Diagnostic]:
-    """A name has one meaning in all programs of the product: no two files of the product declare it."""
+    """Check that a name has one meaning in all programs of the product: two files of the product must not both declare
+    it."""
     for declared, name, place in _declarations(tuple(beside)):
         predicate = predicates.get(declared)
         if predicate is not None and predicate.is_core and predicate.span.filename != name:
@@ -114,8 +115,8 @@ def declared_elsewhere(predicates: Predicates, beside: Iterable[tuple[str, str]]
 
 @lru_cache(1)
 def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, str]]:
-    """The predicates that files declare, with the file and the line. The result is cached, because the product's files
-    never change."""
+    """The predicates that files declare, with the file and line of each. The result is cached, because the product's
+    files never change."""
     return [
         (match[1], name, f"{name}:{text.count(chr(10), 0, match.start()) + 1}")
         for name, text in files
@@ -124,7 +125,7 @@ def _declarations(files: tuple[tuple[str, str], ...]) -> list[tuple[str, str, st
 
 
 def rule_names(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Names of rules are unique: proofs and `rules list` refer to them."""
+    """Check that the names of rules are unique: proofs and `rules list` refer to them."""
     seen: dict[str, Rule] = {}
     for rule in rules:
         if rule.name in seen:
@@ -137,7 +138,7 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Names in braces in a reason must be variables of the rule."""
+    """Check that names in braces in a reason are variables of the rule."""
     for rule in rules:
         known = outer_names(rule.head, rule.body)
         for name in _BRACES.findall(rule.reason):
@@ -150,8 +151,9 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Every variable, also in a head, a negation or a test, gets its value from a positive literal, or by `=` from
-    variables with values. A wildcard is allowed only if its value is not needed."""
+    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. This
+    includes variables in a head, a negation or a test. Check that wildcards occur only where their value is not
+    needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
@@ -177,7 +179,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
 
 
 def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str]) -> tuple[str, str]:
-    """The explanation of a variable without a value."""
+    """The explanation why a variable has no value."""
     for literal in body:
         if isinstance(literal, syntax.Builtin) and not literal.negated and literal.relation != syntax.MEMBER:
             waiting = sorted(names(*literal.inputs) - bound)
@@ -197,7 +199,8 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
 
 
 def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that need a value; for an aggregate, its result and the variables from outside its braces."""
+    """The variables that need a value. For an aggregate, these are its result, and the variables from outside its
+    braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
@@ -206,7 +209,7 @@ def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVaria
 
 
 def bound_names(body: tuple[syntax.Literal, ...], given: set[str], outer: set[str]) -> set[str]:
-    """The variables to which a body assigns values, including those in `given`. `outer` are the names that are not
+    """The variables to which a body assigns values, and the variables in `given`. `outer` are the names that are not
     local to an aggregate of the body."""
     bound = set(given)
     for literal in body:
@@ -253,7 +256,8 @@ def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[D
 
 
 def _misplaced(node: syntax.RulePart, is_head: bool = False) -> Iterator[syntax.Wildcard]:
-    """Wildcards in places that need a value: outside the arguments of a body atom and the outputs of a relation."""
+    """The wildcards in places that need a value: all places except the arguments of a body atom and the outputs of a
+    relation."""
     free: tuple[syntax.Term, ...] = node.arguments if isinstance(node, syntax.Atom) and not is_head else ()
     if isinstance(node, syntax.Builtin) and node.relation != syntax.MEMBER:
         free = node.outputs
@@ -274,8 +278,8 @@ MOST_LITERALS_MADE = 1000
 
 
 def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnostic]:
-    """Functions exist and have the right number of arguments; atoms of a body contain no computations; aggregates do
-    not nest; patterns are valid; bodies are not too long for the compiled form."""
+    """Check calls and bodies: functions exist and have the right number of arguments; atoms of a body contain no
+    computations; aggregates are not nested; patterns are valid; and bodies are not too long to be compiled."""
     for rule in rules:
         for literal in (rule.head, *rule.body):
             yield from _form(rule, literal, literal is rule.head, False)
@@ -295,7 +299,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
         if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
-            table = RELATIONS  # whether it has rows at all
+            table = RELATIONS  # tests whether it has any rows
             node = asked
             signature = table[node.function]
         if signature is None:
@@ -333,7 +337,7 @@ def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagn
 
 
 def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
-    """A built-in relation has its columns; inputs may be computed, outputs not."""
+    """Check that a built-in relation has its columns. Inputs may be computed; outputs may not."""
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
@@ -358,7 +362,7 @@ _KINDS = {
 
 
 def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> Iterator[Diagnostic]:
-    """Constant strings have the kind that a built-in function requires."""
+    """Check that constant strings are of the kind that a built-in function requires."""
     for argument, (_, kind) in zip(arguments, builtin.inputs, strict=True):
         if kind not in KINDS or not isinstance(argument, syntax.Constant) or not isinstance(argument.value, str):
             continue
@@ -378,7 +382,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
 
 
 def unread(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A derived predicate is read by a rule or declared an output."""
+    """Check that a derived predicate is read by a rule, or is declared an output."""
     read = {atom.predicate for rule in rules for atom, _how in atoms(rule.body)}
     read |= {name for p in predicates.values() for name in p.inputs}
     for predicate in predicates.values():
@@ -392,7 +396,8 @@ _ASIDE = re.compile(r" \([^()]*\)|[:;.](?: .*|$)")
 
 
 def listed_words(predicate: Predicate, column: str) -> list[str]:
-    """The complete list of words that a column can have, from the doc comment; empty if it has no such list."""
+    """The complete list of strings that a column can have, from the doc comment; empty if the comment has no such
+    list."""
     for line in predicate.doc.split("\n"):
         name, _, meaning = line.strip().partition("  ")
         if name == column and line[:1] == " ":
@@ -402,8 +407,8 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 
 
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """Warn of a constant, or a variable with a constant value, that is not in the complete list of a column's words,
-    because no row can have it."""
+    """Warn about a constant, or a variable with a constant value, that is not in the complete list of strings for a
+    column: no row can have it."""
     reported_spans: set[Span] = set()  # the alternatives of a rule are rules with the same place
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
@@ -416,7 +421,7 @@ def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Dia
 
 
 def _asked_words(rule: Rule, predicates: Predicates) -> Iterator[tuple[syntax.Constant, Predicate, str]]:
-    """The constants that columns of relations are compared with: in an atom, or by `=`, `!=` and `in`."""
+    """The constants with which columns of relations are compared: in an atom, or by `=`, `!=` and `in`."""
     sources: dict[str, tuple[Predicate, str]] = {}
     for atom, how in atoms(rule.body):
         predicate = predicates[atom.predicate]
@@ -443,7 +448,8 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A whole number written as a decimal (1.0) equals neither the integer nor any given or computed value."""
+    """Warn about an integer that is written as a decimal (1.0): it equals neither the integer nor any value that is
+    given or computed."""
     reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -465,7 +471,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
-    """A predicate is an input, open, native, or the head of a rule."""
+    """Check that a predicate is an input, open, native, or the head of a rule."""
     heads = {rule.head.predicate for rule in rules}
     for predicate in predicates.values():
         given = predicate.is_input or predicate.is_open or predicate.operator is not None
@@ -475,8 +481,8 @@ def unproduced(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagno
 
 
 def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """A variable that occurs only once is usually a mistake; `_`, or a name that begins with it, marks it as
-    intended."""
+    """Warn about a variable that occurs only once, which is usually a mistake. `_`, or a name that begins with it,
+    marks it as intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
     for rule in rules:  # the alternatives of a rule are rules with the same place
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
@@ -503,9 +509,9 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """No computed value flows around a recursive component, so that derivation ends: there are finitely many values.
-    Columns are connected by the flow of values through the component's rules (as in weak acyclicity: Fagin, Kolaitis,
-    Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    """Check that no computed value flows around a recursive component. Then there are finitely many values, and
+    derivation ends. Columns are connected by the flow of values through the component's rules (as in weak acyclicity:
+    Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])
@@ -527,7 +533,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
-                            finite.add(argument.name)  # one of the finitely many values of an earlier stratum
+                            finite.add(argument.name)  # one of finitely many values of an earlier stratum
         for name in finite:
             places[name] = set()
         origins = _origins(rule.body, places)
@@ -556,7 +562,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
 
 
 def _origins(body: tuple[syntax.Literal, ...], places: dict[str, set[Place]]) -> dict[str, set[Place]]:
-    """For each variable that `=` computes: the recursive columns that its value comes from."""
+    """For each variable that `=` computes, the recursive columns from which its value comes."""
     computations: list[tuple[syntax.Term, set[str]]] = []
     for literal in body:
         if isinstance(literal, syntax.Comparison) and literal.operator == "=":

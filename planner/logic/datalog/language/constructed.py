@@ -1,5 +1,5 @@
-"""Syntax that a program constructs: terms, literals, and a file of rules. The file also has its text, because `why`
-prints rules, but is not parsed again."""
+"""Syntax that is constructed by a program: terms, literals, and a file of rules. The file also has a text, because
+`why` prints rules, but this text is not parsed."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def compared(left: Term, operator: str, right: Term) -> Comparison:
 
 
 def count_of(result: str, body: Iterable[Literal]) -> Aggregate:
-    """`N = count : { ... }`."""
+    """The aggregate `N = count : { ... }`."""
     return Aggregate(variable(result), "count", None, tuple(body), 0, 0)
 
 
 def distinct(body: Iterable[Literal]) -> tuple[Literal, ...]:
-    """Each literal once, compared by its text."""
+    """The literals without duplicates, which are recognised by their text."""
     return tuple({str(literal): literal for literal in body}.values())
 
 
@@ -95,7 +95,7 @@ class MadeFile:
         operator: str = "",
         inputs: Sequence[str] = (),
     ) -> None:
-        """`.decl` with its directive, or `.native`; `columns` are names with types."""
+        """Add a declaration (`.decl`) with its directive, or a `.native` one; `columns` are names with types."""
         shown = ", ".join(f"{column}: {kind}" for column, kind in columns)
         lines = [f"/// {line}" for line in doc.splitlines()]
         if operator:

@@ -1,5 +1,5 @@
-"""The content of JSON and YAML strings: built-in relations, and the common part of the native operators. Text that is
-too large, too deep or has too many values for policies counts as invalid."""
+"""The content of JSON and YAML strings: the built-in relations for it, and their common part with the native operators.
+A string counts as invalid if it is too large, nested too deeply, or has too many values for policies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from planner.logic.datalog.language.values import LARGEST_EXPONENT, Number, Row,
 
 LONGEST_JSON = 16_000_000
 LONGEST_YAML = 1_000_000
-"""the maximum length in characters, because the events of YAML are read one by one"""
+"""the maximum length in characters; YAML is read event by event"""
 MOST_VALUES = 300_000
 MOST_TEXT = 100_000_000
-"""the maximum total length of all paths in a text, in characters"""
+"""the maximum total length of all paths in a string, in characters"""
 DEEPEST = 250
 _TINY = 5_000
 _SMALL = 100_000
@@ -25,7 +25,7 @@ _MOST_DIGITS = 1_000
 
 
 class Unreadable(ValueError):
-    """The text is not JSON or YAML that rules can read."""
+    """The string is not JSON or YAML that rules can read."""
 
 
 def is_json(value: Value) -> bool:
@@ -34,13 +34,13 @@ def is_json(value: Value) -> bool:
 
 
 def json_rows(text: Value) -> list[Row] | None:
-    """(path, value): the strings, numbers and bools in a JSON text."""
+    """Rows (path, value): the strings, numbers and bools in a JSON string."""
     result = _places(text, "json")
     return None if result is None else result[0]
 
 
 def json_elements(text: Value) -> list[Row] | None:
-    """(path, key, inner): the elements of the objects and arrays in a JSON text."""
+    """Rows (path, key, inner): the elements of the objects and arrays in a JSON string."""
     result = _places(text, "json")
     return None if result is None else result[1]
 
@@ -81,7 +81,7 @@ def _read_places(text: str, kind: str) -> _Places | None:
 
 
 def _collected(document: Any) -> _Places:
-    """The values and the elements of a document. Raises Unreadable as `places` does."""
+    """The values and the elements of a document. Raises Unreadable under the same conditions as `places`."""
     kind = type(document)
     if kind not in _CONTAINERS:
         return ([] if document is None else [("", document)]), []
@@ -115,7 +115,8 @@ _of_large = lru_cache(maxsize=2)(_read_places)
 
 
 def places(document: Any) -> Iterator[tuple[str, Any]]:
-    """All values in a document with their paths: dict, list, None, or a value of the engine. Raises Unreadable."""
+    """All values in a document with their paths. A value is a dict, a list, None, or a value of the engine. Raises
+    Unreadable."""
     return ((path, value) for path, value, _ in _visited(document))
 
 
@@ -153,7 +154,8 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name occurs twice. JSON readers differ in which value they use; here all of them count."""
+    """An object in which a name occurs twice. JSON readers differ in which of the values they use; here all of them
+    count."""
 
     __slots__ = ("pairs",)
 
@@ -179,7 +181,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | RepeatedNames:
 
 
 def read_json(text: str) -> Any:
-    """The document of a JSON text: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
+    """The document in a JSON string: dicts, Repeated, lists, None and values of the engine. Raises Unreadable."""
     if len(text) > LONGEST_JSON:
         raise Unreadable
     try:
@@ -206,7 +208,7 @@ def _no_number(text: str) -> Any:
 
 
 def _encoded(value: Any, depth: int = 0) -> Any:
-    """The value with bools in the engine's form."""
+    """The value, with bools in the engine's form."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -223,7 +225,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
-    """The value without lone surrogates, which no output could encode."""
+    """The value without lone surrogates, which cannot be encoded for output."""
     if depth > DEEPEST:
         raise Unreadable
     kind = type(value)
@@ -249,7 +251,7 @@ _BASED = re.compile(r"([-+]?)0(?:x([0-9a-fA-F]{1,16})|o([0-7]{1,22}))", re.ASCII
 
 
 def read_yaml(text: str) -> Any:
-    """The document of a YAML text, in the same form. Scalars follow YAML 1.1, as in configurations: yes and on are
+    """The document in a YAML string, in the same form. Scalars follow YAML 1.1, as in configurations: yes and on are
     true. Raises Unreadable, also if a mapping has a key twice."""
     import yaml
 
@@ -265,11 +267,11 @@ def read_yaml(text: str) -> Any:
 
 
 def _document(loader: Any) -> Any:
-    """The value of the only document. Open containers are kept on a stack."""
+    """The value of the document; there must be only one. Open containers are kept on a stack."""
     root: list[Any] = []
     stack: list[tuple[Any, str | None]] = [(root, None)]  # container, anchor
     keys: list[Any] = []
-    names: list[set[str]] = []  # the keys that the open mappings have so far
+    names: list[set[str]] = []  # the keys so far of the mappings that are still open
     anchors: dict[str, Any] = {}
     documents = 0
     while True:

@@ -1,8 +1,8 @@
 """Computations in rules: tests, functions, operators and comparisons on values.
 
-Each is a total Python function without effects; builtins.py lists them all. A function without a result (for a value of
-the wrong type, a division by zero, a separator that does not occur) returns None, and the literal that uses it does not
-hold. The compiler inlines the common ones if the columns' types allow."""
+Each is a total Python function without effects; builtins.py lists them all. A function without a result returns None
+(for a value of the wrong type, a division by zero, a separator that does not occur). The literal that uses it then does
+not hold. The compiler inlines the common functions if the types of the columns allow it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def different(a: Value, b: Value) -> bool:
 
 
 def _order(a: Value, b: Value) -> tuple[Any, Any] | None:
-    """The pair to compare: two strings or two numbers."""
+    """The two values to compare, if they are two strings or two numbers."""
     if type(a) is str or type(b) is str:
         return (a, b) if type(a) is type(b) else None
     return None if type(a) is Truth or type(b) is Truth else (a, b)
@@ -86,8 +86,8 @@ def contains(text: Value, part: Value) -> bool:
 
 
 def matches(text: Value, pattern: Value) -> bool:
-    """Whether RE2 finds the pattern somewhere in the string (anchor it with ^ and $), in linear time for any
-    pattern."""
+    """Whether RE2 finds the pattern somewhere in the string, in linear time for any pattern. Anchor the pattern with ^
+    and $ to match the whole string."""
     if type(text) is not str or type(pattern) is not str:
         return False
     expression = compiled_pattern(pattern)
@@ -95,7 +95,7 @@ def matches(text: Value, pattern: Value) -> bool:
 
 
 def searched(expression: Any, text: str) -> Any:
-    """The first match; none for text with lone surrogates, which is not valid UTF-8."""
+    """The first match. There is none in a string with lone surrogates, which is not valid UTF-8."""
     try:
         return expression.search(text)
     except UnicodeError:
@@ -111,7 +111,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
-    """The compiled regular expression; None if it is not valid RE2 or nests too deeply."""
+    """The compiled regular expression; None if it is not valid RE2 or is nested too deeply."""
     import re2  # imported late: few programs match
 
     if is_too_deep(pattern):
@@ -138,8 +138,8 @@ def is_number(value: Value) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _range(text: str) -> tuple[int, int, int, int] | None:
-    """The version, the first and last address as numbers, and the prefix length of an address or a range such as
-    10.0.0.0/8. Bits after the prefix do not count."""
+    """The IP version, the first and last address as numbers, and the prefix length, of an address or of a range such as
+    10.0.0.0/8. Bits after the prefix are ignored."""
     from ipaddress import ip_network
 
     try:
@@ -214,27 +214,27 @@ def upper(text: Value) -> str | None:
 
 
 def trim(text: Value) -> str | None:
-    """The text without the white space around it."""
+    """The string without the white space around it."""
     return text.strip() if type(text) is str else None
 
 
 def before(text: Value, separator: Value) -> str | None:
-    """The text before the first separator, if there is one."""
+    """The part before the first separator; None if there is no separator."""
     return _part(text, separator, "partition", 0)
 
 
 def after(text: Value, separator: Value) -> str | None:
-    """The text after the first separator, if there is one."""
+    """The part after the first separator; None if there is no separator."""
     return _part(text, separator, "partition", 2)
 
 
 def before_last(text: Value, separator: Value) -> str | None:
-    """The text before the last separator, if there is one."""
+    """The part before the last separator; None if there is no separator."""
     return _part(text, separator, "rpartition", 0)
 
 
 def after_last(text: Value, separator: Value) -> str | None:
-    """The text after the last separator, if there is one."""
+    """The part after the last separator; None if there is no separator."""
     return _part(text, separator, "rpartition", 2)
 
 
@@ -246,7 +246,7 @@ def _part(text: Value, separator: Value, method: str, index: int) -> str | None:
 
 
 def trim_prefix(text: Value, prefix: Value) -> str | None:
-    """The string without the prefix; the string itself if it does not begin with it."""
+    """The string without the prefix; unchanged if it does not begin with the prefix."""
     return text.removeprefix(prefix) if type(text) is str and type(prefix) is str else None
 
 
@@ -291,7 +291,7 @@ def _decimal_number(text: str) -> Number | None:
 
 def to_symbol(value: Value) -> str:
     """A value as a string, as in `++`."""
-    return value if type(value) is str else str(value)  # for a Truth or Fraction, its repr
+    return value if type(value) is str else str(value)  # for a Truth or Fraction, this is its repr
 
 
 # ---------------------------------------------------------------- operators
@@ -322,7 +322,7 @@ def multiply(a: Value, b: Value) -> Number | None:
 
 
 def divide(a: Value, b: Value) -> Number | None:
-    """The quotient, for whole numbers rounded towards zero."""
+    """The quotient; for integers, it is rounded towards zero."""
     if not is_a_number(a) or not is_a_number(b) or not (b > 0 or b < 0):
         return None
     if type(a) is not int or type(b) is not int:
@@ -332,7 +332,7 @@ def divide(a: Value, b: Value) -> Number | None:
 
 
 def remainder(a: Value, b: Value) -> Number | None:
-    """The remainder of a whole quotient, rounded towards zero; it has the sign of `a`."""
+    """The remainder of the quotient of integers that is rounded towards zero; it has the sign of `a`."""
     quotient = divide(a, b)
     if quotient is None or not is_a_number(a) or not is_a_number(b):
         return None
@@ -341,7 +341,7 @@ def remainder(a: Value, b: Value) -> Number | None:
 
 
 def incomparable(a: Value, b: Value) -> bool:
-    """Whether the two cannot be compared, because they are not two numbers or two strings."""
+    """Whether two values cannot be compared, because they are neither two numbers nor two strings."""
     return _order(a, b) is None
 
 
@@ -359,7 +359,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """count, sum, min or max of a list; None if there is no result (min of nothing, sum of strings)."""
+    """count, sum, min or max of a list; None if there is no result (min of an empty list, sum of strings)."""
     if function == "count":
         return len(values)
     if function == "sum":

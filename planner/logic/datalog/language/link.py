@@ -1,4 +1,5 @@
-"""Syntax to model: declared types and predicates, rules with their names and reasons; errors in declarations."""
+"""Builds the model from syntax: declared types and predicates, and rules with their names and reasons. Reports errors
+in declarations."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from planner.logic.datalog.language.model import (
 from planner.logic.datalog.language.spaces import Spaces, bare, nearest
 
 LONGEST_NAME = 100
-"""the maximum length, in characters, of a fact that is named after its text"""
+"""the maximum length, in characters, of the text of a fact after which the fact is named"""
 
 
 class Linker:
@@ -98,7 +99,7 @@ class Linker:
                 elif at is statement:
                     self._unknown_type(at, at.base, declared)
                 break
-            self.types.setdefault(name, ANY)  # already reported; avoids further errors
+            self.types.setdefault(name, ANY)  # already reported; prevents further errors
 
     def _unknown_type(self, statement: syntax.Statement, name: syntax.Name, known: Iterable[str]) -> None:
         detail = f"There is no type {name.text}.{nearest(name.text, [*known, *self.types])} Declare it with .type."
@@ -199,8 +200,8 @@ class Linker:
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """Link the rules. A rule without a name is named after its place; a fact of the product after its text, which
-        is stable. In a name space, the name begins with the name of the space."""
+        """Link the rules. A rule without a name is named after its place. A fact of the product is named after its
+        text, because this name is stable. The name of a rule in a namespace begins with the name of the namespace."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
         space = f"{entry.space}/" if entry is not None else ""
@@ -241,8 +242,8 @@ class Linker:
 
 
 def linked_body(head: syntax.Atom | None, body: Iterable[syntax.Literal]) -> tuple[syntax.Literal, ...]:
-    """The body with builtins distinguished from atoms, and with unique names for the local variables of its
-    aggregates."""
+    """The body, in which builtins are distinguished from atoms, and the local variables of aggregates have unique
+    names."""
     literals = tuple(map(linked, body))
     taken = outer_names(head, literals)
     separated: list[syntax.Literal] = []
@@ -261,7 +262,7 @@ def _unused(name: str, taken: set[str]) -> str:
 
 
 def linked(literal: syntax.Literal) -> syntax.Literal:
-    """The literal, with built-in tests and relations distinguished from atoms."""
+    """The literal, in which built-in tests and relations are distinguished from atoms."""
     if isinstance(literal, syntax.Atom) and literal.predicate in TESTS:
         return syntax.Test(literal.predicate, literal.arguments, False, literal.start, literal.end)
     if isinstance(literal, syntax.Negation) and literal.atom.predicate in TESTS:
@@ -276,11 +277,11 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
     return literal
 
 
-# The native operators of the language: names, inputs and results. Their functions are in the engine.
+# The native operators of the language: names, inputs and results. Their functions are defined in the engine.
 
 
 class Operator(NamedTuple):
-    """`inputs` are the arities of its input relations, `columns` the arity of its result."""
+    """`inputs` are the arities of the input relations, `columns` is the arity of the result."""
 
     inputs: tuple[int, ...]
     columns: int
@@ -299,22 +300,22 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# The reason of a rule that has none: the assertion of its head, in the words of the declaration.
+# The reason of a rule that is written without one: the assertion of its head, in the words of the declaration.
 
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 
 def first_sentence(predicate: Predicate) -> str:
-    """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line;
-    empty if the comment has another form."""
+    """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line.
+    It is empty if the comment has another form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 
 
 def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
-    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, column names
-    (between backquotes) replaced by the head's variables and constants."""
+    """The rule with a reason: its own, or the first sentence of the doc comment of its head's predicate, in which
+    column names (between backquotes) are replaced by the variables and constants of the head."""
     predicate = predicates.get(rule.head.predicate)
     first = first_sentence(predicate) if predicate and not rule.reason else ""
     if predicate is None or not first or len(rule.head.arguments) != predicate.arity:
@@ -334,20 +335,20 @@ def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
 
 
-# Rules with alternatives to rules without: `p :- a, (b ; c).` is `p :- a, b.` and `p :- a, c.`
+# Expands rules with alternatives to rules without: `p :- a, (b ; c).` becomes `p :- a, b.` and `p :- a, c.`
 
 
 MOST_ALTERNATIVES = 200
-"""the maximum number of alternatives of one rule after they are multiplied out"""
+"""the maximum number of rules into which the alternatives of one rule are expanded"""
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each combination of its alternatives; none if there are too many."""
+    """The bodies of a rule, one for each combination of its alternatives. There are none if there would be too many."""
     return expanded_body(statement.body, statement.source)
 
 
 def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies without alternatives that a body expands to."""
+    """The bodies without alternatives to which a body expands."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
         detail = "Between the braces of an aggregate there are no alternatives. Derive them as a predicate first."
@@ -396,7 +397,7 @@ def _bodies(body: tuple[Written, ...]) -> Iterator[tuple[Literal, ...]]:
 
 
 def written_body(body: tuple[Written, ...]) -> str:
-    """The body as rule text; alternatives of the whole body need no parentheses."""
+    """The body as the text of a rule; alternatives of the whole body need no parentheses."""
     if len(body) == 1 and isinstance(body[0], Either):
         return str(body[0])[1:-1]
     return ", ".join(map(str, body))

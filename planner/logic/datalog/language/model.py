@@ -1,4 +1,4 @@
-"""The words of the engine: Column, Predicate, Rule, Stratum."""
+"""The concepts of the engine: Column, Predicate, Rule, Stratum."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.language.syntax.rule_syntax import (
 
 
 class ColumnType(NamedTuple):
-    """A type of columns. `ancestors` are the type itself, then its bases up to symbol, number or any."""
+    """A type of columns. `ancestors` are the type itself and its chain of base types, up to symbol, number or any."""
 
     name: str
     ancestors: tuple[str, ...]
@@ -56,9 +56,9 @@ class Column(NamedTuple):
 
 @frozen
 class Predicate:
-    """A declared relation. `is_input`: its facts are given, and no rule derives it. `is_output`: it is read from
-    outside the rules. `is_open`: users' rules may add to it. `operator` and `inputs`: a native operator computes it
-    from these predicates."""
+    """A declared relation. `is_input`: its rows are given as facts; there is no rule for it. `is_output`: its rows are
+    results, which are read outside the rules. `is_open`: users' rules may derive rows of it. `operator` and `inputs`: a
+    native operator computes it from these predicates."""
 
     number: int
     name: str
@@ -72,11 +72,11 @@ class Predicate:
     operator: str | None = None
     inputs: tuple[str, ...] = ()
     is_exported: bool = False
-    """whether other name spaces may use it"""
+    """whether other namespaces may use it"""
 
     @property
     def space(self) -> str:
-        """The name space that it belongs to; "" for none."""
+        """The namespace to which the name belongs; "" if none."""
         return self.name.rpartition(".")[0]
 
     @property
@@ -91,10 +91,11 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule or (without body) a fact written in a rule file. `name` is its explicit name, otherwise the file and the
-    rule's position (`house.2`), or for facts of the product their text (`graph/targets.module_form("module")`).
-    `reason` is a line that may contain variables in braces, empty if the rule has none. `text` is the rule on one
-    line."""
+    """A rule, or (if it has no body) a fact that is written in a rule file. `name` is the explicit name; otherwise it
+    consists of the file and the position of the rule (`house.2`), or for facts of the product it is their text
+    (`graph/targets.module_form("module")`).
+    `reason` is a line that may contain variables in braces; it is empty if the rule has none. `text` is the rule, on
+    one line."""
 
     number: int
     name: str
@@ -115,8 +116,8 @@ class Rule:
 
 
 class Stratum(NamedTuple):
-    """Predicates that depend on each other (or a single one), and the rules that derive them. Strata are ordered so
-    that each depends only on earlier ones."""
+    """Predicates that depend on each other (or a single predicate), and the rules that derive them. Strata are ordered
+    so that each stratum depends only on earlier ones."""
 
     predicates: tuple[str, ...]
     rules: tuple[int, ...]
@@ -127,7 +128,7 @@ class Stratum(NamedTuple):
 
 
 def variables(node: RulePart) -> list[RuleVariable]:
-    """The variables of a term or literal in textual order, each occurrence once."""
+    """The variables of a term or literal, in textual order, with repetitions."""
     result: list[RuleVariable] = []
     for part in [node] if isinstance(node, RuleVariable) else node.children():
         if isinstance(part, RuleVariable):
@@ -158,7 +159,7 @@ def name_of(term: Term | None) -> str | None:
 
 
 def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
-    """The constants that the literal allows for the variable; None if it does not list them."""
+    """The constants to which the literal limits the variable; None if it does not list any."""
     if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]
@@ -166,14 +167,14 @@ def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | 
 
 
 def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
-    """The names that occur outside the braces of aggregates. Inside the braces these are fixed, and all other names are
-    local."""
+    """The names that occur outside the braces of aggregates. Within the braces, the variables with these names are
+    fixed; all other names are local."""
     outside = (literal.result if isinstance(literal, Aggregate) else literal for literal in body)
     return names(*outside) if head is None else names(head, *outside)
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate with a variable in place of each wildcard that receives a value, so that each row is one
+    """The body of an aggregate, with a variable in place of each wildcard that receives a value; then each row is one
     assignment."""
     numbers = count(1)
 
@@ -186,7 +187,7 @@ def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[tuple[Atom, str]]:
-    """The atoms of a body with the way in which they are read: "positive", "negation" or "aggregate"."""
+    """The atoms of a body, each with how it is read: "positive", "negation" or "aggregate"."""
     for literal in body:
         if isinstance(literal, Atom):
             yield literal, "positive"
@@ -207,5 +208,5 @@ def replaced(node: N, change: Callable[[RuleVariable], Term]) -> N:
 
 
 def renamed(node: N, names: Mapping[str, str]) -> N:
-    """A term or literal with other names for some variables."""
+    """A term or literal in which some variables are renamed."""
     return replaced(node, lambda v: RuleVariable(names.get(v.name, v.name), v.start, v.end))

@@ -1,4 +1,4 @@
-"""Built-in functions of numbers, in addition to operators. They are exact for numbers of any size."""
+"""Built-in functions of numbers that are not operators. They are exact for numbers of any size."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ceil(value: Value) -> Number | None:
 
 
 def rounded(value: Value, digits: Value) -> Number | None:
-    """The nearest number with this number of decimal places; of two, the one further from 0."""
+    """The nearest number with this number of decimal places; if two are equally near, the one further from 0."""
     return _rounded(value, digits, "ROUND_HALF_UP")
 
 
@@ -56,7 +56,8 @@ def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
 
 
 def ratio(a: Value, b: Value) -> Number | None:
-    """a divided by b, also for whole numbers: 1 of 4 is 0.25. The result is exact, or has 200 digits."""
+    """a divided by b; also a fraction for integers: 1 divided by 4 is 0.25. The result is exact if it has at most 200
+    digits; otherwise it is rounded to 200 digits."""
     if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
         return None
     return quotient(a, b)

@@ -1,7 +1,7 @@
 """The order of joins in a body, which may differ from the written order. Tests, negations and computations come as soon
-as their variables have values. Then come atoms that only need a lookup, and built-in relations whose inputs have
-values. Next is the atom with the most bound columns, then with the most constants, then the first in the text.
-Aggregates come last."""
+as their variables have values. They are followed by atoms that only need a lookup, and by built-in relations whose
+inputs have values. Of the other atoms, the one with the most bound columns is next; then the one with the most
+constants; then the first in the text. Aggregates come last."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """The literals in joining order. Variables in `bound` already have values; `first` comes first (the delta of a
-    recursive rule); `outer` are the names that are not local to an aggregate."""
+    """The literals in joining order. Variables in `bound` already have values; `first` is the literal that comes first
+    (the delta of a recursive rule); `outer` are the names that are not local to an aggregate."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []
@@ -45,7 +45,7 @@ def join_order(
 
 
 def is_ready(literal: Literal, known: set[str], outer: set[str]) -> bool:
-    """Whether a literal that is not an atom can be decided, or can assign a value to its variable."""
+    """Whether a literal other than an atom can be decided, or can assign a value to its variable."""
     if assigned(literal, known, outer) is not None:
         return True
     return needed_names(literal, outer) <= known

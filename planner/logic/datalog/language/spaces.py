@@ -1,7 +1,8 @@
-"""Name spaces: files whose names are private unless exported. After this module, a predicate `kept` that a file of the
-space acme.tags declares is `acme.tags.kept`. Files of that space write `kept`; other files import the space (`import
-acme.tags as t`) and write `t.kept`, if it is exported. Files without a space share one. They may use the bare name of a
-predicate that exactly one space exports. Types belong to their space in the same way, and are used only there."""
+"""Namespaces: files whose names are private unless they are exported. After this step, a predicate `kept` that is
+declared in a file of the namespace acme.tags has the name `acme.tags.kept`. Files of that namespace write `kept`; other
+files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is exported. All files without
+a namespace share one. They may use the bare name of a predicate if exactly one namespace exports it. Types belong to
+their namespace in the same way, but cannot be used outside it."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The name space of a file, and the file's name in it, after which rules without a name are named."""
+    """The namespace of a file, and the name of the file in it; rules without a name are named after the latter."""
 
     space: str
     stem: str
 
 
 Spaces = Mapping[str, FileSpace]
-"""file name -> its name space; files that are not in it have none"""
+"""the namespaces of files, by file name; other files have none"""
 
 
 def qualified(space: str, name: str) -> str:
@@ -31,14 +32,14 @@ def qualified(space: str, name: str) -> str:
 
 
 def bare(name: str) -> str:
-    """The name within its space."""
+    """The name within its namespace."""
     return name.rpartition(".")[2]
 
 
 def resolve(
     files: Sequence[syntax.RuleFile], spaces: Spaces, core: Collection[str] | None
 ) -> tuple[list[syntax.RuleFile], list[Diagnostic]]:
-    """The files with full names."""
+    """The files with all names replaced by full names."""
     if not spaces and not any(
         isinstance(s, syntax.ImportSyntax) or _exports(s) for file in files for s in file.statements
     ):
@@ -95,7 +96,7 @@ class _World:
 
 
 class _Resolver:
-    """The names of one file."""
+    """Resolves the names in one file."""
 
     def __init__(self, world: _World, space: str) -> None:
         self.world, self.own = world, space
@@ -160,7 +161,7 @@ class _Resolver:
         self.imports[alias] = s
 
     def _may_derive(self, s: syntax.RuleSyntax, at: syntax.Atom, name: str) -> None:
-        """Rules for a predicate of another space are allowed only if it is open."""
+        """Check that a rule for a predicate of another namespace is allowed: the predicate must be open."""
         space = name.rpartition(".")[0]
         if space and space != self.own and name in self.world.declared and name not in self.world.flagged["open"]:
             detail = f"{bare(name)} belongs to {space} and is not open to other rules."
@@ -174,7 +175,7 @@ class _Resolver:
         return atom if name == atom.predicate else syntax.Atom(name, atom.arguments, atom.start, atom.end)
 
     def name(self, text: str, span: Span, node: syntax.RuleNode) -> str:
-        """The full name of a name in a file; an unknown name is unchanged."""
+        """The full name for a name in a file; an unknown name is returned unchanged."""
         world = self.world
         if "." in text:
             return self._imported(text, span)
@@ -240,7 +241,7 @@ class _Resolver:
 
 
 def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom]) -> syntax.Written:
-    """The literal with renamed predicates."""
+    """The literal, with full names of predicates."""
     if isinstance(literal, syntax.Atom):
         return to(literal)
     return literal.mapped(lambda part: requalified(part, to))
@@ -248,7 +249,7 @@ def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """ " Did you mean edge?", or nothing; `shown` formats the name for readers."""
-    from difflib import get_close_matches  # imported late: only mistakes need it
+    from difflib import get_close_matches  # imported late: needed only for errors
 
     close = get_close_matches(name, sorted(set(known)), n=1)
     return f" Did you mean {shown(close[0])}?" if close else ""

@@ -1,5 +1,5 @@
-"""Strata: the order in which predicates can be derived, or the reason why there is none. Components are Tarjan's (R.
-Tarjan, Depth-first search and linear graph algorithms, 1972), iterative."""
+"""Strata: the order in which predicates can be derived, or an explanation why there is no such order. Components are
+Tarjan's (R. Tarjan, Depth-first search and linear graph algorithms, 1972), iterative."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ N = TypeVar("N", bound=Hashable)
 
 
 def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
-    """The strongly connected components; each comes after the components to which it points. Otherwise they have the
-    order of the mapping."""
+    """The strongly connected components; each component comes after the components to which its edges lead. Apart from
+    this, they have the order of the mapping."""
     nodes = list(graph)
     number = {node: i for i, node in enumerate(nodes)}
     numbered = numbered_components([[number[other] for other in graph[node]] for node in nodes])
@@ -26,7 +26,7 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
     """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are the nodes to which n
-    points. The search begins with `first`; if nothing points to these nodes, related nodes are adjacent in the
+    points. The search begins with `first`. If no edge leads to these nodes, related nodes are adjacent in the
     result."""
     index = [0] * len(successors)  # 0: not met yet
     low = [0] * len(successors)
@@ -69,7 +69,7 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """A reason why a predicate depends on another: the rule, the place, and how the rule reads it."""
+    """Why a predicate depends on another one: the rule, the place in it, and how the rule reads the other predicate."""
 
     __slots__ = ("how", "span")
 
@@ -78,8 +78,8 @@ class PredicateDependency:
 
 
 def dependencies(predicates: Iterable[Predicate], rules: Iterable[Rule]) -> dict[str, dict[str, PredicateDependency]]:
-    """Predicate -> predicate that it reads -> why. A read that needs the complete relation (negation, aggregate,
-    native) has priority over a positive one."""
+    """For each predicate, the predicates that it reads, each with the reason. A read that requires the complete
+    relation (negation, aggregate, native) takes precedence over a positive one."""
     graph: dict[str, dict[str, PredicateDependency]] = {}
     for predicate in predicates:
         row = graph.setdefault(predicate.name, {})
@@ -116,7 +116,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 
 
 def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
-    """The diagnostic for a cycle, which the shortest path from q back to p closes."""
+    """The diagnostic for a cycle, which the shortest path from q back to p completes."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:

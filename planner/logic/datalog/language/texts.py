@@ -1,5 +1,5 @@
-"""Built-in relations that split strings, and ranges of numbers. Each returns the rows of its output columns, or None if
-its arguments are invalid."""
+"""Built-in relations that split strings, and the relation of ranges of numbers. Each function returns the rows of the
+output columns, or None if the arguments are invalid."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from planner.logic.datalog.language.values import Row, Value
 
 MOST_ROWS = 100_000
 _MOST_WORK = 1_000_000_000
-"""the maximum number of characters that may be read, because each match may read the whole text again"""
+"""the maximum number of characters that may be read in total, because each match may read the whole string again"""
 
 
 def is_pattern(value: Value) -> bool:
-    """Whether a string is a regular expression of RE2."""
+    """Whether a string is a regular expression that RE2 accepts."""
     return type(value) is str and compiled_pattern(value) is not None
 
 
 def split(text: Value, separator: Value) -> list[Row] | None:
-    """(index, part), from 0: the strings between separators."""
+    """Rows (index, part), with indexes from 0: the strings between separators."""
     if type(text) is not str or type(separator) is not str or not separator:
         return None
     if text.count(separator) >= MOST_ROWS:
@@ -30,8 +30,8 @@ def split(text: Value, separator: Value) -> list[Row] | None:
 
 
 def captures(text: Value, pattern: Value) -> list[Row] | None:
-    """(group, part): the groups of the first match; 0 is the whole match. A named group has two rows. A group that did
-    not match has none."""
+    """Rows (group, part): the groups of the first match; group 0 is the whole match. A named group has two rows: one
+    with its number, one with its name. A group that did not match has no row."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -46,7 +46,7 @@ def captures(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def find_all(text: Value, pattern: Value) -> list[Row] | None:
-    """(index, part), from 0: the successive matches of the pattern."""
+    """Rows (index, part), with indexes from 0: the successive matches of the pattern."""
     if type(text) is not str or type(pattern) is not str:
         return None
     expression = compiled_pattern(pattern)
@@ -61,7 +61,7 @@ def find_all(text: Value, pattern: Value) -> list[Row] | None:
 
 
 def range_(first: Value, last: Value) -> list[Row] | None:
-    """(number,): the whole numbers from the first to the last."""
+    """Rows (number,): the integers from the first to the last."""
     if type(first) is not int or type(last) is not int or last - first >= MOST_ROWS:
         return None
     return [(number,) for number in range(first, last + 1)]
@@ -76,28 +76,28 @@ def member(*values: Value) -> list[Row]:
 
 
 LONGEST = 16_000_000
-"""the maximum length, in characters, of a text that is decoded or encoded"""
+"""the maximum length, in characters, of a string that is decoded or encoded"""
 
 
 def is_base64(value: Value) -> bool:
-    """Whether a string is the base64 of text in UTF-8."""
+    """Whether a string is the base64 encoding of a string in UTF-8."""
     return base64_decode(value) is not None
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded base64 text, in either alphabet, with or without padding."""
+    """The decoded base64 string. Both alphabets are accepted, with or without padding."""
     data = _decoded(text)
     return _text(data) if data is not None else None
 
 
 def is_gzip(value: Value) -> bool:
-    """Whether a string is the base64 of text in UTF-8 that is compressed by gzip."""
+    """Whether a string is the base64 encoding of gzip-compressed UTF-8."""
     return base64_gunzip(value) is not None
 
 
 @lru_cache(4)
 def base64_gunzip(text: Value) -> str | None:
-    """The decoded and gunzipped base64 text; None if it is very long."""
+    """The string in a base64 encoding of gzip-compressed data; None if it is very long."""
     data = _decoded(text)
     if data is None or data[:2] != b"\x1f\x8b":
         return None
@@ -127,7 +127,7 @@ def _text(data: bytes) -> str | None:
 
 
 def base64_encode(text: Value) -> str | None:
-    """The base64 of a string in UTF-8."""
+    """The base64 encoding of a string in UTF-8."""
     if type(text) is not str or len(text) > LONGEST:
         return None
     return b64encode(text.encode("utf-8", "replace")).decode("ascii")

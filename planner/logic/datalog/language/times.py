@@ -36,14 +36,14 @@ _LONGEST = 300
 
 
 class RuleMoment(NamedTuple):
-    """A point in time: seconds since 1970 (UTC), and the offset from UTC in seconds with which it is written."""
+    """A point in time: seconds since 1970 (UTC), and the offset from UTC in seconds with which it was written."""
 
     seconds: Number
     offset: int
 
     @property
     def whole(self) -> int:
-        """Whole seconds since 1970 in local time."""
+        """The time zone's local time, as whole seconds since 1970."""
         seconds = self.seconds
         return (int(seconds.value.__floor__()) if isinstance(seconds, Fraction) else seconds) + self.offset
 
@@ -110,7 +110,7 @@ def _date(text: Value, place: int) -> int | None:
 
 
 def time_weekday(text: Value) -> int | None:
-    """1 for Monday to 7 for Sunday, in the time zone in which the time is written."""
+    """The day of the week, from 1 for Monday to 7 for Sunday, in the time zone in which the time is written."""
     result = moment(text)
     return None if result is None else (result.whole // _DAY + 3) % 7 + 1
 
@@ -131,7 +131,8 @@ def is_duration(value: Value) -> bool:
 
 
 def duration_seconds(text: Value) -> Number | None:
-    """The seconds of a duration such as 72h30m or 30d, or one of ISO 8601 without years and months: P30D, PT5M."""
+    """The seconds of a duration such as 72h30m or 30d, or of an ISO 8601 duration without years and months: P30D,
+    PT5M."""
     if type(text) is not str or len(text) > _LONGEST:
         return None
     match = _DURATION.fullmatch(text)

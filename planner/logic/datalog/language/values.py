@@ -1,6 +1,6 @@
-"""Values of columns: `str` (symbol), `int` or, if it is not whole, `Fraction` (number); in columns of type any also
-bools. For Python 1, True and 1.0 are equal, so a set of tuples would merge them. Inside the engine, bools and fractions
-are therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and whole numbers stay."""
+"""Values of columns: `str` (symbol), and `int` or `Fraction` (number); columns of type any may also contain bools. In
+Python, 1, True and 1.0 are equal, so a set of tuples would merge them. Inside the engine, bools and fractions are
+therefore wrapped: `encode` on the way in, `decode` on the way out. Strings and integers are not wrapped."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ FALSE = Truth(False)
 
 
 PRECISION = 200
-"""the number of digits to which a quotient is computed; sums and products within this number are exact"""
+"""the number of digits to which a quotient is computed; sums and products are exact up to this number of digits"""
 LARGEST_EXPONENT = 10_000
 
 
 class Fraction:
-    """A number that is not whole, as an exact decimal, or a whole number written with a decimal point: in a rule, `1.0`
-    differs from `1`. Computed numbers are ints whenever they are whole. Compares with ints by size, but equals none."""
+    """A number that is not an integer, as an exact decimal; or an integer that is written with a decimal point: in a
+    rule, `1.0` differs from `1`. Computed numbers are ints whenever their value is an integer. Can be compared with
+    ints by size, but is never equal to one."""
 
     __slots__ = ("value",)
     value: Decimal
@@ -111,7 +112,7 @@ def _context() -> Context:
 
 
 def number(value: Decimal) -> Number:
-    """The number of a decimal: an int when it is whole."""
+    """The number for a decimal: an int if its value is an integer."""
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), value
     if exponent >= 0:
@@ -120,7 +121,7 @@ def number(value: Decimal) -> Number:
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """a divided by b, which is not 0, to PRECISION digits."""
+    """a divided by b, to PRECISION digits; b must not be 0."""
     from decimal import Decimal
 
     return number(_context().divide(Decimal(_decimal(a)), Decimal(_decimal(b))))
@@ -135,7 +136,7 @@ adjacent in memory, so that iterating over a million rows takes half as long as 
 
 
 def encode(value: Any) -> Value:
-    """The engine's form of a plain value. Raises TypeError for a value that cannot be in a column."""
+    """The form in which the engine holds a plain value. Raises TypeError for a value that cannot be in a column."""
     kind = type(value)
     if kind is str or kind is int or kind is Truth or kind is Fraction:
         return value  # type: ignore[no-any-return]
@@ -151,7 +152,8 @@ def encode(value: Any) -> Value:
 
 
 def decode(value: Value) -> str | int | float | bool | Decimal:
-    """The plain Python value (and JSON value) of a column; for a fraction a float, if that prints the same."""
+    """The plain Python value (and JSON value) of a column; for a fraction, a float if it is printed with the same
+    digits."""
     if type(value) is Truth:
         return value.value
     if type(value) is Fraction:
@@ -161,7 +163,7 @@ def decode(value: Value) -> str | int | float | bool | Decimal:
 
 
 def sort_key(row: Row) -> tuple[Any, ...]:
-    """A total order on rows: truth values, then numbers, then strings."""
+    """A total order on rows: bools, then numbers, then strings."""
     return tuple(_rank(value) for value in row)
 
 
@@ -175,12 +177,12 @@ def _rank(value: Value) -> tuple[Any, ...]:
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows in the order of sort_key."""
+    """The rows, ordered by sort_key."""
     rows = list(rows)
     if any(type(value) is Fraction for row in rows for value in row):
         return sorted(rows, key=sort_key)
     try:
-        return sorted(rows)  # agrees with sort_key if Python can compare the rows
+        return sorted(rows)  # this order agrees with sort_key if Python can compare the rows
     except TypeError:
         return sorted(rows, key=sort_key)
 
@@ -189,7 +191,7 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def member(path: str, name: str) -> str:
-    """The path of a named part: `tags.Name`, or `tags["a.b"]` if the name is not plain."""
+    """The path of a named part: `tags.Name`, or `tags["a.b"]` if the name is not an identifier."""
     if name.isidentifier() or name.replace("-", "_").isidentifier():
         return f"{path}.{name}" if path else name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,5 @@
-"""Built-in functions of versions and version constraints, as the `version` arguments of the configuration have them."""
+"""Built-in functions of versions and version constraints, in the form of the `version` arguments of the configuration
+language."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ def version_matches(text: Value, constraint: Value) -> bool:
 
 
 def version_compare(a: Value, b: Value) -> int | None:
-    """-1, 0 or 1: the first version is older, the same, or newer. Build metadata does not count."""
+    """-1, 0 or 1: the first version is older, equal, or newer. Build metadata is ignored."""
     left, right = version(a), version(b)
     if left is None or right is None:
         return None

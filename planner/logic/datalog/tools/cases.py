@@ -11,10 +11,10 @@
     reference("a", "a", "input").
     .want none edge.
 
-`.given "PATH"` adds the facts of a plan, a state or a configuration, if the program that runs the case can read it.
-Facts before the first `.case` are given in every case. They may be of any predicate; those of derived predicates hold
-in addition to the derived rows. A predicate in `.want` must have exactly the wanted rows; other predicates are not
-checked; `.want none` wants no rows. `.want` takes several tuples separated by commas, and may be repeated."""
+`.given "PATH"` adds the facts of a plan, a state or a configuration, if the program of the case can read it. Facts
+before the first `.case` are given in every case. They may be facts of any predicate. Facts of a derived predicate hold
+in addition to its derived rows. A predicate in `.want` must have exactly the expected rows. Other predicates are not
+checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be repeated."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """A case: its facts, and for each wanted predicate exactly the wanted rows."""
+    """A case: its facts, and the expected rows of each predicate in its `.want`, which must be exactly these."""
 
     name: str
     facts: FactBase
     wanted: dict[str, set[Row]]
     span: Span
     given: tuple[tuple[str, Span], ...] = ()
-    """the paths of `.given "PATH"`, with their places: their content is added to the facts, if the runner of the case
-    can read it"""
+    """the paths in `.given "PATH"`, with their places; the runner adds their content to the facts, if it can read
+    them"""
 
 
 @frozen
 class Mismatch:
-    """A predicate of a case with unexpected rows: missing rows, and rows that should not hold."""
+    """A predicate that has unexpected rows in a case: the rows that are missing, and the rows that should not hold."""
 
     case: Case
     predicate: str
@@ -58,8 +58,8 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. They name the predicates of their name
-    space as its files do, and the predicates of other name spaces by import or by full name."""
+    """The cases of a file, checked against the declarations of the program. They use names as the files of their
+    namespace do; predicates of other namespaces are imported, or have their full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)
     reader.read(file.statements)
@@ -67,12 +67,12 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """Differences from the expected rows; empty if the case holds."""
+    """The differences from the expected rows; empty if the case holds."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 
 def compare(case: Case, database: Database) -> list[Mismatch]:
-    """Differences from the expected rows in the evaluation of a case."""
+    """The differences from the expected rows, in an evaluation of a case."""
     mismatches = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]
@@ -149,7 +149,7 @@ class _CaseReader:
         return False
 
     def _name(self, name: str) -> str:
-        """The full name of a name in the file."""
+        """The full name for a name in the file."""
         predicates = self.program.predicates
         qualifier, _, last = name.rpartition(".")
         if qualifier:
@@ -161,7 +161,7 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple of an atom without variables, that fits its declaration."""
+        """The tuple for an atom, which must have no variables and must fit its declaration."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]

@@ -1,6 +1,6 @@
-"""Coverage of rules by cases: for each rule whether it derives something in a case; for each of its literals whether it
-holds in a case, and fails in a case in which all earlier literals hold. A literal that never fails could be removed
-without failing a case; one that never holds is dead or untested."""
+"""Coverage of rules by cases. For each rule: whether it derives something in a case. For each of its literals: whether
+it holds in some case, and whether it fails in a case in which all earlier literals hold. A literal that never fails
+could be removed without making a case fail; a literal that never holds is dead or untested."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.tools.cases import Case
 
 MOST_FOLLOWED = 100
-"""the maximum number of ways examined in which the literals of one rule hold in one case"""
+"""the maximum number of ways to satisfy the literals of one rule that are examined in one case"""
 
 
 @define
 class LiteralCoverage:
-    """A literal of a rule: its text, and whether it held and failed in some case. `chooses`: it can fail, because it
-    tests values of earlier literals; others only assign values to variables."""
+    """A literal of a rule: its text, and whether it held and whether it failed in some case. `chooses`: it can fail,
+    because it tests values from earlier literals; other literals only assign values to variables."""
 
     text: str
     chooses: bool
@@ -35,18 +35,19 @@ class LiteralCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible results: holds, and perhaps fails."""
+        """The number of possible results: each literal holds, and perhaps fails."""
         return 2 if self.chooses else 1
 
     @property
     def taken(self) -> int:
-        """The number of these results that occurred."""
+        """The number of possible results that occurred."""
         return self.held + (self.failed and self.chooses)
 
 
 @frozen
 class RuleCoverage:
-    """A rule with its literals in the order in which they are written. `fired`: all held together in some case."""
+    """A rule with its literals in the order in which they are written. `fired`: all literals held together in some
+    case."""
 
     rule: Rule
     literals: tuple[LiteralCoverage, ...]
@@ -57,7 +58,7 @@ class RuleCoverage:
 
     @property
     def covered(self) -> int:
-        """The number of the literals' possible results that occurred."""
+        """The number of possible results of literals that occurred."""
         return sum(literal.taken for literal in self.literals)
 
     @property
@@ -67,7 +68,7 @@ class RuleCoverage:
 
 
 def coverage(program: RuleProgram, cases: Iterable[Case], rules: Sequence[Rule]) -> list[RuleCoverage]:
-    """The coverage of some rules by the cases (facts written in rule files are not rules here)."""
+    """The coverage of some rules by the cases. Facts that are written in rule files do not count as rules."""
     watched = [_Watch.of(rule) for rule in rules if rule.body]
     want = sorted({w.rule.head.predicate for w in watched})
     for case in cases:
@@ -96,7 +97,7 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """Record, for each literal in turn, whether it holds and fails in one database."""
+        """For each literal in turn, record whether it holds and whether it fails in one database."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
@@ -111,7 +112,7 @@ class _Watch:
 
 
 def _chooses(literal: Literal, bound: set[str]) -> bool:
-    """Whether a literal tests values that were bound before."""
+    """Whether a literal tests values that earlier literals have bound."""
     if isinstance(literal, Atom):
         return any(names(a) & bound for a in literal.arguments)
     if isinstance(literal, Comparison) and literal.operator == "=":
@@ -119,18 +120,19 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
     return not isinstance(literal, Aggregate) or names(literal.result) <= bound
 
 
-# Mutants: rules with one small mistake each. Good cases detect every mutant, because at least one case fails. A mutant
-# omits a literal or `not`, changes the boundary of a comparison, or changes a constant. Mutants that are not valid
-# rules (such as a variable without a value) do not count.
+# Mutants: rules that differ from the original by one small mistake. Good cases detect every mutant: at least one case
+# then fails. A mutant omits a literal or `not`, changes the boundary of a comparison, or changes a constant. Mutants
+# that are not valid rules (for example because a variable has no value) do not count.
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""each comparison with the one that differs only in the boundary case"""
+"""for each comparison, the comparison that differs from it only in the boundary case"""
 
 
 @frozen
 class Mutant:
-    """A mistake in a file: the text from `start` to `end` (code points) is replaced by `text`; `what` describes it."""
+    """A mistake in a file: the text from `start` to `end` (in code points) is replaced by `text`; `what` describes the
+    mistake."""
 
     rule: str
     file: str
@@ -140,7 +142,7 @@ class Mutant:
     what: str
 
     def of(self, text: str) -> str:
-        """The text of the file with the mistake."""
+        """The text of the file, with the mistake in it."""
         return text[: self.start] + self.text + text[self.end :]
 
 
@@ -178,7 +180,7 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place of a literal with the comma after it, otherwise with the comma before it."""
+    """The place of a literal, with the comma after it; if there is none, with the comma before it."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until
@@ -203,7 +205,7 @@ def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]
 
 
 def _compares(literal: syntax.Comparison) -> bool:
-    """Whether an equation compares with a constant, rather than naming a value."""
+    """Whether an equation compares with a constant, instead of naming a value."""
     return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 

@@ -14,7 +14,8 @@ from planner.logic.datalog.language.strata import dependencies
 
 @frozen
 class Description:
-    """A predicate with the rules that derive it, the rules that read it, and the native predicates computed from it."""
+    """A predicate with the rules that derive it, the rules that read it, and the native predicates that are computed
+    from it."""
 
     predicate: Predicate
     rules: tuple[Rule, ...]
@@ -23,7 +24,7 @@ class Description:
 
 
 def describe(program: RuleProgram) -> dict[str, Description]:
-    """Every predicate by name, in the order of the declarations."""
+    """Every predicate, by name, in the order of the declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     natives: dict[str, list[str]] = {name: [] for name in program.predicates}
@@ -52,8 +53,8 @@ class Read(NamedTuple):
 @frozen
 class PredicateGraph:
     """`levels` has the level of each predicate: the number of relations below it that must be complete first. A
-    positive read can be on the same level; any other one is at least one level lower. `recursive` are the predicates
-    that depend on themselves."""
+    positive read may be on the same level; every other read is from at least one level below. `recursive` are the
+    predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -61,8 +62,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """The dependencies between predicates, sorted; with `of`, of this predicate and all below it. Raises KeyError for
-    an unknown one."""
+    """The dependencies between predicates, sorted; with `of`, those of this predicate and of all predicates below it.
+    Raises KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:
@@ -88,13 +89,13 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
     return PredicateGraph({n: levels[n] for n in sorted(wanted)}, frozenset(recursive & wanted), tuple(reads))
 
 
-# Statistics of an evaluation: rows and rounds of each predicate, time of each rule.
+# Statistics of an evaluation: rows and rounds of each predicate, and the time of each rule.
 
 
 @frozen
 class PredicateStatistics:
-    """`rows` is their final number; `rounds` is 0 outside recursion; `seconds` is the time of its rules, indexes
-    included, or of the native operator."""
+    """`rows` is the final number of rows; `rounds` is 0 if there is no recursion; `seconds` is the time of its rules,
+    including indexes, or of the native operator."""
 
     name: str
     rows: int
@@ -112,7 +113,7 @@ class RuleStatistics:
 
 
 def predicate_statistics(database: Database) -> list[PredicateStatistics]:
-    """Every evaluated predicate, the most costly first."""
+    """Every evaluated predicate, the most expensive first."""
     seconds = dict(database.native_seconds)
     for number, spent in database.seconds.items():
         head = database.program.rules[number].head.predicate
@@ -125,7 +126,7 @@ def predicate_statistics(database: Database) -> list[PredicateStatistics]:
 
 
 def rule_statistics(database: Database) -> list[RuleStatistics]:
-    """Every evaluated rule, the most costly first."""
+    """Every evaluated rule, the most expensive first."""
     statistics = [
         RuleStatistics(database.program.rules[number], database.produced[number], spent)
         for number, spent in database.seconds.items()

@@ -1,7 +1,7 @@
 """Runs files of cases, each case in a separate process with limits of time and memory, and checks that every rule that
-denies is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that wants
-its result, and one in which nothing is denied. The first alone would also hold for a rule that denies everything, the
-second alone for a rule that denies nothing."""
+denies is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that
+expects its result, and one that expects no denial. The first case alone would also hold for a rule that denies
+everything, the second alone for a rule that denies nothing."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ T = TypeVar("T")
 Derive: TypeAlias = Callable[[RuleProgram, Case], Database]
 
 VERDICTS = ("deny", "warn")
-"""the predicates whose rules need a case that holds them and one that does not"""
+"""the predicates whose rules need two cases: one with a result, and one without"""
 
 SECONDS = 30.0
 """the time limit, in seconds, for rules that are not the product's own"""
 MOST_ROWS = 20
-"""the maximum number of rows that are kept of one mismatch"""
+"""the maximum number of rows of one mismatch that are kept"""
 
 
 class CaseDifference(NamedTuple):
-    """A predicate with unexpected rows: the first missing and the first superfluous rows, and their numbers."""
+    """A predicate with unexpected rows: the first missing and the first unexpected rows, and how many of each there
+    are."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -44,8 +45,8 @@ class CaseDifference(NamedTuple):
 
 @frozen
 class CaseResult:
-    """The result of a case. `fired` are the names of the rules that derived something; `problem` is the reason why it
-    could not be completed."""
+    """The result of a case. `fired` are the names of the rules that derived something; `problem` is the reason why the
+    case could not be completed."""
 
     case: Case
     differences: tuple[CaseDifference, ...] = ()
@@ -64,14 +65,14 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
         return run_limited(work, seconds)
     except Failure as failure:
         (first, *_others) = failure.diagnostics
-        if first.code in ("query.time", "query.memory"):  # this message is worded for queries
+        if first.code in ("query.time", "query.memory"):  # the message of this failure is worded for queries
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
 
 
 def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, files: str) -> None:
-    """Evaluate rules that are not the product's own in a separate process first, so that they cannot hang this one or
-    take all memory. `files` names their origin. Raises Failure if they exceed a limit."""
+    """Evaluate rules that are not the product's own in a separate process first, so that they can neither hang this
+    process nor take all its memory. `files` names their origin. Raises Failure if they exceed a limit."""
     wanted = None if want is None else tuple(want)
 
     def problem(what: str) -> Diagnostic:
@@ -89,7 +90,7 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
     """Run cases one after the other, each for at most this number of seconds. `derive` returns the derivations for a
-    case; by default the program derives them from its facts."""
+    case; by default, the program derives them from the facts of the case."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
@@ -118,7 +119,7 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
 def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
     try:
         database = derive(program, case)
-    except ValueError as problem:  # facts with values that no column can have
+    except ValueError as problem:  # facts with values that a column cannot contain
         raise Failure(error("rules.case", "Invalid fact", f"{problem}.", case.span)) from None
     differences = [
         CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
@@ -129,7 +130,7 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """The rules for a verdict that lack one of their two cases. `files` has the results of each file."""
+    """The rules for a verdict for which one of the two cases is missing. `files` contains the results of each file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
 
 
@@ -142,8 +143,8 @@ def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Dia
     ]
     needs = f"A {verdict} rule needs a case that has the {verdict} and one that has none, in one file."
     if not denying:
-        detail = f"{needs} No case that holds wants a {verdict} that {rule.name} derives."
+        detail = f"{needs} There is no passing case that expects a {verdict} from {rule.name}."
         yield error("rules.untested", f"No case expects this {verdict}", detail, at(rule, rule.head))
     elif not any(o.holds and o.case.wanted.get(verdict) == set() for outcomes in denying for o in outcomes):
-        detail = f"{needs} The case for {rule.name} has no counterpart that holds with `.want none {verdict}.`"
+        detail = f"{needs} The case for {rule.name} needs a counterpart: a passing case with `.want none {verdict}.`"
         yield error("rules.untested", f"No case without this {verdict}", detail, at(rule, rule.head))

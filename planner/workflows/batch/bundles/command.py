@@ -1,9 +1,8 @@
-"""A carrier that starts a command for each unit: the parcel is its standard input, the result its standard output.
+"""A carrier that starts a command for each unit. The parcel is its standard input, the result its standard output.
 
-Any program that runs programs elsewhere and connects these two works, as long as the other end is `planner batch work`:
-ssh, kubectl, docker, a scheduler's own client. `{unit}` in a word is replaced by the unit, `{slot}` by a number from 1
-to the number of concurrent units, for example the number of a machine.
-"""
+Any program works that runs programs elsewhere and connects their input and output, if the other end is `planner batch
+work`: ssh, kubectl, docker, or the client of a scheduler. In a word of the command, `{unit}` is replaced by the unit,
+and `{slot}` by a number from 1 to the number of concurrent units, which can select a machine."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _LONGEST_TAIL = 4000
 
 
 class Ended(BrokenExecutor):
-    """The command ended without an answer."""
+    """The command ended without a result."""
 
 
 class CommandExecutor:
@@ -47,7 +46,7 @@ class CommandExecutor:
         return self._pool.submit(self._carry, unit, parcel)
 
     def stop(self) -> None:
-        """Interrupt the commands as a terminal does; they pass the interrupt on to the other machine."""
+        """Interrupt the commands as a terminal does. The commands pass the interrupt on to the other machine."""
         self._tell(signal.SIGINT)
 
     def close(self, at_once: bool = False) -> None:

@@ -1,9 +1,9 @@
-"""The work on the other machine: from a parcel to a result. All input is checked before use.
+"""Does the work on the other machine: takes a parcel and returns a result. All input is checked before use.
 
-Each parcel has a directory of its own, which is removed when it is done, unless it has files that are needed: a state
-that could not be saved, a journal of unfinished work. Plugins are installed by the lock file like in `init`, from the
-sources in the settings of this machine. States have to be in services: a file here would be lost.
-"""
+Each parcel has a directory of its own. It is removed when the work is done, unless it contains files that are still
+needed: a state that could not be saved, or a journal of unfinished work. Plugins are installed according to the lock
+file, as in `init`, from the sources in the settings of this machine. States must be stored in services: a file here
+would be lost."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ NAME = "planner.lease"
 
 
 def take(store: Store, run: str, attempt: int) -> bool:
-    """Begin an execution; returns whether it may begin. If nothing can be stored next to a state, only the lock
-    decides. Raises Failure if the service does not answer."""
+    """Begin an execution. Returns whether it may begin. If documents cannot be stored next to a state, only the lock
+    decides. Raises Failure if the service does not respond."""
     client = getattr(store, "client", None)
     if client is None or not client.has_place_beside:
         return True
@@ -50,7 +50,7 @@ def take(store: Store, run: str, attempt: int) -> bool:
 
 
 def _token(kept: bytes, run: str) -> int:
-    """The number of the last execution of this run; 0 if the entry belongs to another run, or is unreadable."""
+    """The number of the last execution of this run; 0 if the entry belongs to another run or cannot be read."""
     try:
         document = json.loads(kept)
         return int(document["attempt"]) if document["run"] == run else 0
@@ -59,11 +59,11 @@ def _token(kept: bytes, run: str) -> int:
 
 
 FOLDER = "PLANNER_BUNDLE_DIR"
-"""the variable with the directory for unpacking parcels (default: the temporary directory)"""
+"""the environment variable with the directory in which parcels are unpacked (default: the temporary directory)"""
 CHANGES = frozenset(("apply", "apply_plan", "destroy"))
 _KEPT = ("errored.tfstate",)
 _OF_UNIT = (".terraform", ".terraform.lock.hcl")
-"""files that init makes on the other machine"""
+"""files that init creates on the other machine"""
 
 
 class Missing(Unmet):
@@ -86,7 +86,7 @@ def work(data: bytes) -> bytes:
 
 
 class AlreadyBegun(Unmet):
-    """Another worker began this execution."""
+    """Another worker has begun this execution."""
 
 
 @contextmanager
@@ -154,20 +154,20 @@ def _kept_files_text(left: list[str]) -> str:
 
 
 def _refusal(request: Request, tree: str) -> str:
-    """The reason to refuse the work."""
+    """The reason why the work is refused."""
     if request.directory != tree and not request.directory.startswith(f"{tree}/"):
         return "The bundle names a directory that is not in it."
     if ".." in request.directory.split("/"):
         return "The bundle names a directory that is not in it."
     if any(not name or "=" in name or "\0" in name + text for name, text in request.environment):
-        return "The bundle has a variable of the environment that there cannot be."
+        return "The bundle contains an invalid environment variable."
     states = [request.state, *(u.state for u in request.upstream)]
     local = next((state for state in states if os.path.isabs(state)), "")
     if local and request.command != "validate":
         name = os.path.relpath(local, tree)
         return (
             f"The state {name} is a file of the machine that the bundle comes from, so another one can neither read "
-            "nor write it. Give the unit a backend that all machines reach, or run it here with -executor=processes."
+            "nor write it. Configure a backend that all machines can reach, or run it here with -executor=processes."
         )
     return ""
 
@@ -210,7 +210,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
         for one in request.upstream:
             if (
                 one.state and not one.seen and one.deployment is None and _wants(request, one.unit)
-            ):  # its outputs are read in its state
+            ):  # its outputs are read from its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
         if request.command in ("apply_plan", "state") and request.deployment is None:
             set_up_unit(request)
@@ -225,7 +225,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
 
 
 def _wants(request: Request, unit: str) -> bool:
-    """Whether the request may use outputs of another unit as inputs; the other unit is then set up, too."""
+    """Whether the request may use outputs of another unit as inputs. If so, the other unit is set up, too."""
     if request.deployment is not None or any(one.unit == unit and one.deployment for one in request.upstream):
         return False  # a stack is set up when it is opened
     source = request.recipe.source if request.recipe is not None else None

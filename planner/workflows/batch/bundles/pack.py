@@ -1,9 +1,9 @@
-"""Bundles: the files below the fleet's root that a unit needs, as an archive that is named by its content.
+"""Bundles: an archive of the files below the fleet's root that a unit needs, named by its content.
 
-A bundle contains the complete directories of the unit and of the modules that it calls, the files that were read when
-its configuration was surveyed, and policies. Files of this machine are left out: states, plugins, records, git's data.
-If the work needs any other path below the root, the other machine reports it before it does anything, and the bundle is
-made again with that path."""
+A bundle contains the complete directory of the unit and those of the modules that it calls, the files that were read in
+the survey of its configuration, and policies. Files that belong to this machine are omitted: states, plugins, records,
+and git's data. If the work needs any other path below the root, the other machine reports this before it changes
+anything, and the bundle is made again with that path."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LARGEST = 256 << 20
 MOST_FILES = 50_000
 _STAYS = frozenset((".git", ".hg", ".svn", ".terragrunt-cache", "__pycache__", "node_modules"))
 _OF_DATA = frozenset(("modules",))
-"""the parts of the data directory (.terraform) that a bundle contains"""
+"""the parts of the data directory (.terraform) that bundles contain"""
 
 
 @frozen
 class Bundle:
-    """An archive (tar, gzip), its SHA-256, and its content, relative to the root."""
+    """An archive (tar, gzip), its SHA-256, and its content as paths relative to the root."""
 
     digest: str
     data: bytes
@@ -39,8 +39,8 @@ class Bundle:
 
 
 def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterable[str] = ()) -> Bundle:
-    """A bundle of complete directories and of files below `root`; their paths are relative to it. The bytes are the
-    same for the same files. Raises Failure."""
+    """A bundle of complete directories and of single files below `root`; all paths are relative to it. Equal files
+    result in equal bytes. Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
     for folder in whole:  # directories that are otherwise left out are included if named: working directories
@@ -71,7 +71,7 @@ def stays_here(path: str) -> bool:
 
 
 def _without_inner(folders: Iterable[str]) -> list[str]:
-    """The directories that lie in none of the others."""
+    """The directories that are not inside another of these directories."""
     kept: list[str] = []
     for folder in sorted(set(folders)):
         if not any(_is_with(folder, other) for other in kept):
@@ -80,7 +80,7 @@ def _without_inner(folders: Iterable[str]) -> list[str]:
 
 
 def _is_with(folder: str, other: str) -> bool:
-    """Whether a directory is included with another one."""
+    """Whether a directory is inside another one."""
     if folder == other:
         return True
     inner = folder if other == "." else folder.removeprefix(f"{other}/") if folder.startswith(f"{other}/") else ""
@@ -97,7 +97,7 @@ def _below(root: str, folder: str) -> Iterator[str]:
         for name in sorted(files):
             if not stays_here(f"{inner}{name}"):
                 yield f"{prefix}{name}"
-        for name in folders:  # a link to a folder is walked like a folder if it stays below the root
+        for name in folders:  # a link to a directory is followed if its target is below the root
             if os.path.islink(os.path.join(path, name)):
                 yield from _through_link(root, f"{prefix}{name}")
 
@@ -109,7 +109,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
         raise _refusal(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
-        raise _refusal(f"{path} is a link to a directory that it is in.")
+        raise _refusal(f"{path} is a link to a directory that contains it.")
     for item in _below(real, inner):
         yield f"{path}/{os.path.relpath(item, inner)}".replace(os.sep, "/")
 
@@ -131,12 +131,12 @@ def _archive(root: str, paths: list[str]) -> bytes:
                 data = read_whole(where)
                 runs = os.stat(where).st_mode & 0o100
             except FileNotFoundError:
-                continue  # a broken link, or removed since
+                continue  # a broken link, or a file that was removed meanwhile
             except (OSError, ValueError) as problem:
                 raise _refusal(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
             left -= len(data)
             if left < 0:
-                raise _refusal(f"With {path} it would have more than {LARGEST >> 20} MiB.")
+                raise _refusal(f"With {path}, the bundle would have more than {LARGEST >> 20} MiB.")
             member = tarfile.TarInfo(f"tree/{path}")
             member.size, member.mode = len(data), 0o755 if runs else 0o644
             archive.addfile(member, io.BytesIO(data))

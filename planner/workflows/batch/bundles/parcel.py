@@ -1,6 +1,6 @@
-"""Messages to and from another machine: a line of JSON, then as many bytes as the line states. In a message, paths
-below the root of the fleet begin with `ROOT`, which each side replaces by its own directory. All input from the other
-side is checked before use."""
+"""Messages to and from another machine: a line of JSON, followed by the number of bytes that this line states. In a
+message, paths below the root of the fleet begin with `ROOT`, which each side replaces by its own directory. All input
+from the other side is checked before use."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ LARGEST = 1 << 30
 """the maximum number of bytes of an archive, a plan or a result"""
 _LONGEST_HEADER = 64 << 20
 _ASKED = frozenset(("answers", "expected"))
-"""members whose keys are lookups of Terragrunt's files: words separated by zero bytes, some of which are paths"""
+"""members whose keys are lookups in Terragrunt's files: words separated by zero bytes, some of which are paths"""
 _VALUES = frozenset(("planned", "given", "environment", "variables", "inputs"))
-"""members with values of users: nothing in them is treated as a path"""
+"""members with users' values, in which nothing is treated as a path"""
 
 
 class BadParcel(Exception):
-    """The bytes are not a parcel, or have another version."""
+    """The bytes are not a parcel, or are from another version."""
 
 
 @frozen
 class Parcel:
-    """One unit's work for another machine. `digest` is the SHA-256 of the archive, which is in `data` or in the
+    """The work on one unit, for another machine. `digest` is the SHA-256 of the archive, which is in `data` or in the
     `store`; the archive contains `files` and the complete `folders`, and paths in `absent` do not exist, all relative
     to the root; `run` and `attempt` identify the execution, `plan` is the plan file to apply; `rehearse`: the files
     that the apply needs are not known yet."""
@@ -54,9 +54,10 @@ class Parcel:
 
 @frozen
 class ParcelResult:
-    """The result of a parcel. `missing` are needed paths, relative to the root, that are not in the bundle: then
-    nothing was done. `begun`: this execution was begun before, by a worker that may still be running. `problem`: why
-    nothing could be done. `plan` is the plan file that was made, `json` its content as JSON."""
+    """The result of a parcel. `missing` are paths, relative to the root, that the work needs and that are not in the
+    bundle; in this case nothing was done. `begun`: this execution was begun before, by a worker that may still be
+    running. `problem`: why the work could not be done. `plan` is the plan file that the work made, `json` its content
+    as JSON."""
 
     result: UnitResult | None = None
     missing: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class ParcelResult:
 
 @functools.cache
 def version() -> str:
-    """The version that must be the same on both sides: the version number, and a digest of the program."""
+    """The version that must be equal on both sides: the version number, and a digest of the program."""
     digest, folder = hashlib.blake2b(digest_size=8), PACKAGE
     for path, folders, files in os.walk(folder):
         folders.sort()
@@ -80,7 +81,7 @@ def version() -> str:
 
 
 def parcel_bytes(parcel: Parcel, root: str) -> bytes:
-    """A parcel as bytes; `root` is the fleet's root on this machine."""
+    """The bytes of a parcel; `root` is the fleet's root on this machine."""
     plain = (field.name for field in attrs.fields(Parcel) if field.name not in ("request", "data", "plan"))
     header = {name: getattr(parcel, name) for name in plain}
     header["request"] = _relocated(to_json(parcel.request), root, ROOT)
@@ -134,14 +135,13 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadParcel("The received data is not a bundle, or is incomplete.") from None
     if other_version != version():
-        raise BadParcel(
-            f"{whose} planner {str(other_version)[:80]}, and this is {version()}: they have to be the same."
-        )
+        raise BadParcel(f"{whose} planner {str(other_version)[:80]}, and this is {version()}: both must be the same.")
     return header, rest[:one], rest[one:]
 
 
 def _relocated(value: Any, before: str, after: str) -> Any:
-    """Plain data with the paths below one directory moved below another. Only complete texts are treated as paths."""
+    """Plain data, in which paths below one directory are replaced by paths below another. A string is treated as a path
+    only as a whole."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

@@ -1,7 +1,7 @@
-"""Sending units to other machines and receiving their results, as an executor for a schedule.
+"""An executor that sends units to other machines and receives their results.
 
-A carrier transports bytes to a worker and returns its answer; it has three methods and knows nothing of units. Any
-engine with such a carrier can be used."""
+A carrier transports bytes to a worker and returns its answer. It has three methods, and does not depend on units. Any
+engine for which there is such a carrier can be used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from planner.workflows.batch.model import Fleet, Request, UnitResult, diagnostic
 from planner.workflows.batch.terragrunt.session import on_the_way
 
 ROUNDS = 8
-"""the number of times that a bundle is made again because paths were missing in it"""
+"""the maximum number of times that a bundle is made again because paths were missing in it"""
 
 
 class Carrier(Protocol):
@@ -30,14 +30,14 @@ class Carrier(Protocol):
     execution."""
 
     def send(self, unit: str, parcel: bytes) -> Future[bytes]:
-        """The answer of `planner.workflows.batch.bundles.host.work` to a parcel. If the worker ended without one, the
-        future has a BrokenExecutor or another exception that `is_death` knows."""
+        """The answer of `planner.workflows.batch.bundles.host.work` to a parcel. If the worker ended without an answer,
+        the future has a BrokenExecutor, or another exception that `is_death` recognises."""
 
     def stop(self) -> None:
-        """Request that running work begin nothing more and finish."""
+        """Request that running work finishes, and begins nothing more."""
 
     def close(self, at_once: bool = False) -> None:
-        """End: no more parcels follow. `at_once`: do not wait for running ones."""
+        """End the carrier: there are no more parcels. `at_once`: do not wait for running work."""
 
 
 class WorkerLost(BrokenExecutor):
@@ -45,8 +45,8 @@ class WorkerLost(BrokenExecutor):
 
 
 class Shipping(Workplace):
-    """Runs units through a carrier. `needs` has, for each unit, the directories and files below the root that its
-    bundle begins with; `known` are earlier bundles that were complete."""
+    """Runs units through a carrier. `needs` contains, for each unit, the directories and files below the root that the
+    first version of its bundle contains; `known` are the contents of earlier bundles that were complete."""
 
     def __init__(
         self,
@@ -66,7 +66,8 @@ class Shipping(Workplace):
         self._lock = threading.Lock()
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """`fn` is the work on a request (executors.work), which the other side has as well."""
+        """`fn` is the function that does the work on a request (executors.work); the other side has the same
+        function."""
         (request,) = args
         future: Future[Any] = Future()
         try:
@@ -148,7 +149,7 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
             else:
-                if request.command != "state":  # which reads only a small part
+                if request.command != "state":  # this reads only a small part of the archive
                     self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
@@ -167,7 +168,7 @@ class Shipping(Workplace):
         known = {*bundle.files, *bundle.folders, *bundle.absent}
         if number >= ROUNDS or len(inside) < len(missing) or known.issuperset(inside):
             names = ", ".join(missing[:5])
-            future.set_result(_refusal(request, f"{names}: looked at by the unit, and not in its bundle."))
+            future.set_result(_refusal(request, f"{names}: the unit needs this, but it is not in its bundle."))
             return
         more, absent = frozenset((*bundle.files, *bundle.folders, *there)), frozenset((*bundle.absent, *inside)) - there
         self._send(request, self._bundle(request, more, absent), future, number + 1)
@@ -187,7 +188,7 @@ class Shipping(Workplace):
 
 
 def _on_the_way(request: Request) -> Request:
-    """A request without the parts that only this machine needs."""
+    """A request without the members that only this machine needs."""
     recipe = request.recipe
     if recipe is None or recipe.source is None or not recipe.source.private:
         return request
@@ -202,8 +203,8 @@ def _refusal(request: Request, detail: str) -> UnitResult:
 
 
 def root_of(fleet: Fleet) -> str:
-    """The base directory of bundles: the fleet's root, or the root of its repository for Terragrunt, whose files may
-    include others above the fleet."""
+    """The base directory of bundles. It is the fleet's root; for Terragrunt, it is the root of the repository, because
+    its files may include files above the fleet."""
     if not any(unit.recipe is not None and unit.recipe.source is not None for unit in fleet.units.values()):
         return fleet.root
     folder = fleet.root
@@ -216,8 +217,8 @@ def root_of(fleet: Fleet) -> str:
 
 
 def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[set[str], set[str]]]:
-    """The first content of bundles: the directories of the unit and of its modules, the `files` of the unit (absolute
-    paths), the directories of units whose outputs it uses, and policies and rules. Raises Failure."""
+    """The first content of a bundle: the directories of the unit and of its modules, the `files` of the unit (absolute
+    paths), the directories of the units whose outputs it uses, and policies and rules. Raises Failure."""
 
     def needs(request: Request) -> tuple[set[str], set[str]]:
         folders = {_inside(root, request.directory), *(_inside(root, one.directory) for one in request.upstream)}
@@ -229,7 +230,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                     if path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")):
                         folders.add(_inside(root, os.path.dirname(path)))
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
-                    _inside(root, path)  # a module outside of the root
+                    _inside(root, path)  # a module outside the root
         options = request.options
         for path in (*options.rules, *options.standing_policies, *options.policies, *request.fleet_policies):
             if os.path.isabs(path):
@@ -250,7 +251,7 @@ def _of_source(root: str, request: Request) -> set[str]:
 
 
 def _of_recipe(root: str, request: Request) -> set[str]:
-    """The variable files that the recipe names, and the fleet's programs that hooks and auth name."""
+    """The variable files that the recipe names, and those programs for hooks and auth that belong to the fleet."""
     recipe = request.recipe
     if recipe is None:
         return set()
@@ -264,6 +265,6 @@ def _of_recipe(root: str, request: Request) -> set[str]:
 def _inside(root: str, path: str) -> str:
     path = os.path.normpath(path)
     if path != root and not path.startswith(f"{root}/"):
-        detail = f"Bundles contain only files below {root}, not {path}. Start the batch in a directory above."
+        detail = f"Bundles contain only files below {root}, not {path}. Start the batch in a parent directory."
         raise Failure(error("batch.bundle", "A unit cannot be packed", detail))
     return os.path.relpath(path, root).replace(os.sep, "/")

@@ -1,9 +1,10 @@
-"""Stores that transfer archives of bundles: with the work, in a shared directory, or next to the states in a backend.
+"""Stores that transfer the archives of bundles: together with the work, in a shared directory, or next to the states in
+a backend.
 
-A string names the store, and is sent to the other side: `scheduler` (with the work), a directory (`/mnt/bundles`), or a
-type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). It never contains credentials:
-each side has its own in the places that the backend reads. A fetched archive is accepted only if it has the requested
-digest."""
+A store is named by a string, which is sent to the other side: `scheduler` (together with the work), a directory
+(`/mnt/bundles`), or a type of backend with its settings (`s3:bucket=b,key=fleet/bundles,region=eu-central-1`). The
+string never contains credentials: each side has its own, in the places that the backend reads. An archive is accepted
+only if it has the requested digest."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _SECRETS = re.compile(r"secret|password|passphrase|token|access_key|sas|credenti
 
 
 class ArchiveStore(Protocol):
-    """Archives by their digest (SHA-256 in hexadecimal). Raises OSError."""
+    """Archives, by their digest (SHA-256 in hexadecimal). Raises OSError."""
 
     def has(self, digest: str) -> bool:
         """Whether the complete archive is in the store."""
@@ -40,7 +41,7 @@ class ArchiveStore(Protocol):
 
 
 def open_store(text: str) -> ArchiveStore | None:
-    """The store that a text names; None for `scheduler`. Raises Failure."""
+    """The store that a string names; None for `scheduler`. Raises Failure."""
     if text in ("", SCHEDULER):
         return None
     if os.path.isabs(text):
@@ -79,7 +80,8 @@ class Folder:
 
 
 class Beside:
-    """Documents in a service that stores states. The number of parts is written last."""
+    """Documents in a service that stores states. The number of parts is written last, so that an incomplete archive is
+    not used."""
 
     def __init__(self, client: object) -> None:
         self._client: RemoteStateClient = client  # type: ignore[assignment]
@@ -117,7 +119,7 @@ def _service(text: str) -> ArchiveStore:
     if has_errors(problems):
         raise Failure(problems)
     if not isinstance(backend, RemoteBackend) or not (client := backend.client(DEFAULT_WORKSPACE)).has_place_beside:
-        raise _refusal(text, "It has to be an absolute path, or a backend that keeps documents next to states.")
+        raise _refusal(text, "It must be an absolute path, or a backend that can store documents next to states.")
     return Beside(client)
 
 

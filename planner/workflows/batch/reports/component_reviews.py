@@ -1,4 +1,4 @@
-"""Reviews of the components of a deployment, and the outputs of other components behind the inputs of each."""
+"""Reviews of the components of a deployment, and for the inputs of each component the outputs from which they come."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST = 50
 
 
 def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
-    """The reviews of the instances with changes, and the outputs that they read, before the apply."""
+    """The reviews of the instances with changes, and the outputs that they read, before they are applied."""
     from planner.render.review.of_plan import plan_review, short_review
 
     reviews: dict[str, Mapping[str, Any]] = {}
@@ -45,7 +45,7 @@ def component_reviews(plan: DeploymentPlan, stack: StackConfig) -> UnitReviews:
 
 
 def applied(plan: DeploymentPlan, made: UnitReviews) -> UnitReviews:
-    """The reviews of the instances of a plan that was applied, each change with its outcome."""
+    """The reviews of the instances of a plan that was applied; each change has its outcome."""
     reviews = dict(made.reviews)
     for step in plan.steps:
         if (review := reviews.get(str(step.name))) is not None:
@@ -61,8 +61,8 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The place that sets an input. If that is an input of the stack, it is the place in the deployment, with the
-        input's name there; otherwise the name is ""."""
+        """The place that sets an input. If an input of the stack sets it, this is the place in the deployment, with the
+        name that the input has there; otherwise the name is ""."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None
@@ -82,7 +82,7 @@ class _ComponentReads:
         return None
 
     def inputs(self, name: PromiseName) -> dict[str, frozenset[tuple[str, str]]]:
-        """The outputs behind each input of an instance."""
+        """The outputs from which each input of an instance comes."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         return {
@@ -100,7 +100,7 @@ class _ComponentReads:
     def _behind(
         self, kind: str, name: str, steps: tuple[Step, ...], path: Path, depth: int
     ) -> Iterator[tuple[str, str]]:
-        """The outputs behind one reference: `name` is the first step after its root."""
+        """The outputs from which one reference comes: `name` is the first step after the root of the reference."""
         module = self._module(path)
         if module is None:
             return

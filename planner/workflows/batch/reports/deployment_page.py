@@ -25,7 +25,7 @@ from planner.workflows.stacks.steps import DeploymentPlan, InstanceStep
 
 _STEP = re.compile(r'stack\.[\w-]+(?:\[(?:\*|\d+|"(?:[^"\\]|\\.)*")\])?')
 _MADE_FROM, _MADE_BEFORE = "stacks/deployment.made-from", "stacks/deployment.made-before"
-LAYERS = (("reference", "what is made from something"),)
+LAYERS = (("reference", "an instance is made from the value"),)
 _TITLES = {"components": "Components, providers and child stacks", "flow": "All values: data flow"}
 
 
@@ -55,12 +55,12 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The page in HTML. `document`: the report about these parts, and their review."""
+    """The page in HTML. `document`: the report about the parts of the deployment, and their review."""
     return page_html(page_of_stack(document, parts), below(document, review))
 
 
 def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> Page:
-    """The report about these parts as a page."""
+    """The report about the parts of the deployment, as a page."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
@@ -79,7 +79,8 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view with the deployment in front of each name and as the outer box, and with the numbers of changes."""
+    """The view, in which the deployment is a prefix of each name and the outer box, and which shows the numbers of
+    changes."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""
@@ -193,5 +194,6 @@ def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, s
 
 
 def _stacks(stack: str) -> list[str]:
-    """A child stack and the stacks around it, the outermost first: of `stack.a["k"].stack.b` first `stack.a["k"]`."""
+    """A child stack and the stacks that contain it, the outermost first: for `stack.a["k"].stack.b`, the first is
+    `stack.a["k"]`."""
     return [stack[: step.end()] for step in _STEP.finditer(stack)]

@@ -1,5 +1,5 @@
-"""Plans of deployments of stacks in the shape of a batch's report (document.py), for the same output formats: an
-instance of a component corresponds to a unit, and a deployment to its directory.
+"""Plans of deployments of stacks in the form of a batch's report (document.py), for the same output formats. An
+instance of a component corresponds to a unit, and a deployment to the unit's directory.
 
 Further keys: "about" (Stack), "noun" (component), "left_out" (components that were not planned). `outcome` may also be
 deferred or forgotten; `because` is the instance or value for which a deferred instance waits.
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("applied", "changes", "incomplete", "deferred", "forgotten", "unchanged", "failed")
 Plans = Sequence["DeploymentPlan"]
-"""the plans of one deployment, round after round"""
+"""the plans of one deployment, in the order of rounds"""
 
 
 @frozen(eq=False)
 class DeploymentReport:
     """The content of a report about one deployment. `edges`: the order of instances; `texts` and `views` (as in
-    deployment_page.py) are for pages."""
+    deployment_page.py) are only for pages."""
 
     deployment: str
     mode: str
@@ -65,7 +65,7 @@ def part_of(deployment: str, plans: Plans, reviews: UnitReviews) -> DeploymentRe
 
 
 def after_round(before: DeploymentReport, after: DeploymentReport) -> DeploymentReport:
-    """The report of a deployment after a further round, which includes the work of earlier rounds."""
+    """The report of a deployment after another round; it includes the work of earlier rounds."""
     now = {unit["unit"]: unit for unit in after.units}
     done = {unit["unit"]: unit for unit in before.units if unit["outcome"] in ("applied", "forgotten")}
     kept = {name: unit for name, unit in done.items() if name not in now or now[name]["outcome"] == "unchanged"}
@@ -133,7 +133,7 @@ def stack_reviews(parts: Sequence[DeploymentReport]) -> UnitReviews:
 
 
 def done_steps(plans: Plans) -> dict[str, InstanceStep]:
-    """The steps of each instance in all rounds, done or planned: steps with changes, and steps that are still
+    """For each instance, its steps in all rounds, whether done or planned: steps with changes, and steps that are still
     deferred."""
     table: dict[str, InstanceStep] = {}
     for plan in plans:
@@ -204,7 +204,7 @@ def _because(step: InstanceStep, plan: DeploymentPlan) -> str:
 
 
 def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, str]]:
-    """The order of instances, in any round; deferred instances come after the instances from which they are made."""
+    """The order of instances in all rounds; deferred instances come after the instances from which they are made."""
     items: set[tuple[str, str]] = set()
     for plan in plans:
         if plan.decided is not None:
@@ -215,7 +215,7 @@ def _follows(plans: Plans, steps: Mapping[str, InstanceStep]) -> set[tuple[str, 
 
 
 def _waves(steps: Mapping[str, InstanceStep], follows: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """The number of instances before each on the longest path."""
+    """For each instance, the number of instances before it on the longest path."""
     before: dict[str, set[str]] = {name: set() for name in steps}
     for name, other in follows:
         before[name].add(other)

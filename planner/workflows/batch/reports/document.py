@@ -18,11 +18,11 @@
 many seconds ago the state was written, if objects were not read (-refresh=false) and the time is known. `shard` is
 present if several jobs share the work (-shard): `units` is the number of units, `fleet` is a digest of the units and
 their files, `beside` are units of other shards that were planned for their values; `made_as` identifies the state and
-the outputs that a plan used. Units are in the order of waves and names. `because` is the unit that determined the
-outcome. `way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs` are present for units
-whose outputs others read: the outputs that will change, and their unknown parts; `awaits` are the parts of a plan that
-are made from such unknown values. `orphaned` are removed units whose states still have objects. Diagnostics have the
-shape of `validate -json`."""
+the outputs that a plan used. Units are in the order of waves and names. `because` is the unit that caused the outcome.
+`way` is all, named, dependency or dependent. `changed_outputs` and `unknown_outputs` are present for units whose
+outputs others read: the outputs that will change, and their unknown parts; `awaits` are the parts of the unit's own
+plan that are made from unknown values of other units. `orphaned` are removed units whose states still have objects.
+Diagnostics have the shape of `validate -json`."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def because_text(unit: dict[str, Any]) -> str:
 
 
 def note(unit: dict[str, Any]) -> str:
-    """A remark on a unit: the unit that determined its outcome, and the age of the result."""
+    """A remark about a unit: the unit that caused its outcome, and the age of the result."""
     because = because_text(unit)
     seen = "from before" if unit["reused"] else ""
     if unit["age"] is not None and unit["reused"]:
@@ -187,7 +187,7 @@ def _outcome_text(document: Mapping[str, Any], outcome: str, number: int) -> str
 
 
 def is_drift(document: Mapping[str, Any]) -> bool:
-    """Whether the report compares states with the real objects."""
+    """Whether the report is about differences between states and real objects."""
     return bool(document.get("mode") == "refresh-only" and document["command"] == "plan")
 
 
@@ -239,7 +239,7 @@ def _is_rejected(document: Mapping[str, Any], unit: Mapping[str, Any]) -> bool:
 
 
 def replaced_text(document: Mapping[str, Any]) -> str:
-    """` (3 replaced)` for a plan that replaces objects: they are counted twice in its totals."""
+    """` (3 replaced)` for a plan that replaces objects, because each of them is counted twice in the totals."""
     changes = (one for unit in document["units"] if not _is_rejected(document, unit) for one in unit["changes"])
     number = sum(one["action"] != "defer" and does(one["action"], "replaces") for one in changes)
     return f" ({number:,} replaced)" if number and document["command"] == "plan" else ""

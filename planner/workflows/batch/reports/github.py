@@ -1,4 +1,4 @@
-"""The report of a batch for GitHub Actions, next to the lines of a change: its workflow commands.
+"""The report of a batch for GitHub Actions: workflow commands that put diagnostics next to the lines of a change.
 
 https://docs.github.com/en/actions/reference/workflow-commands-for-github-actions
 """
@@ -9,12 +9,12 @@ import os
 from typing import Any
 
 MOST = 50
-"""the maximum number of annotations of a step that GitHub shows"""
+"""the maximum number of annotations that GitHub shows for a step"""
 _KINDS = {"error": "error", "warning": "warning"}
 
 
 def github(document: dict[str, Any], root: str, workspace: str) -> list[str]:
-    """A line for each diagnostic, errors first; `root` is the fleet's, paths are relative to the checkout
+    """A line for each diagnostic, errors first. `root` is the fleet's root; paths are relative to the checkout
     `workspace`."""
     whose = [("", root, document["diagnostics"])]
     for unit in document["units"]:
@@ -50,5 +50,5 @@ def workflow_command(kind: str, settings: dict[str, str], text: str) -> str:
 
 
 def escaped_text(text: str) -> str:
-    """The text with all characters escaped that end a command."""
+    """The text, with all characters escaped that could end a command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,4 +1,4 @@
-"""A batch as one HTML page that needs nothing else: the fleet's graph to explore, and a table."""
+"""A batch as one self-contained HTML page: the fleet's graph to explore, and a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAYERS = (
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""the number of units from which on they are grouped by folder"""
+"""the number of units from which they are grouped by directory"""
 
 
 def html(
@@ -44,7 +44,7 @@ def html(
     grounds: Mapping[Edge, UnitEdgeSource] = {},
     review: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` the sources of edges,
+    """The page. `texts` are the plans of units in the format of `planner plan`, `grounds` are the sources of edges,
     `review` is the review of the fleet."""
     return page_html(page_of_batch(document, texts, grounds), below(document, review))
 
@@ -128,7 +128,7 @@ def _arrows(edges: set[Edge], reduced: Any, grounds: Mapping[Edge, UnitEdgeSourc
 
 
 def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
-    """The facts about a unit besides its changes and edges."""
+    """The facts about a unit in addition to its changes and edges."""
     chosen = ", ".join(f"{s['selector'] or 'everything'} ({s['way']})" for s in unit["selected_by"])
     counts = ", ".join(f"{number} {name}" for name, number in unit["counts"].items() if number)
     rows = [
@@ -149,7 +149,7 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """The directories that group the units of a large fleet, each directly in the outer box."""
+    """The directories by which the units of a large fleet are grouped, each directly in the outer box."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from planner.workflows.batch.reports.document import because_text
 
-# XML 1.0 has no other characters, not even escaped.
+# Other characters are not valid in XML 1.0, even if they are escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FAILED = frozenset(("failed", "denied"))
 _ERRORS = frozenset(("died", "stopped"))

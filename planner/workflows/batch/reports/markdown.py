@@ -1,8 +1,9 @@
-"""A batch as Markdown, for a comment on a pull request: changes only, causes first, never longer than a comment may be.
+"""A batch as Markdown, for a comment on a pull request. It shows only changes, causes first, and is never longer than a
+comment may be.
 
 Units are in the order of waves; if there are many, failed units come first, then units that change by themselves, then
-units that change because of others. Below the table the changes of each unit are folded. Units that do not fit are left
-out from the end, and counted."""
+units that change because of others. Below the table, the changes of each unit are in a fold. Units that do not fit are
+omitted from the end, and counted."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ from planner.workflows.batch.reports.document import (
 LONGEST = 65_000
 """the maximum length in characters; GitHub accepts 65,536"""
 FOLD = 6_000
-"""the maximum number of characters for the changes of one unit, as long as other units have none yet"""
+"""the maximum number of characters for the changes of one unit, while other units have none yet"""
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30
-"""the maximum number of rows of the table that are not folded"""
+"""the maximum number of rows of the table outside the fold"""
 MOST_OUTPUTS = 4
 """the maximum number of outputs of a unit in the table"""
 CAUSES = 0.45
@@ -49,8 +50,8 @@ _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """A table of the units that are not unchanged, then the changes of each, folded. `review`: the review of the fleet
-    (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
+    """A table of the units that are not unchanged, followed by the changes of each unit in a fold. `review`: the review
+    of the fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -103,7 +104,7 @@ def ordered(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _problems(document: dict[str, Any]) -> list[str]:
-    """The problems that belong to no unit; as many as fit before the table."""
+    """The problems that do not belong to a unit; as many as fit before the table."""
     wrong = [d for d in document.get("diagnostics", ()) if d["severity"] == "error"]
     lines = [f"{d['severity']}: {d['summary']}: {d['detail']}" for d in wrong]
     return [*_fenced(lines, "problems"), ""] if lines else []
@@ -122,7 +123,7 @@ def _groups(
     outputs: Mapping[str, list[Mapping[str, Any]]],
     in_any_wave: bool = False,
 ) -> list[list[dict[str, Any]]]:
-    """The units, grouped by the same changes with the same causes. `in_any_wave`: groups may contain units of different
+    """The units, grouped by equal changes with equal causes. `in_any_wave`: groups may contain units of different
     waves, and with different readers of their outputs."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for unit in units:
@@ -159,7 +160,7 @@ def _totals(document: dict[str, Any]) -> str:
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
-    """The first texts that fit, and the remaining room."""
+    """The first texts that fit, and the room that remains."""
     items = []
     for text in texts:
         if len(text) + 1 > room:
@@ -170,7 +171,7 @@ def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
 
 
 def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: int, silent: int) -> Iterable[str]:
-    """A description of the omitted parts. `silent`: the number of units in the table without their changes."""
+    """A description of the omitted parts. `silent`: the number of units in the table whose changes are not shown."""
     lines, noun = [], noun_of(document)
     unchanged = Counter(u["outcome"] for u in document["units"])["unchanged"]
     if noun == "component":
@@ -190,14 +191,14 @@ def _rest(document: dict[str, Any], groups: list[list[dict[str, Any]]], rows: in
     if rows < len(groups):
         outcomes = Counter(unit["outcome"] for group in groups[rows:] for unit in group)
         what = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
-        lines.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) have no room in a comment.")
+        lines.append(f"**Cut:** {sum(outcomes.values())} more {noun}s ({what}) do not fit into a comment.")
     if silent:
-        lines.append(f"**Cut:** the changes of the last {silent} {noun}s in the table have no room in a comment.")
+        lines.append(f"**Cut:** the changes of the last {silent} {noun}s in the table do not fit into a comment.")
     return ["", " ".join(lines)] if lines else []
 
 
 def _row(group: Sequence[dict[str, Any]], outputs: Sequence[Mapping[str, Any]] = ()) -> str:
-    """A row for units with the same changes. `outputs`: the outputs of a unit with no other change."""
+    """A row for units with equal changes. `outputs`: the outputs of a unit that has no other change."""
     unit = group[0]
     names = ", ".join(text if text.startswith("and ") else code(text, in_table=True) for text, _ in _names(group))
     named = [output_text(one, in_table=True) for one in outputs[:MOST_OUTPUTS]]
@@ -221,7 +222,7 @@ def _fold(
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """The changes and diagnostics of a unit, or of several with the same changes, folded; "" if there are none.
+    """The changes and diagnostics of a unit, or of several units with equal changes, in a fold; "" if there are none.
     `reviewed`: the changes of units, attribute by attribute, and `outputs`."""
     unit = group[0]
     shown = [
@@ -243,8 +244,8 @@ def _fold(
 
 
 def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    """The outputs of units with the same changes; for several units only the outputs that other units read, each with
-    its unit."""
+    """The outputs of units with equal changes. For several units, only the outputs that other units read, each with its
+    unit."""
     own = [one for unit in group for one in outputs.get(unit["unit"], ())]
     if len(group) > 1 and any(one["read_by"] for one in own):
         return [{**one, "name": f"{one['unit']}: {one['name']}"} for one in own if one["read_by"]]
@@ -262,7 +263,7 @@ def _fenced(lines: list[str], what: str = "") -> list[str]:
 
 
 def _bounded(lines: list[str]) -> tuple[str, int]:
-    """The first lines within the bound of one unit, and how many were left out; a line that is too long is cut."""
+    """The first lines within the limit of one unit, and how many lines were omitted; a line that is too long is cut."""
     items: list[str] = []
     room = FOLD
     for line in lines:

@@ -20,7 +20,7 @@ from planner.workflows.batch.run import BatchReport
 Key: TypeAlias = tuple[str, int]
 """a unit and the number of a cause in its own review"""
 Reads: TypeAlias = Mapping[str, Mapping[str, frozenset[tuple[str, str]]]]
-"""unit -> input variable -> the outputs of other units that determine it, as (unit, output)"""
+"""for each unit and input variable, the outputs of other units that determine the variable, as (unit, output)"""
 _REMOTE = re.compile(r"^data\.terraform_remote_state\.[^.\[]+(?:\[[^\]]*\])?\.outputs(?:\.|\[\")([\w-]+)")
 REFUSED = frozenset(("policy.denied", "policy.broken"))
 """codes of diagnostics about denials"""
@@ -35,13 +35,13 @@ class UnitReviews:
     reads: Reads = field(factory=dict)
 
     def and_later(self, later: UnitReviews) -> UnitReviews:
-        """These reviews combined with the reviews of a later round."""
+        """These reviews, combined with the reviews of a later round."""
         return UnitReviews({**self.reviews, **later.reviews}, {**self.reads, **later.reads})
 
 
 def unit_reviews(report: BatchReport, is_kept: bool = False) -> UnitReviews:
-    """The reviews of a batch's units. `is_kept`: only reviews that may be stored in a file; values of encrypted units
-    may not."""
+    """The reviews of a batch's units. `is_kept`: only those reviews that may be stored in a file; values of encrypted
+    units may not be stored."""
     ends = ((unit, end.result) for unit, end in report.done.items() if end.result is not None)
     reviews = {unit: one.review for unit, one in ends if one.review and not (is_kept and one.is_secret)}
     units = report.analysis.fleet.units if report.analysis is not None else {}
@@ -86,7 +86,7 @@ class _Fleet:
         self.document, self.reads, self.subject = document, units.reads, subject
         names = [unit["unit"] for unit in document["units"]]
         self.reviews = {name: units.reviews[name] for name in names if name in units.reviews}
-        # files of components are named from the directory of the stack
+        # the names of files of components are relative to the directory of the stack
         self.folders = {unit["unit"]: unit["folder"] for unit in document["units"] if "about" not in document}
         self.behind = {unit["unit"]: unit["waits_for"] for unit in document["units"]}
         self.causes = {(unit, one["number"]): one for unit, review in self.reviews.items() for one in review["causes"]}
@@ -102,7 +102,7 @@ class _Fleet:
                     self.sources.setdefault((key[0], output), []).append(key)
 
     def _outputs(self, unit: str, cause: Mapping[str, Any]) -> frozenset[tuple[str, str]]:
-        """The outputs of other units behind a cause in a unit."""
+        """The outputs of other units from which a cause in a unit comes."""
         known = self.reads.get(unit, {})
         if cause["kind"] == "variable" and cause["what"].partition(".")[2] in known:
             return known[cause["what"].partition(".")[2]]
@@ -150,7 +150,8 @@ class _Fleet:
         return made
 
     def _of_units(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """The decisions about units: denied and failed ones, then plans that are missing or incomplete."""
+        """The decisions about units: first units that were denied or failed, then units whose plans are missing or
+        incomplete."""
         units, is_plan = self.document["units"], self.document["command"] == "plan" and not is_drift(self.document)
 
         def units_of(*outcomes: str) -> list[str]:
@@ -195,7 +196,7 @@ class _Fleet:
     # ---- causes
 
     def _roots(self, key: Key) -> list[Key]:
-        """The first causes behind a cause, found through the outputs behind it."""
+        """The original causes of a cause, traced through the outputs from which it comes."""
         roots: dict[Key, None] = {}
         seen, waiting = {key}, [key]
         while waiting:

@@ -4,13 +4,13 @@ import os
 
 NAME = "terragrunt.hcl"
 NAMES = (NAME, "terragrunt.hcl.json")
-"""the names of a unit's file; the first existing one is used"""
+"""the names that the file of a unit may have; the first that exists is used"""
 STACK = "terragrunt.stack.hcl"
 VALUES = "terragrunt.values.hcl"
 EXCLUDES = ".terragrunt-excludes"
 AUTOINCLUDE = "terragrunt.autoinclude.hcl"
 FOLDER = ".planner/terragrunt"
-"""the directory for working folders and packages, below a unit and below the root of a fleet"""
+"""the directory for working directories and packages, below a unit and below the root of a fleet"""
 
 
 def unit_file(folder: str) -> str:

@@ -1,5 +1,5 @@
-"""A file as a value for other files (`read_terragrunt_config`, an exposed include): with everything that Terragrunt
-shows there, including defaults."""
+"""A file as a value for other files (`read_terragrunt_config`, an exposed include). As in Terragrunt, it includes
+defaults."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def complete_part(name: str, value: Value) -> Value:
-    """A part of a file with the defaults of missing arguments."""
+    """A part of a file, with the defaults for arguments that are missing."""
     if value.__class__ is not dict:
         return value
     if name == "generate":

@@ -1,4 +1,4 @@
-"""One Terragrunt file as written: its arguments and blocks; unknown ones are reported."""
+"""One Terragrunt file as written: its arguments and blocks. Unknown arguments and blocks are reported."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from planner.language.syntax.files import load_file
 
 @frozen
 class Form:
-    """The permitted content of a block: arguments (True: required), and blocks by type. `labels` are its labels' names,
-    `many` whether there may be several."""
+    """The content that a block may have: arguments (True: required), and blocks by type. `labels` are the names of its
+    labels; `many`: it may occur several times."""
 
     attributes: Mapping[str, bool] = field(factory=dict)
     blocks: Mapping[str, Form] = field(factory=dict)
@@ -99,7 +99,7 @@ _ERRORS = Form(
     },
 )
 AGAIN = "\0"
-"""suffix for the name of a block that repeats an earlier name"""
+"""suffix in the name of a block whose name occurred before"""
 _REPEATED = ("before_hook", "after_hook", "error_hook")
 SCALARS = (
     "inputs",
@@ -117,7 +117,7 @@ SCALARS = (
     "retry_max_attempts",
     "retry_sleep_interval_sec",
 )
-"""arguments at the top of a file; the last three belong to former versions"""
+"""arguments at the top level of a file; the last three were used by earlier versions"""
 UNIT = Form(
     _some(*SCALARS, "remote_state", "generate"),
     {
@@ -176,7 +176,7 @@ class UnitDocument:
 
 
 def read_document(path: str, name: str, form: Form | None, problems: Problems) -> UnitDocument | None:
-    """A file; None if it has mistakes (reported). `form` None: any arguments, as in a file of values."""
+    """A file; None if it has errors, which are reported. `form` None: any arguments, as in a file of values."""
     body, source, wrong = load_file(path, name)
     problems.extend(wrong)
     if body is None or has_errors(wrong):
@@ -231,7 +231,7 @@ def _schema(form: Form) -> BodySchema:
 
 
 def _json_schema(body: Body, form: Form) -> BodySchema:
-    """The schema for JSON, in which a name that may be an argument or a block is a block, and an include need not have
+    """The schema for JSON. In JSON, a name that may be an argument or a block is a block, and an include does not need
     a name."""
     blocks = {kind: f.labels for kind, f in form.blocks.items()}
     if "include" in blocks:

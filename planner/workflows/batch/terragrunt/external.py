@@ -1,5 +1,6 @@
-"""External lookups for the functions of Terragrunt files: programs, sops, AWS. If one is not available (no credentials,
-no sops), its value is unknown while the fleet is read, and a run of the unit is rejected with the reason."""
+"""External lookups for the functions of Terragrunt files: programs, sops, AWS. If a lookup is not possible (there are
+no credentials, or sops is missing), its value is unknown while the fleet is read, and a run of the unit is refused with
+the reason."""
 
 from __future__ import annotations
 
@@ -64,11 +65,11 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
 
 
 def decrypted(session: UnitSession, path: str) -> Value:
-    """The clear text of a file that sops has encrypted, sensitive. Raises FunctionError."""
+    """The decrypted text of a file that is encrypted with sops, as a sensitive value. Raises FunctionError."""
     words, key = ("sops", "--decrypt", path), question("sops", path)
     session.private.add(key)
     if key not in session.given and shutil.which("sops", path=session.library.environment.get("PATH")) is None:
-        detail = f"{path} is encrypted with sops, and no program sops is there to decrypt it. Install it."
+        detail = f"{path} is encrypted with sops, but the program sops was not found. Install it."
         session.refuse("sops", "Secrets cannot be read", detail)
         return mark(Unknown(STRING), frozenset({SENSITIVE}))
     text = session.ask(key, lambda: _printed(words, os.path.dirname(path), session.library.environment))
@@ -90,7 +91,8 @@ _SIGNS = (
 
 
 def aws(session: UnitSession, name: str) -> Value:
-    """The identity of the caller according to AWS. Without credentials it is unknown, and a run is rejected."""
+    """The identity of the caller according to AWS. Without credentials it is unknown, and a run of the unit is
+    refused."""
     environment = session.library.environment
     key = question("aws", name)
     if key not in session.given and not any(environment.get(sign) for sign in _SIGNS):

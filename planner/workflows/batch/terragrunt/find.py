@@ -30,8 +30,8 @@ def has_files(folder: str) -> bool:
 
 
 def find_units(root: str, names: Iterable[str], environment: Mapping[str, str]) -> Fleet:
-    """The fleet of some directories, given relative to the root. Units for which these wait are included as outside
-    units."""
+    """The fleet in some directories, whose names are relative to the root. The units for which these units wait are
+    included as outside units."""
     library = Library(root, environment)
     problems: list[Diagnostic] = []
     folders = [os.path.normpath(os.path.join(root, name)) for name in names]
@@ -84,7 +84,7 @@ def _left_out(root: str) -> list[tuple[str, FileLocation]]:
 
 
 def _without(unit: Unit, left_out: list[tuple[str, FileLocation]]) -> Unit:
-    """The unit, excluded from everything if a pattern matches it."""
+    """The unit; it is excluded from all commands if a pattern matches it."""
     place = next((place for pattern, place in left_out if fnmatchcase(unit.name, pattern)), None)
     return unit if place is None else evolve(unit, excludes=(*unit.excludes, ("all", False, place)))
 
@@ -125,7 +125,7 @@ def _unit(root: str, folder: str, reading: UnitReading, readings: Mapping[str, U
     for target, span in session.orders.items():
         other = readings.get(target)
         if other is None:
-            detail = f"dependencies names {target}, where there is no {NAME}."
+            detail = f"dependencies names {target}, which does not contain {NAME}."
             reading.problems.append(error("terragrunt.no_dependency", "No such unit", detail, span))
         elif has_configuration(other):
             paths.append((_name(root, target), _place(span)))

@@ -1,8 +1,8 @@
 """A Terragrunt file during its evaluation: the names and functions for one unit.
 
-An included file is evaluated for the unit that includes it: its directory is the directory of the unit. A file that
-`read_terragrunt_config` reads is evaluated on its own. Names are evaluated on first use, so that the order of blocks
-does not matter, and unused names need not have a value."""
+An included file is evaluated for the unit that includes it, with the directory of that unit. A file that
+`read_terragrunt_config` reads is evaluated independently. Names are evaluated on first use. Therefore the order of
+blocks does not matter, and names that are not used need not have a value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Include:
 
 
 class Frame(Scope):
-    """A file in its place. `child`: the frame that includes it."""
+    """A file in the context in which it is evaluated. `child`: the frame that includes it."""
 
     def __init__(
         self, session: UnitSession, path: str, child: Frame | None = None, depth: int = 0, form: Form = UNIT
@@ -63,7 +63,7 @@ class Frame(Scope):
         beside = os.path.join(os.path.dirname(path), AUTOINCLUDE)
         is_unit = child is None and os.path.basename(path) in NAMES and session.is_file(beside)
         self.before: Frame | None = Frame(session, beside, self) if is_unit else None
-        """the file that a stack has written next to a unit's file, and that takes precedence over it"""
+        """the file that a stack writes next to the file of a unit, and that takes precedence over that file"""
 
     @property
     def components(self) -> dict[str, dict[str, str]]:
@@ -72,7 +72,7 @@ class Frame(Scope):
 
     @property
     def folder(self) -> str:
-        """The directory of the unit, or of the file that is evaluated on its own."""
+        """The directory of the unit; for a file that is evaluated independently, the directory of that file."""
         return os.path.dirname(self.origin)
 
     @property
@@ -155,7 +155,7 @@ class Frame(Scope):
             self._working.pop()
 
     def values(self) -> Value:
-        """The values of the stack for the unit."""
+        """The values that the stack sets for the unit."""
         if self._values is None:
             path = os.path.join(self.folder, VALUES)
             self._values = {}
@@ -236,19 +236,19 @@ class Frame(Scope):
             raise Failure(error("terragrunt.no_include", "No such file", detail, expr.span))
         strategy = self.text(part.attributes["merge_strategy"]) if "merge_strategy" in part.attributes else "shallow"
         if strategy not in STRATEGIES:
-            detail = f"merge_strategy is one of {', '.join(STRATEGIES)}.{did_you_mean(strategy, STRATEGIES)}"
+            detail = f"merge_strategy must be one of {', '.join(STRATEGIES)}.{did_you_mean(strategy, STRATEGIES)}"
             raise Failure(
                 error("terragrunt.strategy", "Unknown strategy", detail, part.attributes["merge_strategy"].span)
             )
         exposed = self.truth(part.attributes.get("expose"))
         frame = Frame(self.session, path, self)
-        frame.includes()  # fails on a nested include
+        frame.includes()  # this raises an error if the include is nested
         return Include(part.label, frame, strategy, exposed, part.header)
 
     # ------------------------------------------------------------ dependencies
 
     def dependencies(self) -> dict[str, DependencyBlock]:
-        """The dependencies of the file and of the files combined with it, by label. Raises Failure."""
+        """The dependencies of the file, and of the files with which it is merged, by label. Raises Failure."""
         if self._dependencies is None:
             self._dependencies = {}  # expressions in dependencies cannot refer to dependencies
             table: dict[str, DependencyBlock] = {}
@@ -278,7 +278,7 @@ class Frame(Scope):
         return frozenset(part.label for part in self.root.blocks.get("dependency", ()))
 
     def own_dependencies(self, without: frozenset[str]) -> dict[str, DependencyBlock]:
-        """The dependencies that the file itself names, except those `without`, which the including file has too."""
+        """The dependencies in the file itself, except those in `without`, which the including file also has."""
         result = {}
         for part in self.root.blocks.get("dependency", ()):
             if part.label not in without:
@@ -306,7 +306,7 @@ class Frame(Scope):
     # ------------------------------------------------------------ parts as values
 
     def text(self, expr: Expr) -> str:
-        """The known text of an expression. Raises Failure."""
+        """The value of an expression as a string; it must be known. Raises Failure."""
         return str(self._known_value(expr, str))
 
     def truth(self, expr: Expr | None) -> bool:
@@ -326,7 +326,7 @@ class Frame(Scope):
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object, with the inner blocks by label or as single ones. Raises Failure."""
+        """A block as an object, in which inner blocks are by label, or single. Raises Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -336,7 +336,7 @@ class Frame(Scope):
         return result
 
     def part(self, name: str, span: Span) -> Value:
-        """An argument or block type of the file, by name, as other files see it. Raises Failure."""
+        """An argument or a block type of the file, by name, in the form that other files see. Raises Failure."""
         if name == "locals":
             return self._all("local", span)
         if name == "dependency" and self.child is not None:
@@ -356,16 +356,16 @@ class Frame(Scope):
         raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
 
     def _own_blocks(self) -> Value:
-        """The dependencies of an included file as other files see them: the arguments of each, and its outputs. They
-        are known before the dependencies of the unit, which may use them."""
+        """The dependencies of an included file in the form that other files see: the arguments and outputs of each.
+        They are known before the dependencies of the unit, which may use them."""
         result: dict[str, Value] = {}
         for part in self.root.blocks.get("dependency", ()):
             result[part.label] = {**self.block(part), **_outputs(self.session, self._own_dependency(part))}
         return result
 
     def merged(self, name: str) -> Value:
-        """A part of the file combined with the same part of the files that it includes; null if no file has it. Raises
-        Failure."""
+        """A part of the file, merged with the same part of the files that it includes; null if none of the files has
+        it. Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame
@@ -378,7 +378,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file, evaluated on its own and only once: it is the same for all its readers. Raises Failure."""
+        """Another file. It is evaluated independently and only once, because it is the same for all its readers. Raises
+        Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)
@@ -409,7 +410,7 @@ def _outputs(session: UnitSession, dependency: DependencyBlock) -> Value:
 
 
 def _like(default: Value, text: str) -> Value:
-    """A text converted to the type of a default value."""
+    """A string converted to the type of a default value."""
     if default is True or default is False:
         return text.lower() in ("true", "1")
     if default.__class__ is int:

@@ -1,7 +1,7 @@
 """The functions that Terragrunt adds to the functions of the language: paths, files, the environment, programs.
 
 Each has the frame of its call. Results of external lookups (the environment, a program, AWS) are stored in the session,
-so that the run of a unit uses the results of its reading."""
+so that the run of a unit uses the same results as reading it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from planner.workflows.batch.terragrunt.merge import deep_merge
 from planner.workflows.batch.terragrunt.session import UnitSession, question
 from planner.workflows.batch.terragrunt.working_directory import working_directory
 
-# Lists of commands that Terragrunt's functions give, and the errors after which it retries automatically.
+# Lists of commands that functions of Terragrunt return, and the errors after which Terragrunt tries again
+# automatically.
 
 _VARS = ("apply", "console", "destroy", "import", "plan", "push", "refresh")
 _LOCKING = ("apply", "destroy", "import", "init", "plan", "refresh", "taint", "untaint")
@@ -71,7 +72,7 @@ RETRYABLE = (
     "(?s).*Failed to query available provider packages.*connection reset by peer.*",
     "(?s).*Failed to query available provider packages.*context deadline exceeded.*",
 )
-"""errors that cause another try: network errors, and errors of services that are not ready yet"""
+"""errors after which a command is tried again: network errors, and errors of services that are not ready yet"""
 
 
 _TEXTS = ListType(STRING)
@@ -93,7 +94,7 @@ class Included(Protocol):
 
 
 class CallScope(Protocol):
-    """The scope of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except
+    """The context of function calls: a file during its evaluation (frame.py). All methods may raise Failure, except
     methods that only return a name."""
 
     session: UnitSession
@@ -113,14 +114,14 @@ class CallScope(Protocol):
 
 
 class Functions:
-    """The functions of one frame. A method is called like its function."""
+    """The functions of one frame. Each method has the name of its function."""
 
     def __init__(self, frame: CallScope) -> None:
         self.frame, self.session = frame, frame.session
         self._made: dict[str, Function] = {}
 
     def find(self, name: str) -> Function | None:
-        """The function of this name, None when Terragrunt has none."""
+        """The function with this name; None if Terragrunt has none."""
         if name in NAMES and name not in self._made:
             self._made[name] = own = copy(NAMES[name])
             own.impl = MethodType(own.impl, self)
@@ -151,7 +152,7 @@ class Functions:
             folder = above
 
     def _include(self, words: tuple[str, ...]) -> Included | None:
-        """The include that a call means; None if there is none."""
+        """The include to which a call refers; None if there is none."""
         known = self.frame.includes()
         if words:
             if words[0] not in known:
@@ -162,7 +163,7 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The file at the other end of the include: the included or the including file."""
+        """The file at the other end of an include: for the including file the included one, and the reverse."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

@@ -1,6 +1,6 @@
-"""The combination of a file with the files that it includes, part by part: shallow (the child's value takes precedence,
-but named items are combined), or deep (objects are merged, lists appended). Files that are included later take
-precedence over earlier ones, and the file itself over all."""
+"""Merges a file with the files that it includes, part by part: shallow (the value of the including file takes
+precedence, but named items are combined), or deep (objects are merged, lists are concatenated). Files that are included
+later take precedence over earlier files, and the including file takes precedence over all of them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _WHOLE = ("remote_state", "generate", "dependency", "feature")
 
 
 def open_marks(value: Value) -> Value:
-    """A value with accessible parts: marks remain only on the parts. Values are not sensitive here; variables declare
-    whether they are."""
+    """A value whose parts can be accessed: marks are only on the parts. Values are not sensitive here; the variables
+    declare whether they are."""
     if not is_marked_deep(value):
         return value
     value = apply_marks(
@@ -43,7 +43,7 @@ def open_marks(value: Value) -> Value:
 
 
 def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
-    """The part `name` of a file together with the same part of a file that it includes."""
+    """The part `name` of a file, merged with the same part of an included file."""
     if is_null(child):
         return parent
     if is_null(parent):

@@ -1,5 +1,5 @@
-"""A Terragrunt unit immediately before its run, in the worker: it is read again with the outputs of the units for which
-it waits. Results of external lookups from the first reading are still valid."""
+"""Prepares a Terragrunt unit immediately before its run, in the worker: it is read again with the outputs of the units
+for which it waits. Results of external lookups from the first reading are used again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from planner.workflows.batch.terragrunt.unit import UnitReading, generated_files
 from planner.workflows.batch.terragrunt.working_directory import rewrite
 
 Outputs = Callable[[str], Value]
-"""the outputs of a unit by its name; raises Failure"""
+"""returns the outputs of a unit by the name of the unit; raises Failure"""
 
 
 def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
-    """The recipe of the run and the values of variables, some perhaps unknown, in the working directory of the unit.
-    `is_look`: no command is run, so parts that depend on outputs may be left out. `command`: the value of
+    """The recipe of the run, and the values of variables (some may be unknown); in the working directory of the unit.
+    `is_look`: commands are not run, so parts that depend on outputs may be omitted. `command`: the value of
     get_terraform_command. Raises Failure."""
     source = recipe.source
     assert source is not None
@@ -85,6 +85,6 @@ def with_reading(recipe: Recipe, reading: UnitReading) -> Recipe:
 
 
 def _of_declared(value: Value) -> dict[str, Value]:
-    """Unknown values like this one for all variables of the configuration in the working directory."""
+    """For all variables of the configuration in the working directory, unknown values like this one."""
     config, _ = load_root(".")
     return dict.fromkeys(config.root.variables, value) if config is not None else {}

@@ -1,5 +1,5 @@
-"""The session of reading one unit: services for it, and its findings: files, other units, results of external
-lookups."""
+"""The session in which one unit is read: the services for it, and what was found: files, other units, results of
+external lookups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SECRET = re.compile(r"secret|password|passwd|passphrase|token|access_key|api_?k
 
 
 def question(kind: str, *words: str) -> str:
-    """The key of an external lookup; words that are paths in the fleet are marked as paths for other machines."""
+    """The key of an external lookup. Words that are paths in the fleet are marked as such for other machines."""
     return _BETWEEN.join((kind, *words))
 
 
