@@ -40,8 +40,8 @@ RUN = (
     Flag(
         "executor",
         "string",
-        "Where units run: processes (without this option also for the first of a few), inline, dask://HOST:PORT,"
-        " dask+tls://HOST:PORT, ray://HOST:PORT or command:WORDS.",
+        "Where units run: processes (the default; of a few units, the first run in this process), inline,"
+        " dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT or command:WORDS.",
         "",
         "WHERE",
     ),

@@ -81,8 +81,8 @@ class FormerWorlds:
                 )
             if store is not None and self._record is None and not store.shares_documents:
                 self.notes.append(
-                    f"Nothing but the state is at {store.place}, so the record of an apply is only in the working "
-                    "directory that it was made in. Compare with a commit: -since=main"
+                    f"{store.place} holds only the state, so the record of an apply is only in the working directory "
+                    "in which it was made. Compare with a commit: -since=main"
                 )
         ref = options.since or self._implied()
         if ref:

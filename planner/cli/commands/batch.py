@@ -108,7 +108,7 @@ PENDING = "pending"
 file that it comes from. With -not it explains why UNIT does not wait.
 
 `pending UNIT` lists the parts of the unit's plan that are unknown until other units are applied, by output and path;
-with -not it explains why the plan does not wait for its dependencies. The dependencies are planned for that.
+with -not it explains why the plan does not wait for its dependencies. For this, the dependencies are planned.
 
 `UNIT` alone explains the outcome of its plan; with a selection (-tag, -group, -changed, -exclude, -select) it explains
 why the unit is selected.""",

@@ -29,8 +29,8 @@ exit, or the end of the input, ends the console. Nothing is changed."""
 
 @command(
     "[options]",
-    """Evaluates expressions of the configuration language, one after the other, with the values of the
-configuration and the state. Nothing is changed. `exit` or the end of the input ends it.
+    """Evaluates expressions of the configuration language, one after the other, with the values of the configuration
+and the state. Nothing is changed. `exit` or the end of the input ends the console.
 
 With -json, every line of input is an object {"expr": TEXT}, and every answer is one line of JSON.""",
     (

@@ -22,7 +22,7 @@ rename across modules, formatting, code actions. Providers are not started: thei
 )
 def language_server(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 if the editor has exited properly, 1 otherwise. Raises Failure if the extra is not installed."""
-    arguments.no_words("An editor starts this command without any.")
+    arguments.no_words("An editor starts this command without arguments.")
     if find_spec("pygls") is None:
         detail = "The language server needs pygls: pip install 'planner-iac[lsp]'."
         raise Failure(error("lsp.missing", "The extra lsp is not installed", detail))

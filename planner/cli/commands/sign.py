@@ -17,8 +17,8 @@ from planner.render.terminal import Terminal
 `planner apply -require-signature=KEYS PLAN` applies only what was signed. A signature is about one file, by its name
 and its content.
 
-The key is a private key of ed25519 or ECDSA (PEM, or a file of OpenSSH); with the file of a public key of OpenSSH, the
-agent of SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
+The key is an ed25519 or ECDSA private key (in PEM or OpenSSH format); if the file contains an OpenSSH public key, the
+agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
 PLAN.intoto.jsonl: DSSE envelopes with an in-toto statement, one on each line.
 
 With -require-signature=KEYS, nothing is signed: the signatures are checked as apply does.""",

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 TITLES = {"plan": "What is declared", "apply": "What will be done"}
 MEANINGS = {
     "reference": "a value is read",
-    "order": "it only has to come first",
-    "provider": "a provider is configured before, and closes after",
+    "order": "the dependency only has to come first",
+    "provider": "a provider is configured before its use, and closed after it",
     "module": "a module begins before its contents and ends after them",
-    "destroy": "the order follows from what is destroyed",
+    "destroy": "the order follows from the destruction of objects",
 }
 
 
@@ -56,7 +56,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     plan = explored.plan
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
-    changes, views = _drawn(explored, causes, hide)
+    changes, views = _draw(explored, causes, hide)
     done = {change.action for change in changes} - {NO_OP}
     counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
@@ -74,7 +74,7 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     )
 
 
-def _drawn(
+def _draw(
     explored: Explored, causes: Causes, hide: Callable[[str], str]
 ) -> tuple[tuple[PageChange, ...], Iterable[PageView | DrawnView]]:
     """The changes, and the views in reverse order. The first graph of a large plan is drawn in another process, if
