@@ -76,7 +76,7 @@ def carry_out(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
     """Run the operation in the provider. Returns the resulting object with its record, or None if there is none;
-    problems are added to `problems`. After a failure, the result is as much of the object as is known."""
+    problems are added to `problems`. After a failure, the result contains what is known of the object."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):

@@ -121,7 +121,8 @@ def implied_statements(config: Config, state: State, explicit: list[MoveStatemen
 def _state_counts(
     facts: FactBuilder, config: Config, state: State, explicit: list[MoveStatement]
 ) -> dict[str, tuple[Address, ResourceDecl | ModuleCall]]:
-    """Add the facts for rules/plan/implied_moves.dl. Returns the objects of the facts by their names in the facts."""
+    """Add the facts for rules/plan/implied_moves.dl. Returns the declared resources and module calls by the names that
+    the facts use."""
     objects: dict[str, tuple[Address, ResourceDecl | ModuleCall]] = {}
     for thing, declaration, keys in _counted_declarations(config, state):
         name = str(thing)

@@ -493,8 +493,8 @@ def _failures(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload contents or a file to a path, or a directory into a directory: all of it, or only its contents if its path
-    ends with a slash."""
+    """Upload contents or a file to a path, or a directory into the destination directory: the directory itself, or only
+    its content if its path ends with a slash."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

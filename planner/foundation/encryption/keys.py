@@ -148,7 +148,7 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """An argument. `keys`: its value is the Keys of a key provider, regardless of `type`. `nullable`: null means that
+    """An argument. `keys`: the value is the Keys of a key provider, regardless of `type`. `nullable`: null means that
     it is not set; otherwise null is an error."""
 
     type: Type = STRING

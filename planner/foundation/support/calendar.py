@@ -8,7 +8,7 @@ _DAY = 86_400
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a Gregorian date (H. Hinnant, chrono-compatible low-level date algorithms)."""
+    """Days since 1970-01-01 of a Gregorian date (Hinnant, chrono-compatible low-level date algorithms)."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1

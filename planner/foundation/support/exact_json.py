@@ -114,8 +114,8 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_ke
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
     Decimals are written without an exponent, unless that needs thousands of digits. Values nested more than 254 levels
-    deep are compact inside. Raises TypeError for values without a JSON form, RecursionError for values nested more
-    deeply than `loads` can read."""
+    deep are written compactly, even in indented text. Raises TypeError for values without a JSON form, RecursionError
+    for values nested more deeply than `loads` can read."""
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         data = orjson.dumps(value, default=_plain, option=option)

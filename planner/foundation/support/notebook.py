@@ -1,4 +1,4 @@
-"""Results for notebooks, as small pieces of HTML without scripts. All text in them is escaped."""
+"""Results for notebooks, as small pieces of HTML without scripts. All text in the HTML is escaped."""
 
 from __future__ import annotations
 

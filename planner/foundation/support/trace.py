@@ -26,7 +26,7 @@ class Recorder:
 
     @contextmanager
     def span(self, name: str, level: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """A step, with all steps within it. An exception marks it as failed."""
+        """A step, with all steps within it. An exception marks the step as failed."""
         if self.log is not None:
             self.log.write("core", level, f"{name}: begins", attributes)
         with self.spans.step(name, attributes) if self.spans is not None else _NOTHING:

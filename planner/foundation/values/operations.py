@@ -203,7 +203,7 @@ def _has_unknown_type(value: Value) -> bool:
 
 
 def conforms(given: Type, wanted: Type) -> bool:
-    """Whether a type equals another, where the dynamic type in the wanted one allows anything."""
+    """Whether a type equals the wanted one, in which the dynamic type matches any type."""
     if wanted is DYNAMIC or given is wanted:
         return True
     if isinstance(given, Primitive) or isinstance(wanted, Primitive) or given.__class__ is not wanted.__class__:

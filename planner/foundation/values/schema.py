@@ -64,8 +64,8 @@ def _nested_type(nested: NestedAttributes) -> Type:
 
 @frozen(eq=False)
 class NestedBlock:
-    """A block type inside a block. `nesting` is "single", "group" (single, never null), "list", "set" or "map" (by a
-    label); a limit of 0 means no limit."""
+    """A block type that a body may contain. `nesting` is "single", "group" (single, never null), "list", "set" or "map"
+    (by a label); a limit of 0 means no limit."""
 
     block: BlockSchema
     nesting: str = "list"

@@ -12,8 +12,8 @@ from planner.foundation.vocabulary.records import evolve, frozen
 @frozen
 class Limits:
     """The addresses that limit a plan, the addresses of the objects to replace, and the addresses of the only actions
-    to invoke. They are parsed at their source: options, `plan_options` of a test run, a plan file or another
-    process."""
+    to invoke. They are parsed where they are received: from options, `plan_options` of a test run, a plan file or
+    another process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()

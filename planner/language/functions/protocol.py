@@ -344,7 +344,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def small_int(value: Value, argument: int | None = None) -> int:
-    """A number as an integer of 64 bits. Raises FunctionError if it is not one."""
+    """A number as an integer of 64 bits. Raises FunctionError for other numbers."""
     whole = big_int(value, argument)
     if not INT64_MIN <= whole <= INT64_MAX:
         raise FunctionError("It must be a whole number that fits into 64 bits.", argument)
@@ -352,7 +352,7 @@ def small_int(value: Value, argument: int | None = None) -> int:
 
 
 def big_int(value: Value, argument: int | None = None) -> int:
-    """A number as an integer of any size. Raises FunctionError if it is not one."""
+    """A number as an integer of any size. Raises FunctionError for other numbers."""
     if value.__class__ is int:
         return value
     return _big_int(value, argument)
