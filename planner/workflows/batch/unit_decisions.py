@@ -1,5 +1,5 @@
-"""The decisions about one unit, as rules/batch derives them. Only the kinds of facts of other units matter, not their
-names, so each shape is derived once and remembered."""
+"""The decisions about one unit, as rules/batch derives them. Only the kinds of facts about other units matter, and not
+their names. Therefore each combination is derived once, and cached."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _UNIT = "unit"
 
 @frozen
 class Earlier:
-    """A unit before the one being decided: its outcome; whether its outputs are read, and changed by a plan that is not
-    applied; whether the plan of the unit being decided depends on unknown parts of them."""
+    """A unit that comes before the unit being decided: its outcome; whether its outputs are read, and changed by a plan
+    that is not applied; whether the plan of the unit being decided depends on unknown parts of them."""
 
     outcome: str
     is_read: bool = False

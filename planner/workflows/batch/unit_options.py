@@ -1,5 +1,5 @@
-"""The options of a command line for single units: values of variables, targets and replacements. A name that no unit
-has is an error."""
+"""The options of a command line for single units: values of variables, targets and replacements. A name that does not
+belong to a unit is an error."""
 
 from __future__ import annotations
 

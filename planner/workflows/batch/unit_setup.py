@@ -34,7 +34,7 @@ OWN_RULES = os.path.join(".planner", "rules")
 
 
 def options_of(request: Request) -> OperationOptions:
-    """The options of a command on the unit alone: the options of the request, with the unit's own. Raises Failure."""
+    """The options of a command for this unit: the options of the request, with those of the unit. Raises Failure."""
     options = request.options
     given, coming = _made_of(request)
     files = (("var-file", file) for file in request.var_files)
@@ -62,7 +62,7 @@ def _made_of(request: Request) -> tuple[dict[str, Any], dict[str, ComingState]]:
 
 
 def _without_asked(given: dict[str, Any], request: Request) -> dict[str, Any]:
-    """The values that the command line does not set: its -var and -var-file take precedence over the fleet's file."""
+    """The values that the fleet sets and the command line does not: -var and -var-file take precedence."""
     values, _ = collect_variables(".", request.options.var_args, {})  # problems are reported with the configuration
     return {
         name: value
@@ -133,11 +133,12 @@ def with_recipe(request: Request) -> Request:
 
 
 def surrounded(request: Request) -> AbstractContextManager[object]:
-    """The environment that belongs to the unit. Raises Failure."""
+    """Set the environment of the unit. Raises Failure."""
     return nullcontext() if request.recipe is None else recipe_run.surrounded(request)
 
 
-# The context of a unit while a process works on it: its directory, its environment, the process to itself.
+# The context of a unit while a process works on it: its directory, its environment, and the lock that keeps other units
+# out.
 #
 # Planning reads relative to the working directory and the environment, which belong to the process: both are set for
 # one unit at a time (`ALONE`) and restored afterwards.
@@ -180,7 +181,7 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Collect garbage now and then, among new objects: cycles left by units would add up over thousands."""
+    """Collect garbage now and then, among new objects: otherwise the cycles that units leave would accumulate."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

@@ -80,8 +80,8 @@ def _nothing() -> None:
 
 
 def run_unit(request: Request, before_changes: Check = _nothing) -> UnitResult:
-    """Plan, apply, destroy or validate one unit. Failures are part of the result. Only the Unmet of `before_changes` is
-    raised, which is called after all reading and before any change."""
+    """Plan, apply, destroy or validate one unit. Failures are part of the result. The only exception is Unmet, raised
+    by `before_changes`, which is called after all reading and before any change."""
     begin, used, started = time.monotonic(), time.process_time(), time.time()
     with ALONE, home(request), RECORDER.recording():
         if os.path.isabs(request.state):
@@ -148,7 +148,7 @@ def _survey(request: Request, folder: str) -> Survey:
             is_whole = False
         looked_at = RECORDER.compared()
         if made.problems and is_secret_directory("."):
-            is_whole = False  # their content is not for the cache
+            is_whole = False  # their content is not stored in the cache
     return evolve(made, reads=(entries(looked_at) or []) if is_whole else [])
 
 
@@ -156,7 +156,7 @@ def _survey(request: Request, folder: str) -> Survey:
 
 
 def do(request: Request, check: Check) -> UnitResult:
-    """Do the requested work. Raises Failure, and the Unmet of `check`."""
+    """Do the requested work. Raises Failure, and the exception Unmet from `check`."""
     if request.command == "state" and request.deployment is None:
         return _state(request)
     if request.recipe is None:
@@ -197,7 +197,7 @@ def _run(request: Request, check: Check) -> UnitResult:
 
 
 def _apply(request: Request, options: OperationOptions, check: Check) -> UnitResult:
-    """Plan and apply at once, in rounds: deferred parts are planned again after the rest is applied."""
+    """Plan and apply without approval, in rounds: deferred parts are planned again after the rest is applied."""
     result = _apply_once(request, options, check)
     while decide("apply", {}, result=result.result, is_partial=result.is_partial).is_continued:
         more = _apply_once(request, options, lambda: None)
@@ -261,8 +261,8 @@ def _with_recorded(result: UnitResult, state: State) -> UnitResult:
 
 
 def _state(request: Request) -> UnitResult:
-    """The present state of the unit: its lineage and serial, and as text its last writer and the holder of its lock.
-    With an approved plan, also whether it was applied, and if so the outputs."""
+    """The current state of the unit: its lineage and serial, and as text who wrote it last and who holds its lock. With
+    an approved plan, also whether it was applied, and if it was, the outputs."""
     request = with_recipe(request)
     with surrounded(request):
         options = options_of(request)

@@ -31,7 +31,7 @@ _FIXED = ("depends_on", "provider", "providers")
 _FIXED_IN = {"module": ("source", "version"), "output": ("sensitive", "ephemeral", "deprecated")}
 """arguments whose values are constants"""
 _MOVABLE = ("resource", "data", "module", "local")
-"""the kinds of declarations that can be extracted to a module"""
+"""the kinds of declarations that can be moved to a new module"""
 _MOST_MOVED = 100
 """the maximum number of moved blocks that a code action writes"""
 Edits = dict[str, list[tuple[int, int, str]]]
@@ -73,7 +73,7 @@ class _Actions:
     # ---------------------------------------------------------------- names
 
     def corrections(self, problems: Iterable[Any]) -> Iterator[Json]:
-        """Corrections to the names that diagnostics suggest."""
+        """Corrections of names, as diagnostics suggest them."""
         for problem in problems:
             match = _HINT.search(problem.message)
             start, end = self.document.at(problem.range.start), self.document.at(problem.range.end)
@@ -83,7 +83,7 @@ class _Actions:
                 yield self._action(f'Change to "{match[1]}"', edits)
 
     def declare(self, mention: NameUse, around: list[Any]) -> Iterator[Json]:
-        """Declarations for a name without a declaration."""
+        """Declarations for a name that is not declared."""
         target = resolved(self.workspace, self.directory, mention.key)
         if target is None or declarations(self.workspace, target):
             return
@@ -124,7 +124,7 @@ class _Actions:
         return "string"
 
     def _append(self, target: DeclaredObject, name: str, block: str) -> Edits:
-        """Append a block to the usual file for it, or to the first file of the module."""
+        """Append a block to the file in which such blocks usually are, or to the first file of the module."""
         files = [path for path in self.workspace.module(target.directory).files if path.endswith((".tf", ".tofu"))]
         usual = [path for path in files if os.path.basename(path).split(".")[0] == name]
         own = [self.path] if self.path in files else []
@@ -149,7 +149,7 @@ class _Actions:
                     return {self.path: [(start, start, f"  {name} = {value}\n")]}
         return self._append(DeclaredObject(self.directory, ""), "locals", f"locals {{\n  {name} = {value}\n}}\n")
 
-    # ---------------------------------------------------------------- what a block lacks
+    # ---------------------------------------------------------------- missing parts of a block
 
     def completed(self, blocks: list[Block]) -> Iterator[Json]:
         """Add the missing required arguments of a block, and the requirement of its provider."""

@@ -1,6 +1,6 @@
-"""`adopt`: write configuration for objects of the state and of import blocks that have none. The blocks begin with the
-required arguments and the arguments with values; arguments are added if a plan shows that they are needed. A value that
-comes from another object becomes a reference, and a repeated value becomes a variable."""
+"""`adopt`: write configuration for objects of the state and of import blocks that have none. At first, the blocks have
+the required arguments and the arguments with values. If a plan shows that more arguments are needed, these are added. A
+value that comes from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""the number of plans after which all arguments are included"""
+"""the number of plans after which blocks get all arguments"""
 _REPEATED = 3
-"""the number of blocks with the same value of an argument that makes it a variable"""
+"""the number of blocks in which an argument must have the same value so that the value becomes a variable"""
 _LONG = 8
 """the length, in characters, from which equal values are unlikely to be a coincidence"""
 _WIDE = 80
@@ -152,7 +152,8 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The file, if a plan with it does not change the objects, and changes all others as before. Raises Failure."""
+        """The file, if planning with it leaves these objects unchanged, and all other objects as before. Raises
+        Failure."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -181,7 +182,7 @@ class _Adoption:
             return plan_or_fail(evolve(self.options, inputs={**self.options.inputs, **self.inputs}))
 
     def _failing(self, text: str, failure: Failure) -> list[_NewResource]:
-        """The objects whose blocks have the errors; all objects if these are not known."""
+        """The objects whose blocks have the errors; all objects if it is not known which."""
         subjects = [one.subject for one in failure.diagnostics if one.subject is not None]
         name = os.path.basename(self.path)
         lines = [one.start for one in subjects if os.path.basename(one.filename) == name]
@@ -284,7 +285,7 @@ class _Adoption:
     @staticmethod
     def _nested(one: _NewResource, contents: list[list[Block]]) -> tuple[str, dict[str, list[str]]]:
         """The nested blocks that all instances have, and the lists of differing blocks, by type. Raises Failure for
-        blocks in such blocks."""
+        blocks inside such blocks."""
         kept, dynamic = [], {}
         for name in dict.fromkeys(block.type for blocks in contents for block in blocks):
             own = [[block for block in blocks if block.type == name] for blocks in contents]
@@ -371,8 +372,8 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """The places where objects have a string, in secret or in other arguments, as (resource, reference to the
-        instance, attribute, whether only the provider sets it)."""
+        """The places where objects have a string, in secret or in other arguments, each as (resource, reference to the
+        instance, attribute, whether only the provider sets the attribute)."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address
@@ -391,7 +392,7 @@ class _Adoption:
         return result
 
     def _dependencies(self, key: str) -> set[str]:
-        """The resources that a resource depends on, by the state."""
+        """The resources on which a resource depends, according to the state."""
         resource = self.before.loaded.state.resources.get(key)
         instances = resource.instances.values() if resource is not None else ()
         return {one for instance in instances if instance.current is not None for one in instance.current.dependencies}
@@ -452,7 +453,7 @@ def _preference(name: str) -> tuple[int, str]:
 
 
 def _identifies(hit: tuple[str, str, str, bool]) -> bool:
-    """Whether an attribute has a value that a provider creates for one object."""
+    """Whether an attribute has a value that the provider creates for one object, such as an ID."""
     return hit[3] and _IDENTITY.match(hit[2]) is not None
 
 
@@ -488,7 +489,7 @@ def _body(text: str) -> NativeBody:
 
 
 def _inside(text: str, literal: Literal, parts: dict[str, tuple[str, str]]) -> Iterator[tuple[int, int, str, str]]:
-    """The identifiers of objects in a quoted string: their places, each with the reference and the resource."""
+    """The identifiers of objects in a quoted string: the place of each, with the reference and the resource."""
     source, end = text[literal.start : literal.end], 0
     hits = sorted((source.find(value), -len(value), value) for value in parts if value in source)
     for at, _, value in hits if source.startswith('"') else ():

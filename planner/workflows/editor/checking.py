@@ -34,7 +34,7 @@ Found = dict[str, list[Json]]
 _MODULES = ("configuration", "values", "test", "query")
 _NOT_REFERRED = frozenset(("output", "moved", "removed", "import", "check", "terraform"))
 _GLANCED = ("undeclared_variable", "undeclared_local")
-"""the last parts of the codes of errors that a glance at a file reports, too"""
+"""the last parts of the codes of those errors that a quick check of a single file reports, too"""
 
 
 class Checking:
@@ -43,7 +43,7 @@ class Checking:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
-        self._former: dict[str, Model] = {}  # the last models of modules that were edited since
+        self._former: dict[str, Model] = {}  # the last models of those modules that were edited since then
         self._edited: dict[str, set[str]] = {}  # the edited files of these modules
         self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
         self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
@@ -60,7 +60,7 @@ class Checking:
             if not any(map(self._is_unreadable, here)):
                 self._former.pop(directory, None)
                 self._declared[directory] = {one: self._keys(one) for one in here}
-        self._models[directory] = known  # the most recently used model is the last one
+        self._models[directory] = known  # the most recently used model comes last
         self._reach[directory] = self._reach.get(directory, frozenset()) | known.directories
         for models in (self._models, self._former):
             for oldest in list(models)[:-MOST_MODELS]:
@@ -68,8 +68,8 @@ class Checking:
         return known
 
     def recent_model(self, path: str) -> Model:
-        """The model of the module of a file, for answers between two keystrokes: perhaps without the last edits, if
-        these change no declared names."""
+        """The model of the module of a file, for answers between two keystrokes. It may lack the last edits, if these
+        do not change declared names."""
         directory = self.workspace.directory_of(path)
         former = self._former.get(directory)
         if former is not None and self._is_unreadable(path):
@@ -84,7 +84,7 @@ class Checking:
         return former if is_same else self.model(path)
 
     def _is_unreadable(self, path: str) -> bool:
-        """Whether nothing of a file can be read: in JSON, one mistake is enough."""
+        """Whether no part of a file can be read: in JSON, a single syntax error is enough."""
         return path.endswith(".json") and bool(self.workspace.symbols(path).problems)
 
     def _keys(self, path: str) -> frozenset[str]:
@@ -107,7 +107,7 @@ class Checking:
                 self._edited[folder].add(path)
 
     def read_called(self, subject: tuple[str, str]) -> Iterator[None]:
-        """Read the modules that a module calls, one at each step; they are kept."""
+        """Read the modules that a module calls, one at each step. They are cached."""
         if subject[0] == "module" and not self.is_large(subject) and self._open_paths(subject):
             model = self.model(os.path.join(subject[1], "main.tf"))
             for name in model.root.calls:
@@ -116,7 +116,7 @@ class Checking:
 
     def start_tree_check(self, subject: tuple[str, str]) -> Fork | None:
         """A process that checks a module and all modules below it, which takes seconds for large trees. None if the
-        module calls no other."""
+        module calls no other module."""
         if not hasattr(os, "fork"):
             return None
         if not self.is_large(subject) and not self.model(os.path.join(subject[1], "main.tf")).root.calls:
@@ -131,8 +131,8 @@ class Checking:
         return {"directories": sorted(model.directories), "problems": problems}
 
     def keep_tree(self, subject: tuple[str, str], result: bytes) -> dict[str, list[Json]]:
-        """Record the result of a process that has checked a whole tree. The tree must not have changed meanwhile.
-        Returns the diagnostics of its files."""
+        """Record the result of a process that has checked a module and all modules below it. The modules must not have
+        changed meanwhile. Returns the diagnostics of its files."""
         key, tree = ("tree", subject[1]), json.loads(result)
         for path in [path for kind, path in self._found if kind == "glance"]:
             del self._found["glance", path]
@@ -149,7 +149,7 @@ class Checking:
         return (kind, os.path.dirname(path)) if kind in ("stack", "rules") else (kind, path)
 
     def reached(self, path: str) -> list[tuple[str, str]]:
-        """The subjects with open files that a change of a file may affect."""
+        """The subjects to check that a change of a file may affect, and that have open files."""
         own = self.subject(path)
         result = {own: None} if own[0] else {}
         directory = os.path.dirname(path)
@@ -169,7 +169,7 @@ class Checking:
 
     def glance(self, subject: tuple[str, str]) -> dict[str, list[Json]]:
         """The syntax errors and undeclared names in the open files of a module, before it is checked. The other
-        diagnostics of these files stay, moved with their lines."""
+        diagnostics of these files are kept, and moved with their lines."""
         opened = self._open_paths(subject)
         if all(self._placed.get(path) is self.workspace.opened.documents[path] for path in opened):
             return {}  # another module was edited
@@ -213,7 +213,7 @@ class Checking:
         before = self._found.pop(subject, {})
         kind, name = subject
         tree = self._found.get(("tree", name)) if kind == "module" else None
-        if tree is not None:  # from before the edit, but perhaps still right about other modules
+        if tree is not None:  # from before the edit, but possibly still correct for other modules
             before = {**before, **tree}
             self._found["tree", name] = {path: of for path, of in tree.items() if os.path.dirname(path) != name}
         opened = self._open_paths(subject)
@@ -261,7 +261,8 @@ class Checking:
                         yield path, hit
 
     def _undeclared(self, directory: str, path: str, mention: NameUse) -> Diagnostic | None:
-        """The error for a reference to an undeclared variable or local value, in case the check ended before it."""
+        """The error for a reference to an undeclared variable or local value, for when the check ended before reporting
+        it."""
         key, start, end = mention.key, mention.start, mention.end
         kind, _, name = key.partition(".")
         if kind not in ("var", "local") or declarations(self.workspace, DeclaredObject(directory, key)):
@@ -350,7 +351,7 @@ def diagnostic(problem: Diagnostic, document: TextDocument) -> Json:
 
 
 def shift_lines(problems: Iterable[Json], before: TextDocument, after: TextDocument) -> Iterator[Json]:
-    """The diagnostics before the first and after the last changed line, with their lines in the later text."""
+    """The diagnostics before the first and after the last changed line, moved to their lines in the later text."""
     old, new = before.text.splitlines(), after.text.splitlines()
     first = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
     rest = min(len(old), len(new)) - first

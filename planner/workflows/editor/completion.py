@@ -1,5 +1,5 @@
-"""Completions in configuration files. They come from the declarations of the module, the schemas of its providers, the
-modules that it calls, and the functions of the language."""
+"""Completions in configuration files. Completions come from the declarations of the module, the schemas of its
+providers, the modules that it calls, and the functions of the language."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _without_insertion(one: Json) -> Json:
 
 
 def _source(text: str, offset: int) -> str:
-    """The source of the module block around an offset, perhaps incomplete."""
+    """The source in the module block around an offset; the block may be incomplete."""
     start = max(text.rfind("\nmodule", 0, offset), 0)
     hit = _SOURCE.search(text, start)
     return hit[1] if hit is not None else ""
@@ -201,7 +201,7 @@ def _block(type: str, detail: str = "", doc: str = "") -> Json:
 
 
 def takes(type: str, name: str) -> bool:
-    """Whether the language itself defines an argument or block of this name in blocks of a type."""
+    """Whether the language itself defines an argument or block with this name for blocks of a type."""
     return name in _BODIES.get(type, "").replace("{}", "").split()
 
 
@@ -232,7 +232,7 @@ def _body(model: Model, place: Place, kind: str) -> Iterator[Json]:
 
 
 def schema_of(model: Model, blocks: Iterable[BlockHeader]) -> BlockSchema | None:
-    """The schema of the innermost of these blocks; None if it is not known or does not exist."""
+    """The schema of the innermost of these nested blocks; None if it is not known or does not exist."""
     outer, *inner = blocks
     schema: BlockSchema | None = None
     if outer.type in MODES and outer.labels:
@@ -386,7 +386,7 @@ def _members(type: Type | None, schema: BlockSchema | None) -> Iterator[Json]:
 
 
 def describe(model: Model, path: tuple[str, ...]) -> BlockSchema | None:
-    """The schema of the object that a path begins with."""
+    """The schema of the object with which a path begins."""
     mode = path[0] if path[0] in ("data", "ephemeral") else "managed"
     names = [step for step in path if not step.startswith("[")]
     if len(names) != (2 if mode == "managed" else 3):

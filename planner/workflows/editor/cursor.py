@@ -1,5 +1,5 @@
-"""A place in a configuration file during editing: the blocks around it, and the possible continuations. Only the tokens
-before the place matter, so the rest of the file may be invalid."""
+"""A place in a configuration file during editing: the blocks around it, and the code that can be inserted there. Only
+the tokens before the place are read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _scope_of(kind: str, top: _OpenBracket) -> _OpenBracket:
 
 
 def _key(scope: _OpenBracket) -> str:
-    """The name before the equals sign or colon."""
+    """The name before the equals sign or the colon."""
     return scope.head[0][1].strip('"') if scope.head else ""
 
 
@@ -149,7 +149,7 @@ def _place(stack: list[_OpenBracket], before: str) -> Place:
 
 
 def path_before(before: str) -> tuple[tuple[str, ...], str]:
-    """The steps of the path that ends a text, and the beginning of a name after them."""
+    """The steps of the path at the end of a text, and the beginning of a name after these steps."""
     match = _PATH.search(before[-400:])
     if match is None:
         return (), ""

@@ -1,5 +1,5 @@
-"""`extract-module`: blocks become a child module, with variables for values that they need and outputs for values that
-the rest uses."""
+"""`extract-module`: blocks become a child module, with variables for the values that they need, and outputs for the
+values that the remaining blocks use."""
 
 from __future__ import annotations
 
@@ -103,9 +103,9 @@ class _Extraction:
         self._add_locals()
         self.model = Model(workspace, directory)
         self.variables: dict[str, tuple[str, str]] = {}
-        """(source of the argument, whole block in the new module) by name"""
+        """for each name, the source of the argument and the whole block in the new module"""
         self.outputs: dict[str, str] = {}
-        """source of the value by name"""
+        """the source of each value, by name"""
         self.inner: dict[str, Changes] = {}
         """edits of the pieces, by file"""
         self.providers: dict[str, set[str]] = {}
@@ -162,7 +162,7 @@ class _Extraction:
         return sorted(self.pieces.values(), key=lambda piece: (piece.path, piece.start))
 
     def moves(self) -> list[tuple[str, str]]:
-        """The former and present addresses of the objects."""
+        """The former and the current addresses of the objects."""
         return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
 
     # ---------------------------------------------------------------- what comes in
@@ -358,7 +358,7 @@ class _Extraction:
         return {os.path.join(self.to, name): text for name, text in parts.items() if text}
 
     def _attribute_lines(self, piece: Piece) -> tuple[int, int]:
-        """The lines of a local value; only its own text if others are in the same line."""
+        """The lines of a local value; only its own text if there are others on the same line."""
         text = self.workspace.document(piece.path).text
         start, end = whole_lines(text, piece.node.start, piece.node.end)
         if start <= piece.holder.start:
@@ -370,7 +370,7 @@ class _Extraction:
         return "\n".join(map(format_text, blocks)).replace("\r\n", "\n").replace("\n", newline)
 
     def _requirements(self) -> Iterator[str]:
-        """The block with the providers that the module needs, if any."""
+        """The block with the providers that the module needs; "" if it needs none."""
         entries = []
         for name, aliases in sorted(self.providers.items()):
             required = self.model.root.required_providers.get(name)

@@ -36,9 +36,9 @@ LONGEST_HINT = 60
 _LONGEST_VALUE = 2000
 
 ModelOf = Callable[[str], Model]
-"""the model of the module that a file belongs to"""
+"""returns the model of the module to which a file belongs"""
 Planned = Callable[[str, str], str]
-"""the plan for a block, by directory and key, as Markdown"""
+"""returns the plan for a block, by directory and key, as Markdown"""
 
 
 def hover(workspace: Workspace, model_of: ModelOf, planned: Planned, path: str, offset: int) -> Json | None:
@@ -80,7 +80,7 @@ def _code(text: str, *paragraphs: str) -> str:
 
 
 def describe(model: Model, target: DeclaredObject, planned: Planned) -> str:
-    """The documentation of a declared object, "" if it is not known."""
+    """The documentation of a declared object; "" if it is not known."""
     kind, _, name = target.key.partition(".")
     root = model.root
     if kind == "var" and name in root.variables:
@@ -146,7 +146,7 @@ def _resource(model: Model, decl: ResourceDecl, plan: str) -> str:
 def _of_node(
     model: Model, node: Any, blocks: list[Block], offset: int, planned: Planned
 ) -> tuple[str, int, int] | None:
-    """The documentation of a part of a file and its range; None if a larger part may have it."""
+    """The documentation of a part of a file, and its range; None if only a larger part may have documentation."""
     if isinstance(node, Call):
         if offset <= node.name_end:
             function = _function(model, node.name)
@@ -213,7 +213,7 @@ def _of_step(model: Model, node: Traversal, offset: int, blocks: list[Block]) ->
 
 
 def schema_of_object(model: Model, names: list[str]) -> BlockSchema | None:
-    """The schema of the object that steps name."""
+    """The schema of the object to which steps lead."""
     plain = [name for name in names if not name.startswith("[")]
     decl = model.root.resources.get(".".join(plain))
     return model.schema(decl.mode, decl.type, decl.provider_name) if decl is not None else None
@@ -258,7 +258,8 @@ def signature(model: Model, text: str, offset: int) -> Json | None:
 
 
 def inlay_hints(model: Model, path: str, document: TextDocument, start: int, end: int) -> list[Json]:
-    """The values of local values, outputs and variables in a range, unless the expression shows them."""
+    """The values of local values, outputs and variables in a range, except where the expression itself shows the
+    value."""
     return [
         {"position": document.position(offset), "label": f" = {text}" if is_given else f" {text}", "paddingLeft": True}
         for offset, text, is_given in _hints(model, path)

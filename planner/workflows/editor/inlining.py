@@ -63,7 +63,7 @@ def inline_module(options: OperationOptions, address: str) -> Refactoring:
     except Failure as failure:
         if not any(one.code == CHANGES for one in failure.diagnostics):
             raise
-        with suppress(Failure):  # the types of variables may make the difference
+        with suppress(Failure):  # the conversions to the types of variables may cause the difference
             return _inlined(options, address, True)
         raise
 
@@ -85,7 +85,7 @@ def _inlined(options: OperationOptions, address: str, is_exact: bool) -> Refacto
 
 class _Inlining:
     def __init__(self, workspace: Workspace, directory: str, name: str, is_exact: bool) -> None:
-        """`is_exact`: maps and lists are converted to the types of the variables. That is right, but hard to read."""
+        """`is_exact`: maps and lists are converted to the types of the variables. This is correct, but hard to read."""
         self.workspace, self.directory, self.name, self.is_exact = workspace, directory, name, is_exact
         self.call = piece_of(workspace, DeclaredObject(directory, f"module.{name}"))
         self.text = workspace.document(self.call.path).text
@@ -106,7 +106,7 @@ class _Inlining:
         self.changes: dict[str, Changes] = {path: [] for path in self.paths}
         self.configurations = self._configurations()
         self.comments = self._comments()
-        """comments that still lose their place, by the key of what they describe"""
+        """comments whose former place is removed, by the key of the object that they describe"""
         self.values = {name: self._argument(decl) for name, decl in self.inner.root.variables.items()}
         for path, body in self.bodies.items():
             self._rewrite(path, body)
@@ -139,7 +139,7 @@ class _Inlining:
         return [os.path.join(self.below, name) for name in names]
 
     def _new_names(self) -> dict[str, str]:
-        """The new keys of the module's declarations in the calling module, where names may be taken."""
+        """The new keys of the module's declarations in the calling module, where some names may be taken."""
         taken = {*self.workspace.module(self.directory).symbols} - {f"module.{self.name}"}
         result: dict[str, str] = {}
         for key, places in self.workspace.module(self.below).symbols.items():
@@ -155,13 +155,14 @@ class _Inlining:
 
     @property
     def moves(self) -> list[tuple[str, str]]:
-        """The former and present addresses of the objects."""
+        """The former and the current addresses of the objects."""
         return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
 
     # ---------------------------------------------------------------- what comes in
 
     def _comments(self) -> dict[str, list[str]]:
-        """The comments of the call, and of the removed variables and outputs with the arguments for them."""
+        """The comments of the call, and the comments of the removed variables and outputs together with those of their
+        arguments."""
         own = comments_of(self.call.holder)
         result: dict[str, list[str]] = {}
         for block in (one for body in self.bodies.values() for one in body.blocks):
@@ -202,7 +203,8 @@ class _Inlining:
         return self._local(decl.name, new, self.comments.pop(f"var.{decl.name}", ()))
 
     def _variable(self, decl: VariableDecl) -> str:
-        """A new variable that is null. So an expression that uses a part of it fails only if its value is needed."""
+        """A new variable that is null. Therefore, an expression that uses a part of it fails only if its value is
+        needed."""
         content, _ = self._block("variable", decl.name)
         type = content.get("type")
         text = type.source.text[type.start : type.end].rstrip() if type is not None else "type = any"
@@ -349,7 +351,7 @@ class _Inlining:
         return result
 
     def _configuration(self, ref: ProviderRef) -> str:
-        """The provider configuration of the calling module for a reference in the called one."""
+        """The provider configuration of the calling module for a reference in the called module."""
         return self.configurations.get((ref.name, ref.alias or ""), str(ref))
 
     def _namesake(self, name: str) -> str:
@@ -370,7 +372,8 @@ class _Inlining:
         return name
 
     def _choose_provider(self, block: Block, changes: Changes) -> None:
-        """Change the provider argument of a resource, if the calling module has another configuration for it."""
+        """Change the provider argument of a resource, if the configuration has a different name in the calling
+        module."""
         given = attributes_of(block.body).get("provider")
         own = block.labels[0].value.partition("_")[0]
         decl = self.inner.root.resources.get(self._key(block))
@@ -470,7 +473,7 @@ class _Inlining:
         raise refusal(f"module.{self.name} has no {kind} {name}.")
 
     def _drop_contrary(self, path: str, use: Use, edits: Edits) -> None:
-        """Remove a moved block from the present address of an object to its former one."""
+        """Remove a moved block that leads from the current address of an object to its former address."""
         text = self.workspace.document(path).text
         arguments = attributes_of(use.block.body)
         pair = tuple(source_text(text, arguments[one].expr) for one in ("to", "from") if one in arguments)
@@ -478,8 +481,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Change moved blocks to the present address of an object into moved blocks to its former one, from which it
-        moves on."""
+        """Moved blocks that lead to the current address of an object: let them lead to its former address, from which
+        it moves on."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")

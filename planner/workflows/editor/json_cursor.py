@@ -1,5 +1,5 @@
-"""A place in a configuration file in JSON syntax during editing, as a place of the native syntax. Only the text before
-the place matters, so the rest of the file may be invalid."""
+"""A place in a configuration file in JSON syntax during editing, in the form of a place in native syntax. Only the text
+before the place is read, so the rest of the file may be invalid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _EXPRESSIONS = frozenset(
 """arguments whose strings are expressions without `${`"""
 
 LabelCount = Callable[[Iterable[BlockHeader], str], "int | None"]
-"""the number of labels of a block in other blocks; None if the name is an argument"""
+"""the number of labels of a block inside other blocks; None if the name is an argument"""
 
 
 class _Bracket:
-    """An open bracket, the name before it, and the names in it. `name` is the last of these if its value follows."""
+    """An open bracket, with the name before it and the names in it. `name` is the last of these names if its value
+    follows."""
 
     def __init__(self, is_object: bool, before: str = "") -> None:
         self.is_object, self.before = is_object, before
@@ -28,8 +29,8 @@ class _Bracket:
 
 
 def place_in_json(text: str, offset: int, top: dict[str, int], label_count: LabelCount) -> Place:
-    """The place at an offset, which is a comment if it is not in a string. `top`: the block types with the number of
-    their labels."""
+    """The place at an offset; outside of strings it is a comment. `top`: the block types with the number of their
+    labels."""
     stack = [_Bracket(False)]
     last, inside = "", None
     for match in _TOKEN.finditer(text[:offset]):
@@ -85,7 +86,7 @@ def _place(
 
 
 def _interpolation(text: str) -> str | None:
-    """The part of a string after the last `${` or `%{` that is still open; None if the end is in none."""
+    """The part of a string after the last `${` or `%{` that is still open; None if none is open."""
     start = max(text.rfind("${"), text.rfind("%{"))
     if start < 0 or text[:start].endswith(text[start]) or text.count("}", start) >= text.count("{", start):
         return None

@@ -31,7 +31,7 @@ _INSIDE: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 
 
 def native_view(body: Body, schema: BodySchema) -> Body:
-    """The body of a file. One in native syntax is returned unchanged. Invalid parts are left out."""
+    """The body of a file. A file in native syntax is returned unchanged. Invalid parts are left out."""
     if not isinstance(body, JsonBody):
         return body
     content, rest = body.partial_content(schema)
@@ -41,7 +41,7 @@ def native_view(body: Body, schema: BodySchema) -> Body:
 
 
 def _block(block: Block) -> Block:
-    """The block, beginning at its last label: the names before it may belong to other blocks, too."""
+    """The block, beginning at its last label, because the names before it may also belong to other blocks."""
     inside = _INSIDE.get(block.type, ())
     schema = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in inside))
     start = block.labels[-1].start if block.labels else block.start
@@ -52,7 +52,7 @@ def _block(block: Block) -> Block:
 
 def _is_readable(attribute: Attribute) -> bool:
     """Whether the templates in a value are valid. The expression is created on first use. Its offsets count each escape
-    of JSON as one character, and are converted to offsets in the file."""
+    in JSON as one character; they are converted to offsets in the file."""
     try:
         expression = attribute.expr
     except Failure:
@@ -64,8 +64,8 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The strings with escapes: (start, end, [(offset that counts each earlier escape as one character, sum of the
-    further characters)])."""
+    """The strings that contain escapes, each as (start, end, escapes). An escape is (offset, in which each earlier
+    escape counts as one character; total number of characters by which escapes so far are longer)."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)

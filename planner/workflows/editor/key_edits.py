@@ -68,9 +68,9 @@ def found_attribute(workspace: Workspace, target: DeclaredObject, name: str) -> 
 def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
-    """The edits that rename a key of an object with for_each: of the key itself, of references to the instance, and a
-    moved block. Other objects whose for_each has the key from the same place get the new key, too; all are returned.
-    Raises Failure."""
+    """The edits that rename a key of an object with for_each: they change the key itself and references to the
+    instance, and add a moved block. If the for_each of other objects has the key from the same place, these objects get
+    the new key, too. All of these objects are returned. Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")
@@ -100,7 +100,7 @@ def rename_key_edits(
 
 
 def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts) -> list[DeclaredObject]:
-    """The object, and the others whose for_each has the key from one of the places where it is written."""
+    """The object, and the other objects whose for_each has the key from one of the places where it is written."""
     own, seen = keys.offsets, dict.fromkeys((target, *keys.holders))
     waiting, users = list(seen), {target: None}
     while waiting:
@@ -129,7 +129,7 @@ def _with_same_key(workspace: Workspace, target: DeclaredObject, keys: _KeyTexts
 
 
 def _step(text: str, at: int, key: str) -> tuple[int, int] | None:
-    """The range of `["key"]` or `.key` at an offset; None if something else is there."""
+    """The range of `["key"]` or `.key` at an offset; None if there is something else."""
     match = re.compile(rf"\s*\[\s*{re.escape(quote(key))}\s*\]|\.{re.escape(key)}(?![\w-])").match(text, at)
     return match.span() if match is not None else None
 
@@ -149,7 +149,7 @@ class _KeyTexts:
         return {(path, node.start) for path, node, _ in self.places}
 
     def look(self, directory: str, path: str, node: Expression) -> None:
-        """Look for the key in an expression of a file, and in local values and variables that it refers to."""
+        """Look for the key in an expression of a file, and in the local values and variables to which it refers."""
         if isinstance(node, (Parens, Wrap)):
             self.look(directory, path, node.expr)
         elif isinstance(node, Conditional):
@@ -201,7 +201,7 @@ class _KeyTexts:
                     self.look(above, path, attribute.expr)
 
     def _is_json(self, places: Iterable[tuple[str, DeclaredName]]) -> bool:
-        """Whether a call is in a file in JSON syntax. Raises Failure if that mentions the key."""
+        """Whether a call is in a file in JSON syntax. Raises Failure if that file mentions the key."""
         for path, _ in places:
             if path.endswith(".json") and quote(self.key) in self.workspace.document(path).text:
                 raise refusal(
@@ -229,7 +229,7 @@ class _KeyTexts:
 
 
 Elements: TypeAlias = Callable[[str, Expression], list[str] | None]
-"""returns the elements of a list in a file; None if they are not known, different strings"""
+"""returns the elements of a list in a file, if they are known and different strings; otherwise None"""
 
 
 def for_each_edits(

@@ -35,9 +35,9 @@ from planner.world.state.workspace import data_directory
 
 
 class Model:
-    """The module in a directory, as root module. Of the modules that it calls only variables and outputs are read, with
-    `is_deep` everything. Providers and modules that are not installed are replaced (`missing`: the reasons, by
-    address)."""
+    """The module in a directory, taken as a root module. Of the modules that it calls, only variables and outputs are
+    read; with `is_deep`, everything. Providers and modules that are not installed are replaced (`missing`: the reasons,
+    by address)."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep
@@ -69,12 +69,12 @@ class Model:
 
     @property
     def root(self) -> ModuleConfig:
-        """The module itself. Unless `is_deep`, it has no children, which only a check needs all."""
+        """The module itself. Unless `is_deep`, it has no children: only a check needs all of them."""
         return self._own.root
 
     @cached_property
     def config(self) -> Config:
-        """The module with the modules that it calls, which are read on first use: that may be hundreds."""
+        """The module with the modules that it calls. These are read on first use, because there may be hundreds."""
         if not self.root.calls:
             return self._own
         with self.reading():
@@ -102,8 +102,8 @@ class Model:
         return "\n".join(texts)
 
     def child(self, name: str, source: str = "") -> ModuleConfig | None:
-        """A called module, also if the files of this one are invalid: then `source` is the source of the call. None if
-        the module is not known."""
+        """A called module, even if the files of this module are invalid: then `source` is the source of the call. None
+        if the module is not known."""
         known = self.root.children.get(name) or self._called.get(name)
         if known is None and name in self.root.calls:
             with self.reading():
@@ -157,8 +157,8 @@ class Model:
         return guessed_provider(self._own, address, [self._text])
 
     def _cached(self, address: str) -> Provider:
-        """The provider from the cache, in the version of this directory or of one that calls this module. Raises
-        Failure."""
+        """The provider from the cache, in the version that this directory, or a directory that calls this module, has
+        installed. Raises Failure."""
         folders = (self.directory, *self.workspace.roots_above(self.directory))
         wanted = provider_constraints(self._own)
         first: Failure | None = None
@@ -169,7 +169,7 @@ class Model:
                     return provider
                 first = first or provider
         assert first is not None
-        raise Failure(first.diagnostics)  # a new one each time, because raising adds frames to its traceback
+        raise Failure(first.diagnostics)  # a new exception each time, because raising adds frames to its traceback
 
     def schema(self, mode: str, type: str, provider: str = "") -> BlockSchema | None:
         """The schema of a resource type; None if it is not known."""
@@ -213,7 +213,7 @@ class Model:
         return value if value is not None and is_wholly_known(unmark_deep(value)[0]) else None
 
     def variable_value(self, name: str) -> Value | None:
-        """The value of a variable: the given value, else its default; None if it has neither."""
+        """The value of a variable: the given value, otherwise its default; None if it has neither."""
         with self.reading():
             try:
                 value = self._scope.root_value(name, Problems()) if name in self.root.variables else None
@@ -235,10 +235,10 @@ class Model:
         except Failure:
             return None
 
-    # ---------------------------------------------------------------- everything that is wrong
+    # ---------------------------------------------------------------- all problems
 
     def validate(self) -> list[tuple[str, Diagnostic]]:
-        """The problems of the module and of the modules that it calls, each with its file ("" for none)."""
+        """The problems of the module and of the modules that it calls, each with its file ("" if none)."""
         problems = list(self.problems)
         try:
             with self.reading():
@@ -285,7 +285,7 @@ class Model:
                 yield warning("provider.schema_not_cached", "Provider schema is not known", detail, where)
 
     def _values(self) -> Iterator[Diagnostic]:
-        """The problems of values in files that are not valid for their variables."""
+        """The problems of values in files of values that are not valid for their variables."""
         given = {name: raw for name, raw in self._begun.given.items() if raw.origin != "environment"}
         return _placed(self.root.variables, given)
 
@@ -294,7 +294,7 @@ def values_problems(model: Model, path: str) -> list[Diagnostic]:
     """The problems of a file with values that is not read automatically."""
     given, problems = collect_variables(model.directory, (("var-file", path),), {})
     if not model.config.files:
-        return problems  # values of a module in another directory
+        return problems  # a file of values of a module in another directory
     given = {name: raw for name, raw in given.items() if raw.span is not None and raw.span.filename == path}
     return [*problems, *_placed(model.root.variables, given)]
 

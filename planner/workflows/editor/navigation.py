@@ -51,7 +51,7 @@ def target_at(workspace: Workspace, path: str, offset: int) -> tuple[DeclaredObj
 
 
 def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject | None:
-    """The object that a key names: an output or an argument of a call belongs to the called module."""
+    """The object for a key. An output or an argument of a call is an object of the called module."""
     kind, _, rest = key.partition(".")
     call, _, name = rest.partition(".")
     if kind == "instances" and call not in workspace.module(directory).repeated:
@@ -65,7 +65,7 @@ def resolved(workspace: Workspace, directory: str, key: str) -> DeclaredObject |
 
 
 def declarations(workspace: Workspace, target: DeclaredObject) -> list[tuple[str, DeclaredName]]:
-    """The declarations of an object; with override files it may have several."""
+    """The declarations of an object; there may be several if there are override files."""
     return workspace.module(target.directory).symbols.get(target.key, [])
 
 
@@ -90,7 +90,8 @@ def _locations(workspace: Workspace, ranges: Iterable[tuple[str, int, int]]) -> 
 
 
 def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
-    """The declarations of the object at an offset. At the source of a module call they are the files of the module."""
+    """The declarations of the object at an offset. At the source of a module call, these are the files of the
+    module."""
     hit = target_at(workspace, path, offset)
     if hit is not None:
         return _locations(workspace, [(p, s.name_start, s.name_end) for p, s in declarations(workspace, hit[0])])
@@ -109,8 +110,8 @@ def definition(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def _inner(workspace: Workspace, path: str, offset: int) -> Iterator[tuple[str, int, int]]:
-    """The place that declares the attribute of the reference at an offset, if the declaration of the object names it:
-    for the `b` of `var.a.b`, the attribute in the type of the variable."""
+    """The place where the attribute of the reference at an offset is declared, if the declaration of the object names
+    it: for the `b` of `var.a.b`, the attribute in the type of the variable."""
     text = workspace.document(path).text
     end = offset + len(_WORD.match(text, offset)[0])  # type: ignore[index]
     near = (use for use in workspace.symbols(path).mentions if use.end < offset <= use.end + _LONGEST_STEPS)
@@ -152,7 +153,7 @@ def highlights(workspace: Workspace, path: str, offset: int) -> list[Json]:
 
 
 def shown_key(symbol: DeclaredName) -> str:
-    """The name of a symbol in lists, in the form of references to it."""
+    """The name of a symbol in lists, in the form of a reference to it."""
     return symbol.key if symbol.block in (*RESOURCES, "module", "local", "provider", "output") else f"{symbol.key}"
 
 
@@ -171,7 +172,7 @@ def outline(workspace: Workspace, path: str) -> list[Json]:
 
 
 def workspace_symbols(workspace: Workspace, query: str) -> list[Json]:
-    """The declarations in all folders whose names contain the letters of a query in their order."""
+    """The declarations in all folders whose names contain the letters of a query, in the same order."""
     workspace.look_again()
     wanted = query.lower()
     result = []
@@ -254,7 +255,7 @@ def rename_edits(workspace: Workspace, target: DeclaredObject, name: str) -> Edi
 
 
 def after_block(text: str, end: int, more: str) -> tuple[int, int, str]:
-    """The edit that inserts text after a block, and after the comment that ends the last line of the block."""
+    """The edit that inserts text after a block, or after the comment that follows the block on its last line."""
     comment = _COMMENT.match(text, end)
     at = comment.end() if comment is not None else end
     return at, at, more

@@ -32,7 +32,7 @@ _COMMON = frozenset(("this", "main", "default", "example", "it"))
 
 @frozen(eq=False)
 class Piece:
-    """A declaration: [start, end) are its whole lines, with the comments above."""
+    """A declaration: [start, end) are its whole lines, including the comments above it."""
 
     key: str
     path: str
@@ -44,7 +44,7 @@ class Piece:
 
 
 def native_body(workspace: Workspace, path: str) -> NativeBody:
-    """The content of a file. Raises Failure for one that cannot be edited."""
+    """The content of a file. Raises Failure for a file that cannot be edited."""
     try:
         body, text = workspace.body(path)
         is_plain = text == workspace.document(path).text
@@ -72,7 +72,7 @@ def piece_of(workspace: Workspace, target: DeclaredObject) -> Piece:
             return Piece(target.key, path, block, block, *whole_lines(text, block.start, block.end))
         if block.start < symbol.start < block.end and isinstance(block.body, NativeBody):
             attribute = block.body.attributes[symbol.name]
-            if len(block.body.attributes) == 1:  # without its last value the block is removed, too
+            if len(block.body.attributes) == 1:  # if its last local value is removed, the block is removed, too
                 return Piece(target.key, path, attribute, block, *whole_lines(text, block.start, block.end))
             return Piece(target.key, path, attribute, block, *whole_lines(text, attribute.start, attribute.end))
     raise refusal(f"The declaration of {target.key} cannot be read.")
@@ -105,7 +105,7 @@ def whole_lines(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def comments_of(block: Block) -> dict[str, list[str]]:
-    """The comments above and in a block, by the argument or nested block beside or below them; "" for the block as a
+    """The comments above and in a block, by the argument or nested block to which they belong; "" for the block as a
     whole. Comments within expressions and nested blocks are left out."""
     text, result = block.source.text, dict[str, list[str]]()
     start, end = whole_lines(text, block.start, block.end)
@@ -142,7 +142,8 @@ def comment_edit(text: str, body: NativeBody, offset: int, comments: Iterable[st
 
 
 def removal(text: str, start: int, end: int) -> tuple[int, int, str]:
-    """The edit that removes whole lines, and the blank lines after them if a blank line or nothing is before them."""
+    """The edit that removes whole lines. It also removes the blank lines after them, if there is a blank line or
+    nothing before them."""
     before = text[:start]
     if before.strip() and not text[end:].strip():
         return len(before.rstrip()), len(text), "\n"
@@ -161,9 +162,9 @@ def with_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def edited_file(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """The text of a file after the edits: in the standard layout if it was in that before."""
+    """The text of a file after the edits; in the standard layout if it was in the standard layout before."""
     new = with_edits(text, edits)
-    is_standard = format_file(text.encode(), "")[0] == text  # never for a file in JSON or with mistakes
+    is_standard = format_file(text.encode(), "")[0] == text  # never applies to a file in JSON or with errors
     return (format_file(new.encode(), "")[0] or new) if is_standard else new
 
 
@@ -199,13 +200,13 @@ class Use:
 
     @property
     def base(self) -> int:
-        """The number of steps that name the object as a whole."""
+        """The number of steps after which the reference means the object as a whole."""
         is_long = self.ref.kind == "resource" and (self.ref.mode != "managed" or self.node.root == "resource")
         return 2 if is_long else 1
 
     @property
     def attribute(self) -> str:
-        """The name of the attribute or output that follows the name of the object, "" for none."""
+        """The name of the attribute or output after the name of the object; "" if there is none."""
         steps = self.node.steps[self.base : self.base + 1]
         is_whole = self.ref.kind not in ("resource", "output")
         return steps[0].name if steps and not is_whole and isinstance(steps[0], GetAttr) else ""
@@ -280,7 +281,8 @@ def plain_name(use: Use, is_whole: bool) -> str:
 
 
 def free_name(wanted: str, taken: Iterable[str], longer: str = "") -> str:
-    """A valid name that is not taken: the wanted one, else the longer one, else the longer one with a number."""
+    """A valid name that is not taken: the preferred name, otherwise the longer name, otherwise the longer name with a
+    number."""
     known = frozenset(taken)
     if wanted in known and valid_identifier(longer):
         wanted = longer
@@ -296,7 +298,7 @@ def source_text(text: str, node: Expression) -> str:
     return text[node.start : node.end]
 
 
-# ---------------------------------------------------------------- attributes that a type adds
+# ---------------------------------------------------------------- attributes that a type requires
 
 
 REFERENCE = re.compile(r'[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*|\[(?:\d+|"[^"\\$%]*")\])*\Z')
@@ -309,8 +311,8 @@ def relative_source(directory: str, to: str) -> str:
 
 
 def source_edits(workspace: Workspace, directory: str, block: Block, text: str, to: str) -> Changes:
-    """The edits that make the source of a call of a local module, which is relative to a directory, relative to
-    another one."""
+    """For the call of a local module whose source is relative to a directory, the edits that make it relative to
+    another directory."""
     source = attributes_of(block.body).get("source") if block.type == "module" else None
     if source is None or not source_text(text, source.expr).startswith(('"./', '"../')):
         return []
@@ -356,7 +358,7 @@ def completions(text: str, node: Expression, wanted: Type, defaults: Defaults | 
 
 def completed(source: str, wanted: Type, defaults: Defaults | None) -> str:
     """An expression that adds the missing optional attributes of a type to the value of a reference. Attributes that
-    are null get no default. Raises ValueError for another expression."""
+    are null get no default. Raises ValueError for other expressions."""
     if without_optional(wanted) == wanted:
         return source
     if not REFERENCE.match(source):

@@ -1,4 +1,4 @@
-"""Code actions for the last plan: waivers of denials, and the smallest edits that avoid a change."""
+"""Code actions that use the last plan: waivers of denials, and the smallest sets of edits that avoid a change."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _waiver(code: str, address: str) -> str:
     """A temporary waiver of one finding, in the name of the current user."""
     try:
         owner = getpass.getuser()
-    except (KeyError, OSError):  # a process without a user
+    except (KeyError, OSError):  # a process whose user has no name
         owner = "unknown"
     expires = (date.today() + timedelta(days=_DAYS)).isoformat()
     lines = (

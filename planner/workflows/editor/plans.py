@@ -1,6 +1,6 @@
 """Plans of root modules in the background: the planned actions of a block in the saved files, and their causes. Each
 plan is a separate process (`planner plan -offline -lock=false`), so that requests do not wait for it. This module reads
-the review that it writes."""
+the review that such a process writes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Plans:
         return directory in self._reviews or directory in self._running
 
     async def follow(self, path: str, is_first: bool, model_of: Callable[[str], Model]) -> bool:
-        """Plan the root modules that a saved file belongs to. Returns whether there is a new plan. `is_first`: plan
+        """Plan the root modules to which a saved file belongs. Returns whether there is a new plan. `is_first`: plan
         only if a plan does not exist yet."""
         directory = self.workspace.directory_of(path)
         is_new = False
@@ -68,7 +68,7 @@ class Plans:
         return is_new
 
     async def renew(self, directory: str) -> bool:
-        """Plan a root module again, and cancel its running plan. Returns whether the result may be new."""
+        """Plan a root module again, after cancelling its running plan. Returns whether the result may be new."""
         before = self._running.get(directory)
         if before is not None:
             before.cancel()
@@ -137,8 +137,8 @@ class Plans:
         ]
 
     def summary(self, directory: str, key: str) -> str:
-        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. The line mentions
-        that the plan is of the saved files while a file of configuration is edited."""
+        """The planned actions of a block in one line, with the causes: `+ 3, ~ 1: var.size 1 -> 2`. While a
+        configuration file is edited, the line mentions that the plan is based on the saved files."""
         line = self._summary(directory, key)
         return f"{line} (as saved)" if line and self._is_edited() else line
 
@@ -196,7 +196,7 @@ class Plans:
         return "\n\n".join(parts)
 
     def lenses(self, path: str, document: TextDocument, symbols: Iterable[DeclaredName]) -> list[Json]:
-        """A lens above each block with actions in the last plan."""
+        """A lens above each block for which the last plan has actions."""
         directory = self.workspace.directory_of(path)
         result = []
         for symbol in symbols:

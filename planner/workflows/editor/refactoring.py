@@ -1,5 +1,6 @@
 """Refactorings: edits of configuration files that change no object, checked by planning before they are written. The
-edits are applied in memory first. The files may be written only if the plan is the same as without the edits."""
+edits are applied in memory first. The files may be written only if the plan with the edits is the same as the plan
+without them."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class ObjectMove(Protocol):
         """Move the objects. Raises Failure."""
 
     def take_back(self, options: OperationOptions) -> None:
-        """Move the objects back, also after an interruption. Raises Failure."""
+        """Move the objects back; works even after an interruption. Raises Failure."""
 
     def record(self, directory: str) -> dict[str, Any]:
         """The move as JSON, with paths relative to a directory."""
@@ -175,7 +176,7 @@ def _strings(workspace: Workspace, directory: str, path: str, node: Expression) 
 
 def renamed_calls(options: OperationOptions, directory: str, moves: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The new keys of installed modules by the former keys, after calls in a directory were renamed: `moves` are the
-    paths of the calls from there, with dots. Unchanged keys are left out."""
+    paths of the calls from there, with dots. Keys that do not change are omitted."""
     root = os.path.abspath(options.directory)
     records, _ = read_manifest(root, data_directory(os.environ))
     result = {}
@@ -282,8 +283,8 @@ def check(
 ) -> Refactoring:
     """Check that the plan is the same with the edits as without them, and return them as a refactoring. `more`: files
     that are created or (None) removed; `back`: returns the former address of a planned object; `calls`: the new keys of
-    installed modules by the former keys; `gone`: names of removed checks; `later`: the options with the edits. Raises
-    Failure."""
+    installed modules, by their former keys; `gone`: the names of removed checks; `later`: the options of the plan with
+    the edits. Raises Failure."""
     before = before if before is not None else plan_or_fail(options)
     texts: dict[str, str | None] = dict(more or {})
     former: dict[str, str | None] = {path: _text(path) for path in texts}
@@ -328,8 +329,8 @@ def _files(made: MadePlan[Any]) -> Iterator[str]:
 
 
 def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[str, str | None]:
-    """The texts by all paths that a plan uses for these files, through symbolic links. Raises Failure if one file gets
-    different texts."""
+    """The texts by all paths that a plan uses for these files, including symbolic links. Raises Failure if one file
+    gets different texts."""
     by_file: dict[str, str | None] = {}
     for path, text in texts.items():
         if by_file.setdefault(os.path.realpath(path), text) != text:
@@ -339,7 +340,7 @@ def _with_links(texts: Mapping[str, str | None], made: MadePlan[Any]) -> dict[st
 
 
 def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
-    """The plan with these options. Raises Failure if it cannot be made."""
+    """The plan with these options. Raises Failure if there is no such plan."""
     planned = plan(options, Hooks())
     if planned.complete is None:
         raise Failure([one for one in planned.diagnostics if one.is_error])
@@ -347,13 +348,13 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The changes that are not in both plans: (name, words)."""
+    """The changes that are not in both plans, as (name, words)."""
     yield from differences_of(((before, str),), ((after, back),))
 
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
-    """The changes that some plans have and others lack: (name, words). Each plan is given with a function that returns
-    the former addresses."""
+    """The changes that are in some of the plans but not in others, as (name, words). Each plan comes with a function
+    that returns the former addresses."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))
@@ -376,7 +377,7 @@ def _by_name(made: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, Reso
 
 
 def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceChange | OutputChange | None) -> str:
-    """The first known values of an object that would differ; "" if one of the two plans lacks the object."""
+    """The first known values of an object that would differ; "" if the object is missing in one of the two plans."""
     if old is None or new is None or Null in {one.after.__class__ for one in (old, new)}:
         return ""
     parts = [one for one in value_differences(name, old, new) if one.without and one.within]
@@ -385,7 +386,7 @@ def _values(name: str, old: ResourceChange | OutputChange | None, new: ResourceC
 
 
 def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]]:
-    """The actions and planned values of all changes, by the former address; with the invoked actions, and the results
+    """The actions and planned values of all changes, by the former address; and the action invocations, and the results
     of checks."""
     changes = {}
     for c in (*made.changes, *(one.change for one in made.deferred_changes)):
@@ -400,7 +401,7 @@ def actions(made: Plan, back: Callable[[str], str]) -> dict[str, tuple[str, str]
 
 
 def _text(path: str) -> str | None:
-    """The content of a file that will be created or removed, None if it does not exist. Raises Failure."""
+    """The content of a file that will be created or removed; None if it does not exist. Raises Failure."""
     try:
         return read_whole(path).decode()
     except FileNotFoundError:

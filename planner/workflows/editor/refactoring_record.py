@@ -19,7 +19,7 @@ from planner.world.state.workspace import data_directory
 
 _RECORD = "refactorings.json"
 _BY_INIT = ("modules.json", ".terraform.lock.hcl")
-"""files that init changes; undo leaves them if they have changed since"""
+"""files that init changes; undo does not restore them if they have changed since"""
 _MOST_KEPT = 20
 """refactorings that can be undone"""
 
@@ -29,7 +29,7 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
     for name, text in made.former.items():
         if _content(name) != _bytes(text):
             raise refusal(f"{os.path.relpath(name)} was changed meanwhile. Nothing was written.")
-        if text is not None and not os.stat(name).st_mode & 0o222:  # it would be replaced nevertheless
+        if text is not None and not os.stat(name).st_mode & 0o222:  # the file would be replaced nevertheless
             raise refusal(f"{os.path.relpath(name)} is read-only. Nothing was written.")
     path = _record_path(options)
     entry = {
@@ -73,7 +73,7 @@ def _unwritten(problem: OSError) -> Failure:
 
 
 FileChange: TypeAlias = tuple[str, "bytes | None", "bytes | None"]
-"""a path, the new and the former content; None: no such file"""
+"""a path, with the new and the former content; None means that there is no such file"""
 
 
 def _replace_all(files: Iterable[FileChange], then: Callable[[], None] = lambda: None) -> None:
@@ -104,7 +104,7 @@ def _put(name: str, data: bytes | None, mode: int = 0o666) -> None:
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a file, None if it cannot be read."""
+    """The content of a file; None if it cannot be read."""
     try:
         return read_whole(path)
     except (OSError, ValueError):
@@ -129,7 +129,7 @@ def undo(
     is_written: bool = True,
 ) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
     """Undo the last refactoring. Returns its command, and the present and the former text of each file by name.
-    `move_of` reads the record of a move of objects; without `is_written`, everything stays as it is. Raises Failure if
+    `move_of` reads the record of a move of objects; without `is_written`, nothing is changed. Raises Failure if
     no refactoring is recorded, or a file was changed since."""
     path = _record_path(options)
     record = _record(path)

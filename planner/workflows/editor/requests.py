@@ -143,7 +143,7 @@ def outline(name: str, text: str) -> Iterator[tuple[str, str, Span]]:
 
 @frozen
 class Cursor:
-    """A position in a file. `word` is the token there (with `kind`, `start` and `end`), or "" between tokens;
+    """A position in a file. `word` is the token at the position (with `kind`, `start` and `end`), or "" between tokens;
     `relation` is the name before the innermost open parenthesis, and `column` the number of the argument; `is_in_text`:
     the position is within a string, and `typed` is the part of the string before it."""
 
@@ -192,7 +192,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
 
 def _string(text: str, offset: int) -> tuple[bool, str]:
     """Whether an offset is within a string of its line, and the part of the string before the offset. The string may be
-    unclosed."""
+    unterminated."""
     at = text.rfind("\n", 0, offset) + 1
     start = -1
     while at < offset:
@@ -207,7 +207,7 @@ def _string(text: str, offset: int) -> tuple[bool, str]:
 
 
 def _statement(text: str, begin: int) -> str:
-    """The statement that begins at an offset: up to its full stop, or an empty line."""
+    """The statement that begins at an offset. It ends at its full stop, or at an empty line."""
     for _, token, start, end in tokens_of(text[begin:]):
         if token == ".":
             return text[begin : begin + end]

@@ -83,7 +83,7 @@ def lenses(uri: str, path: str, text: str) -> list[Json]:
 
 
 def ran(path: str, opened: Texts, name: str) -> tuple[bool, str]:
-    """Whether a case of a file passes, or all cases if no name is given; and the diagnostics."""
+    """Whether a case of a file passes (without a name, whether all cases pass), and the diagnostics."""
     text = opened.get(path, "")
     files = folder_files(path, opened)
     try:

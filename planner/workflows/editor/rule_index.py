@@ -1,5 +1,5 @@
 """An index of the rule files of one directory during editing: relations, functions, and their places. Open files are
-read from the editor, others from disk. Of an invalid file the valid statements are indexed."""
+read from the editor, other files from disk. In a file with errors, the valid statements are indexed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from planner.operations.options import Options
 from planner.operations.policy_shapes import shapes_of
 
 Texts = Mapping[str, str]
-"""absolute path -> the text in the editor"""
+"""the text in the editor, by absolute path"""
 ENDINGS = (".dl", ".case")
 
 
@@ -46,14 +46,14 @@ class IndexedRelation:
 
 @frozen
 class Book:
-    """`program` is the name of the product's rules that the files are written for."""
+    """`program` is the name of the product's program for which the files are written."""
 
     program: str
     relations: dict[str, IndexedRelation]
     files: tuple[RuleFile, ...]
 
     def words(self, relation: IndexedRelation, column: int) -> list[str]:
-        """The possible words of a column, as its documentation lists them."""
+        """The words that a column can contain, as its documentation lists them."""
         if column >= len(relation.columns) or relation.columns[column][1] != "word":
             return []
         named = f"{relation.columns[column][0]} "
@@ -102,8 +102,8 @@ def _product(program: str) -> dict[str, IndexedRelation]:
 
 
 def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
-    """The problems of a file. A file of rules is checked together with those of its directory, a file of cases with the
-    rules that it tests."""
+    """The problems of a file. A file of rules is checked together with the other files of its directory; a file of
+    cases, with the rules that it tests."""
     try:
         if path.endswith(".case"):
             return list(_problems_of_cases(path, opened))
@@ -115,7 +115,7 @@ def problems_of(path: str, opened: Texts) -> list[Diagnostic]:
 
 
 def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list[Diagnostic]:
-    """Conditions of policies on attributes that no object has, according to the available schemas."""
+    """Problems for conditions of policies on attributes that no object has, according to the available schemas."""
     if checked.program != "policy" or has_errors(checked.diagnostics):
         return []
     program, _ = rule_files.load(folder_files(path, opened), checked.program)
@@ -125,7 +125,7 @@ def _misfits(path: str, opened: Texts, checked: rule_files.CheckedFiles) -> list
 def _problems_of_cases(path: str, opened: Texts) -> Iterator[Diagnostic]:
     files = folder_files(path, opened)
     program, _ = rule_files.load(files, rule_files.choose([*files, (path, opened[path])]))
-    if program is not None:  # None if the rules are invalid, which is reported in their files
+    if program is not None:  # None if the rules are invalid; that is reported in their files
         cases = rule_tests.cases_of(program, path, opened[path], gather(tuple(files)))
         yield from (d for d in cases[1] if _is_about(d, path))
 
@@ -135,7 +135,7 @@ def _is_about(problem: Diagnostic, path: str) -> bool:
 
 
 def place(span: Span) -> str:
-    """The path of the file of a span. For the product's rules it is the installed file."""
+    """The path of the file that contains a span. For a rule of the product, this is the installed file."""
     name = span.filename
     return name if os.path.isabs(name) else str(rules_path() / name)
 
@@ -159,7 +159,7 @@ _HIGHEST = 5
 
 
 def shapes_near(path: str) -> Shapes:
-    """The types of objects by those schemas; no types if there is no configuration, or it cannot be read."""
+    """The types of objects according to these schemas; none if there is no configuration, or it cannot be read."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_HIGHEST):
         if _is_configuration(folder):

@@ -21,17 +21,18 @@ DELAY = 0.05
 """seconds without a keystroke before files are checked; if the last check took longer, its duration"""
 _LONGEST_DELAY = 0.3
 SLOW = 0.1
-"""the duration of a check, in seconds, above which the next one runs in another process, after a glance at the files"""
+"""the duration of a check, in seconds, above which the next check runs in another process, after a quick check of the
+files"""
 TREE_DELAY = 0.3
-"""seconds without a keystroke before a module is checked with all that it calls"""
+"""seconds without a keystroke before a module is checked together with all modules that it calls"""
 TIDY_DELAY = 1.0
 """seconds without a keystroke before garbage is collected"""
 _MOST_CHECKS = 50
-"""the number of checks after which new garbage is collected at once"""
+"""the number of checks after which new garbage is collected immediately"""
 _TICK = 0.1
 """seconds between two looks at whether a running check is still needed"""
 _SLICE = 0.01
-"""seconds for which called modules are read between two messages"""
+"""seconds for which called modules are read before the next message is handled"""
 
 
 class CheckSchedule:
@@ -46,7 +47,7 @@ class CheckSchedule:
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
-        self._checks = 0  # since the last collection of garbage
+        self._checks = 0  # since the last garbage collection
         self.reading = 0
         """the number of checks whose called modules are being read"""
 
@@ -107,8 +108,8 @@ class CheckSchedule:
             self.in_background(self._check_tree(subject))
 
     async def _read_called(self, subject: tuple[str, str]) -> None:
-        """Read the modules that a module calls before it is checked, while requests are answered: that may be hundreds
-        the first time."""
+        """Before a module is checked, read the modules that it calls, while requests are answered; there may be
+        hundreds the first time."""
         began = time.monotonic()
         self.reading += 1
         try:
@@ -148,14 +149,14 @@ class CheckSchedule:
         if self._checks and (self._workspace.opened.revision == revision or self._checks >= _MOST_CHECKS):
             is_pause = self._checks < _MOST_CHECKS
             self._checks = 0
-            gc.collect(2 if is_pause else 1)  # between keystrokes only what became garbage lately, which is quick
+            gc.collect(2 if is_pause else 1)  # between keystrokes, only recent garbage is collected, which is fast
 
     async def _check_tree(self, subject: tuple[str, str]) -> None:
         """Check a module and all modules below it in another process, after a pause in typing."""
         this = self._rounds[subject]
         await asyncio.sleep(TREE_DELAY)
         async with self._one_tree:
-            if self._rounds[subject] != this:  # the check after that change does this, too
+            if self._rounds[subject] != this:  # the check after that change also does this
                 return
             try:
                 fork = self._checking.start_tree_check(subject)
@@ -169,8 +170,8 @@ class CheckSchedule:
                 self._publish_all(self._checking.keep_tree(subject, result))
 
     def publish(self, path: str, diagnostics: list[Json], is_complete: bool = True) -> None:
-        """Send the diagnostics of a file, unless it is closed and the editor already has the same. They belong to the
-        version of the file if they are complete."""
+        """Send the diagnostics of a file, unless it is closed and the editor already has the same. If the diagnostics
+        are complete, they are sent for the current version of the file."""
         document = self._workspace.opened.documents.get(path)
         if document is None and self._published.get(path, []) == diagnostics:
             return

@@ -27,9 +27,9 @@ from planner.workflows.editor.workspace import Workspace, kind_of
 MOST_PARSED = 300
 """the number of files whose declarations are kept"""
 _SCANNED = 25
-"""the number of files of the workspace that are read between two messages"""
+"""the number of files of the workspace that are read before the next message is handled"""
 _PAUSE = 0.05
-"""seconds between two looks at whether the first check of an open file has what it reads"""
+"""seconds between two tests whether everything that the first check of an open file needs has been read"""
 
 server = EditorServer()
 workspace = Workspace()
@@ -39,7 +39,7 @@ schedule = CheckSchedule(server, checking)
 
 
 def serve() -> int:
-    """Speak to an editor over standard input and output until it exits; returns the exit code."""
+    """Communicate with an editor over standard input and output until it exits. Returns the exit code."""
     config_load.keep_files(MOST_PARSED)
     gc.disable()  # garbage is collected between keystrokes
     return server.serve()
@@ -107,7 +107,7 @@ async def _scan() -> None:
 async def _did_open(params: lsp.DidOpenTextDocumentParams) -> None:
     item = params.text_document
     path = workspace.opened.put(item.uri, TextDocument(item.text, item.version))
-    schedule.changed_file(path, DELAY)  # after the editor's first requests about a new document
+    schedule.changed_file(path, DELAY)  # runs after the editor's first requests about a new document
     _plan_soon(path, is_first=True)
 
 
@@ -157,7 +157,7 @@ def _look_again() -> None:
 
 
 def _plan_soon(path: str, is_first: bool = False) -> None:
-    """Plan the root modules that a saved file belongs to, in the background. `is_first`: only plan if there is no plan
+    """Plan the root modules to which a saved file belongs, in the background. `is_first`: only plan if there is no plan
     yet."""
     if kind_of(path) in ("configuration", "values") and plans.mode != "off":
         schedule.in_background(_plan(path, is_first))
@@ -186,7 +186,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 
 @server.command(WHY)
 def _why(uri: str, key: str = "") -> str:
-    """The planned actions of a block and their causes, as Markdown. The editor also shows them."""
+    """The planned actions of a block and their causes, as Markdown. The editor also displays them."""
     text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan does nothing with {key}."
     server.show_result(lsp.MessageType.Info, text)
     return text
@@ -194,7 +194,8 @@ def _why(uri: str, key: str = "") -> str:
 
 @server.command(FIX)
 async def _fix(root: str, address: str) -> list[Json]:
-    """The edits that avoid the change of an object. The editor shows them and applies the chosen ones."""
+    """The edits that avoid the change of an object. The editor displays them, and applies the ones that the user
+    chooses."""
     result = await fixes(workspace, plans, root, address)
     lines = [fix["text"] for fix in result]
     text = f"To avoid the change of {address}: {'; or '.join(lines)}" if lines else f"Nothing avoids it: {address}."

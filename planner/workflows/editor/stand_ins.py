@@ -1,4 +1,4 @@
-"""Substitutes for missing providers and modules, so that the rest of a configuration can be checked. The schema of a
+"""Substitutes for missing providers and modules, with which the rest of a configuration can be checked. The schema of a
 provider comes from the cache or is guessed from its use. A module has the arguments and outputs that its calls use.
 Plugins are never started."""
 
@@ -102,8 +102,7 @@ def guessed_provider(config: Config, address: str, texts: Iterable[str]) -> Offl
 
 @lru_cache(4)
 def _uses(text: str) -> tuple[dict[str, dict[str, None]], frozenset[str]]:
-    """The attributes in the references of a text: the attributes of objects by resource type, and the attributes of
-    `self`."""
+    """The attributes that a text refers to: attributes of objects, by resource type, and attributes of `self`."""
     used: dict[str, dict[str, None]] = {}
     for type, attribute in _USE.findall(text):
         used.setdefault(type, {})[attribute] = None
@@ -162,7 +161,7 @@ def missing_module(path: ModulePath, call: ModuleCall, text: str) -> ModuleConfi
 
 
 def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], ModuleConfig | None]) -> ModuleConfig:
-    """A module tree with modules in place of those that were not loaded; `of` returns them."""
+    """A module tree with substitutes for the modules that were not loaded; `of` returns them."""
     children = {name: with_modules(child, of) for name, child in module.children.items()}
     for name, call in module.calls.items():
         child = of((*module.path, name), call) if name not in children else None
@@ -172,5 +171,6 @@ def with_modules(module: ModuleConfig, of: Callable[[ModulePath, ModuleCall], Mo
 
 
 def is_loose(problem: Diagnostic) -> bool:
-    """Whether a diagnostic may be due to a substitute: about an attribute that it does not have."""
+    """Whether a diagnostic may be caused by a substitute, because it is about an attribute that the substitute does not
+    have."""
     return problem.summary == UNSUPPORTED_ATTRIBUTE

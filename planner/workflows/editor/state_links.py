@@ -1,4 +1,4 @@
-"""Links between two root modules: after blocks have moved, one reads outputs of the other from its state."""
+"""Links between two root modules: after blocks have moved, one of them reads outputs of the other from its state."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StateLinks:
         self.workspace, self.source, self.target = workspace, source, target
         self.symbols, self.there = workspace.module(source).symbols, workspace.module(target).symbols
         self.consumer = ""
-        """the directory whose root module reads outputs of the other one"""
+        """the directory of the root module that reads outputs of the other one"""
         self._reason = ""
         self._secrets = frozenset[str]()
         """the names of the outputs with sensitive values"""
@@ -60,7 +60,7 @@ class StateLinks:
         self.changes: dict[str, Changes] = {}
         """the edits of references in the source's files"""
         self._outputs: dict[tuple[str, str], tuple[str, str]] = {}
-        """the names of the outputs and their sources, by object and attribute"""
+        """the names of the outputs, with their sources, by object and attribute"""
 
     def add(self, path: str, use: Use, consumer: str, reason: str) -> None:
         """Make one root module read a value from the state of the other. Raises Failure."""
@@ -101,7 +101,7 @@ class StateLinks:
         return [format_text(f'data "terraform_remote_state" {quote(self._reader)} {{\n{config}}}\n')]
 
     def look_for_secrets(self, made: MadePlan[Any]) -> None:
-        """Find out which outputs are sensitive, from the plan of the source before the move."""
+        """Determine which outputs are sensitive, from the plan of the source before the move."""
         places, secrets = explainer_of(made).places, list[str]()
         for name, source in self._outputs.values():
             place = places.read(source)
@@ -110,7 +110,7 @@ class StateLinks:
         self._secrets = frozenset(secrets)
 
     def read_from(self, store: Store, options: OperationOptions) -> None:
-        """Make the consumer read the state of the producer from this store. Raises Failure if it cannot."""
+        """Make the consumer read the state of the producer from this store. Raises Failure if that is not possible."""
         workspace, _ = selected_workspace(evolve(options, directory=self.producer))
         if not isinstance(store, StateStore) or store.seal is not PLAIN or workspace != DEFAULT_WORKSPACE:
             detail = f"{self._reason} The other root module would have to read that from the state of"
@@ -133,7 +133,7 @@ class StateLinks:
         return result
 
     def coming_states(self, directory: str, other: State) -> dict[str, ComingState]:
-        """The future state that the data source of a root module reads."""
+        """The state that the data source of a root module will read."""
         name = state_identity("local", {"path": self._path}, "default") if directory == self.consumer else None
         return {name: ComingState("", {name: one.value for name, one in other.outputs.items()})} if name else {}
 
@@ -156,8 +156,8 @@ def _state_read(workspace: Workspace, directory: str, key: str) -> str:
 
 
 def unlinked(workspace: Workspace, directory: str, producer: str, state: str) -> Iterator[tuple[str, Edits]]:
-    """The data sources of a root module that read the state file of another one, each with the edits that replace its
-    references with the values of the outputs. Raises Failure."""
+    """The data sources in a root module that read the state file of another root module, each with the edits that
+    replace its references by the values of the outputs. Raises Failure."""
     for key in [one for one in workspace.module(directory).symbols if one.startswith(READER)]:
         edits: Edits = {}
         if "count" in attributes_of(piece_of(workspace, DeclaredObject(directory, key)).holder.body):

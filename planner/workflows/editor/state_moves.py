@@ -1,7 +1,7 @@
 """`split-state` and `merge-state`: blocks move to another root module, and their objects to its state.
 
 Both plans are made in memory, with the edited files and the future states. The state that gains objects is written
-before the one that loses them, so that each object is always in at least one state."""
+before the state that loses them, so that each object is in at least one state at any time."""
 
 from __future__ import annotations
 
@@ -126,10 +126,10 @@ class _Transfer:
         self.outputs = [key.partition(".")[2] for key in self.moved if key.startswith("output.")]
         self.values: dict[str, Any] = {}
         self.merged: set[tuple[str, str]] = set()
-        """the directories and keys of data sources that are replaced by what they read"""
+        """the directories and keys of data sources that are replaced by the values that they read"""
 
     def _check_places(self) -> None:
-        """Raises Failure for directories that cannot be two root modules."""
+        """Raises Failure if the directories cannot be two root modules."""
         if self.options.state_path is not None or self.options.state_out is not None:
             raise refusal("-state and -state-out name one state, but two states change here: one of each directory.")
         if self.source == self.target:
@@ -182,7 +182,7 @@ class _Transfer:
             self.copied[key] = one
 
     def _add_readers(self) -> bool:
-        """Add an output or a check whose objects all move. Returns whether there was one."""
+        """Add an output or a check whose objects all move. Returns whether one was added."""
         for key, places in self.symbols.items():
             if places[0][1].block not in ("output", "check") or key in self.moved or places[0][0].endswith(".json"):
                 continue
@@ -237,7 +237,7 @@ class _Transfer:
 
     @cached_property
     def _deep(self) -> Model:
-        """The former root module with all that it calls."""
+        """The source root module with all modules that it calls."""
         return Model(self.workspace, self.source, is_deep=True)
 
     def _check_staying(self) -> None:
@@ -255,7 +255,8 @@ class _Transfer:
                 self._link(path, use, self.source, reason)
 
     def _merge_readers(self, store: Store, other: Store) -> None:
-        """Replace data sources that read the state of the other root module, if both become one. Raises Failure."""
+        """If both root modules become one, replace the data sources with which one reads the state of the other. Raises
+        Failure."""
         for directory, producer, read in ((self.source, self.target, other), (self.target, self.source, store)):
             path = os.path.realpath(read.path) if self.whole and isinstance(read, StateStore) else ""
             for key, edits in unlinked(self.workspace, directory, producer, path) if path else ():
@@ -344,7 +345,7 @@ class _Transfer:
         return sources if self.links.consumer == self.source else [*sources, *self.links.changes.get(piece.path, [])]
 
     def _requirements(self, before: MadePlan[Any], pieces: Iterable[Piece]) -> Iterator[str]:
-        """The requirements of providers that the other root module lacks."""
+        """The requirements of providers that are missing in the other root module."""
         if "terraform" in self.there:
             return
         root = before.loaded.config.root
@@ -362,8 +363,8 @@ class _Transfer:
             yield format_text(f"terraform {{\n  required_providers {{\n{''.join(lines)}  }}\n}}\n")
 
     def _values(self, before: MadePlan[Any]) -> str:
-        """A file with the values of copied variables that differ from their defaults. Secrets are only kept for the
-        plan."""
+        """A file with the values of copied variables that differ from their defaults. Secrets are kept only for the
+        plan, and not written."""
         lines = []
         for key in self.copied:
             kind, _, name = key.partition(".")
@@ -382,7 +383,8 @@ class _Transfer:
     # ---------------------------------------------------------------- the check
 
     def result(self) -> Refactoring:
-        """The edits and the move of the objects, if they do not change the two plans. Raises Failure."""
+        """The edits and the move of the objects, if they leave the plans of both root modules unchanged. Raises
+        Failure."""
         made = not os.path.isdir(self.target)
         os.makedirs(self.target, exist_ok=True)  # the working directory of providers
         try:
@@ -434,7 +436,7 @@ class _Transfer:
             raise Failure([*why.diagnostics, *failure.diagnostics]) from None
         sides = [[(made.plan, str) for made in plans] for plans in (before, after)]
         old, new = ({one for plan in side for one in actions(*plan).items()} for side in sides)
-        copied = {f"checks of {key}" for key in self.copied}  # each root module that has the variable checks it
+        copied = {f"checks of {key}" for key in self.copied}  # the variable is checked in each root module that has it
         copied &= {name for name, _ in old & new}
         if details := [detail for name, detail in differences_of(*sides) if name not in copied]:
             raise Failure([error(CHANGES, "The plan would change", detail) for detail in details])

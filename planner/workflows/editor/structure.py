@@ -41,7 +41,7 @@ _NAMESPACES = frozenset(
 _TYPE_WORDS = frozenset(("string", "number", "bool", "any", "list", "set", "map", "object", "tuple", "optional"))
 _COMMENTS = re.compile(r"(?:^[ \t]*(?:#|//)[^\n]*\n?){2,}|/\*.*?\*/", re.M | re.S)
 _MOST_AROUND = 100
-"""the maximum number of ranges in a selection: each is nested in the JSON of the next smaller one"""
+"""the maximum number of ranges in a selection; in JSON, each range is nested in the next smaller one"""
 _MARKS = re.compile(r"[#/]")
 
 

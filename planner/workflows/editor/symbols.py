@@ -72,7 +72,8 @@ FILE = BodySchema({}, tuple(ExpectedBlock(name, labels) for name, labels in BLOC
 
 @frozen
 class DeclaredName:
-    """A declaration: [name_start, name_end) is its name, [start, end) the whole declaration, `block` the block type."""
+    """A declaration: [name_start, name_end) is its name, [start, end) is the whole declaration, `block` is the type of
+    its block."""
 
     key: str
     name: str
@@ -85,8 +86,8 @@ class DeclaredName:
 
 @frozen
 class NameUse:
-    """A reference: [start, end) is the name that a rename replaces. `is_history`: it belongs to a block that names
-    former addresses (moved, removed)."""
+    """A reference: [start, end) is the name that a rename replaces. `is_history`: it is in a block that names former
+    addresses (moved, removed)."""
 
     key: str
     start: int
@@ -209,7 +210,7 @@ def _mentioned(block: Block, text: str) -> Iterator[NameUse]:
     elif block.type in ("variables", "run"):
         inner = [block] if block.type == "variables" else block.body.partial_content(_RUN)[0].blocks
         values = [a for one in inner if one.type == "variables" for a in attributes_of(one.body).values()]
-        if any(one.type == "module" for one in inner):  # the run tests another module
+        if any(one.type == "module" for one in inner):  # the run tests a different module
             for attribute in values:
                 yield from _in_expression(attribute, text, is_history)
             return
@@ -240,8 +241,8 @@ def _in_expression(part: Any, text: str, is_history: bool) -> Iterator[NameUse]:
 
 
 def _outputs(part: Any, free: set[int]) -> Iterator[tuple[str, int, int]]:
-    """The outputs of calls after a splat or a key that is not a literal: `module.a[each.key].out`; and the outputs of
-    all instances of a call: `[for v in module.a : v.out]`."""
+    """The outputs of calls that are referenced after a splat or a key that is not a literal: `module.a[each.key].out`;
+    and the outputs of all instances of a call: `[for v in module.a : v.out]`."""
     for node in nodes(part):
         steps: list[Any] = []
         call = None

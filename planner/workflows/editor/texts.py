@@ -45,8 +45,8 @@ class TextDocument:
         return {"line": line, "character": column}
 
     def offset(self, line: int, character: int) -> int:
-        """The offset in code points of a position. A column beyond the end of the line means that end, and a line
-        beyond the end of the text means the end of the text. A position within a surrogate pair means the beginning of
+        """The offset in code points of a position. A column after the end of the line means the end of the line; a line
+        after the end of the text means the end of the text. A position within a surrogate pair means the beginning of
         the pair."""
         if line >= len(self._starts):
             return len(self.text)
@@ -67,7 +67,7 @@ class TextDocument:
         return {"start": self.position(start), "end": self.position(end)}
 
     def edited(self, changes: Iterable[Any], version: int) -> TextDocument:
-        """The document after these changes, each of a range or of the whole text."""
+        """The document after these changes; each change is of a range or of the whole text."""
         result = self
         for change in changes:
             span = getattr(change, "range", None)
@@ -81,13 +81,13 @@ class TextDocument:
 
 @lru_cache(64)
 def document_of(text: str) -> TextDocument:
-    """A document for a text that is not open."""
+    """A document for a text that is not open in the editor."""
     return TextDocument(text)
 
 
 def path_of(uri: str) -> str:
-    """The absolute path of a document. A document that is not a local file gets a path in a separate directory, which
-    does not exist."""
+    """The absolute path of a document. A document that is not a local file has a path in a separate directory that does
+    not exist."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -110,7 +110,7 @@ def span_range(span: Span) -> Json:
 
 
 class OpenTexts:
-    """The open documents by path. `revision` grows with every change."""
+    """The open documents by path. `revision` increases with every change."""
 
     def __init__(self) -> None:
         self.documents: dict[str, TextDocument] = {}
@@ -150,7 +150,7 @@ class OpenTexts:
         return self.uris.get(path) or uri_of(path)
 
     def read(self, path: str) -> bytes:
-        """The content of a file, from the editor if it is open, else from disk. Raises OSError."""
+        """The content of a file: from the editor if it is open, otherwise from disk. Raises OSError."""
         document = self.documents.get(path)
         if document is not None:
             return document.text.encode("utf-8", "surrogatepass")
@@ -158,19 +158,19 @@ class OpenTexts:
             return read_whole(path)
 
     def document(self, path: str) -> TextDocument:
-        """A file from the editor if it is open, else from disk. Raises OSError and ValueError."""
+        """A file: from the editor if it is open, otherwise from disk. Raises OSError and ValueError."""
         return self.documents.get(path) or document_of(self.read(path).decode("utf-8"))
 
 
 class Overlay:
-    """The disk with the open documents instead of their files: a tree for `disk.view`."""
+    """The disk, with the open documents in place of their files: a tree for `disk.view`."""
 
     root = "/"
 
     def __init__(self, opened: OpenTexts) -> None:
         self._opened = opened
         self._folders: dict[str, dict[str, bool]] = {}
-        """the names of open files, and (True) of directories that exist only because of them, by directory"""
+        """by directory: the names of open files, and (True) of directories that exist only because of open files"""
         for path in list(opened.documents):
             above, name = os.path.split(path)
             self._folders.setdefault(above, {})[name] = False

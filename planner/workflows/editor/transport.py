@@ -28,8 +28,8 @@ _LENGTH = re.compile(rb"Content-Length: *(\d+)\s*", re.IGNORECASE)
 
 
 class _Protocol(LanguageServerProtocol):
-    """The protocol without the documents that pygls keeps, because pygls splits lines at other characters than the
-    protocol."""
+    """The protocol without the documents of pygls, because pygls also splits lines at characters that the protocol does
+    not."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: Any) -> Generator[Any, Any, None]:
@@ -53,7 +53,7 @@ class EditorServer(LanguageServer):
             "planner", RELEASE, text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental, protocol_cls=_Protocol
         )
         self.shows_results = True
-        """False if the editor shows the results of commands itself"""
+        """False if the editor itself shows the results of commands"""
 
     def show_result(self, kind: lsp.MessageType, text: str) -> None:
         """Show the result of a command as a message, unless the editor does."""
@@ -61,12 +61,12 @@ class EditorServer(LanguageServer):
             self.window_show_message(lsp.ShowMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log an error of a request if it is a defect of planner. The response contains the error in any case."""
+        """Log an error of a request if it is a defect of planner. The response contains the error in both cases."""
         if not isinstance(error, JsonRpcException):
             self.log(error, "request failed")
 
     def serve(self) -> int:
-        """Speak to an editor over standard input and output until it exits; returns the exit code."""
+        """Communicate with an editor over standard input and output until it exits. Returns the exit code."""
         # copies, because pygls closes its streams, and the command flushes standard output at the end
         output = os.fdopen(os.dup(1), "wb")
         handler = logging.StreamHandler()
@@ -127,8 +127,8 @@ class EditorServer(LanguageServer):
 
 
 def _is_failure(record: logging.LogRecord) -> bool:
-    """Whether a log record of pygls is a failure, not a refused request or one that was answered before its
-    cancellation."""
+    """Whether a log record of pygls is a failure, and not a refused request, or a request that was answered before it
+    was cancelled."""
     if record.getMessage().startswith("Cancel notification for unknown message"):
         return False
     refused = record.exc_info is not None and isinstance(record.exc_info[1], JsonRpcException)

@@ -34,13 +34,13 @@ RULES = (".dl", ".case")
 MOST_FILES = 50_000
 """the maximum number of files in the folders of the editor"""
 _FRESH = 2.0
-"""seconds for which a list of the folders' files is used, at least"""
+"""the minimum number of seconds for which a list of the folders' files is used"""
 _SHARE = 50
-"""the list is used for this number of times as long as it took to make"""
+"""the list is used for this multiple of the time that making it took"""
 _GLANCE = 0.2
-"""seconds before the files of a directory with open files are looked at again; `_FRESH` for other directories"""
+"""seconds before the files of a directory with open files are read again; `_FRESH` for other directories"""
 _ABOVE = 2
-"""the number of levels that a file with values may be below its module"""
+"""the number of levels below its module at which a file of values may be"""
 _RETRIED = 5.0
 """seconds before a missing provider is looked up again"""
 _SKIPPED = frozenset(("node_modules", "__pycache__", "vendor"))
@@ -84,7 +84,7 @@ class Workspace:
     def __init__(self) -> None:
         self.folders: list[str] = []
         self.values: dict[str, list[str]] = {}
-        """files with values in other directories than their module, by the directory of the module"""
+        """files of values in directories other than that of their module, by the directory of the module"""
         self.opened = OpenTexts()
         self._files: dict[str, tuple[object, FileSymbols]] = {}
         self._modules: dict[str, tuple[object, ModuleSymbols]] = {}
@@ -112,12 +112,12 @@ class Workspace:
         return self.opened.document(path)
 
     def body(self, path: str) -> tuple[Body | None, str]:
-        """The valid part of a file, and its text. Raises OSError."""
+        """The part of a file that is valid, and its text. Raises OSError."""
         body, text, _ = self._parsed(path)
         return body, text
 
     def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
-        is_open = path in self.opened.documents  # every keystroke would be kept
+        is_open = path in self.opened.documents  # otherwise every keystroke would be kept
         body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=not is_open)
         if path.endswith(".json") and body is not None and kind_of(path) != "values":
             body = native_view(body, FILE)
@@ -126,7 +126,7 @@ class Workspace:
     # ---------------------------------------------------------------- symbols
 
     def symbols(self, path: str) -> FileSymbols:
-        """The symbols of a file, none if it cannot be read."""
+        """The symbols of a file; none if it cannot be read."""
         stamp = self._stamp(path)
         known = self._files.get(path)
         if known is not None and known[0] == stamp:
@@ -193,12 +193,12 @@ class Workspace:
         return (os.path.basename(path) for path in self.opened.documents if os.path.dirname(path) == folder)
 
     def directory_of(self, path: str) -> str:
-        """The directory of the module that a file belongs to: a test in `tests` belongs to the one above."""
+        """The directory of the module to which a file belongs; a test in `tests` belongs to the directory above."""
         directory = os.path.dirname(path)
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
         if kind_of(path) == "values":
-            for _ in range(_ABOVE):  # files with values of environments are often in subdirectories
+            for _ in range(_ABOVE):  # files of values for environments are often in subdirectories
                 if not self._is_module(directory) and self.is_inside(os.path.dirname(directory)):
                     directory = os.path.dirname(directory)
             return directory if self._is_module(directory) else os.path.dirname(path)
@@ -241,12 +241,12 @@ class Workspace:
                     locator = Locator(directory, os.environ, wanted, data_directory(os.environ))
                     answer = cached_provider(address, locator.locate(address))
             except Failure as failure:
-                answer = Failure(failure.diagnostics)  # without a traceback, whose frames keep models alive
+                answer = Failure(failure.diagnostics)  # without a traceback: its frames would keep models alive
             known = self._providers[key] = stamp, now, answer
         return known[2]
 
     def module_directory(self, directory: str, name: str) -> str | None:
-        """The directory of a called module, None if it is not known."""
+        """The directory of a called module; None if it is not known."""
         source = self.module(directory).sources.get(name, "")
         if source.startswith(("./", "../")):
             return os.path.normpath(os.path.join(directory, source))
@@ -272,7 +272,7 @@ class Workspace:
         return self._callers[1].get(os.path.realpath(directory), [])
 
     def roots_above(self, directory: str) -> list[str]:
-        """The directories that call a module, directly or not, nearest first."""
+        """The directories that call a module, directly or indirectly, nearest first."""
         hit: dict[str, None] = {}
         waiting = [directory]
         while waiting:
@@ -319,5 +319,5 @@ def _stamp(path: str) -> object:
 
 
 def _parsed_name(path: str) -> str:
-    """The name that decides the syntax."""
+    """The name by which the syntax of the file is determined."""
     return os.path.basename(path)

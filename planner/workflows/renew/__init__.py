@@ -1,1 +1,1 @@
-"""An earlier plan, renewed from stored data: only edited blocks are planned again."""
+"""Renews an earlier plan from stored data: only edited blocks are planned again."""

@@ -1,8 +1,8 @@
-"""Conversion of a printed plan to the data to store."""
+"""Converts a printed plan to the data that is stored."""
 
 from __future__ import annotations
 
-import _pickle  # pickle imports it from there, with more
+import _pickle  # pickle imports the type from there, together with other code
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Logs = Mapping[str, CallLog | None]
 
 TOGETHER = 64
-"""the number of resources whose objects are stored together, so that common parts are written once"""
+"""the number of resources whose objects are stored together, so that parts in common are written once"""
 
 
 @frozen(eq=False)
@@ -73,7 +73,7 @@ class KeepingFacts:
 
 def gathered(made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None) -> KeepingFacts:
     """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics. `logs`: the calls
-    to plugins, if they were logged."""
+    to plugins, if these were logged."""
     items = frozenset(_keeping_facts(made, has_remarks, logs))
     context, graph = made.context, made.loaded.derived.plan_graph
     if context is None or graph is None or any(_verdict(items)[:2]):
@@ -109,7 +109,7 @@ def keep_plan(
     asked: bool = False,
     logs: Logs | None = None,
 ) -> KeptPlan | None:
-    """The data of a plan to store; None if nothing may be stored. `asked`: the user was prompted for values."""
+    """The data of a plan to store; None if storing it is not permitted. `asked`: the user was prompted for values."""
     found = known.found.union(_found_told(printed), ["answers"] if asked else [])
     texts = _texts(made.loaded.config)
     if len(texts) < len(made.loaded.config.files):
@@ -139,7 +139,8 @@ def keep_plan(
 def _verdict(
     properties: frozenset[str], options: object = None, logs: Logs | None = None
 ) -> tuple[bool, bool, frozenset[str]]:
-    """Whether nothing is stored, whether a plan can only be renewed as a whole, and the calls to repeat before that."""
+    """Whether storing is not permitted, whether the plan can only be renewed as a whole, and the calls that must be
+    repeated before that."""
     facts = FactBuilder()
     for what in properties:
         facts.add("content_kind", what)
@@ -206,13 +207,13 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
 
 
 def _has_marks(root: ModuleInstance) -> bool:
-    """Whether a variable of the root module or an output of a called one is sensitive."""
+    """Whether a variable of the root module, or an output of a called module, is sensitive."""
     outputs = (value for name in root.calls for values in call_values(root, name).values() for value in values.values())
     return any(map(is_marked_deep, root.variables.values())) or any(map(is_marked_deep, outputs))
 
 
 def _texts(config: Config) -> dict[str, bytes]:
-    """The files as the plan read them, without files that have changed since."""
+    """The files as the plan read them, except files that have changed since."""
     result = {}
     for name, digest in config.files.items():
         try:
@@ -280,7 +281,7 @@ def _parts(
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
-        # a line break, and the object: the piece before ends where this begins, but for the first
+        # a line break, and the object; a piece ends where the next one begins, except for the first
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
         (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))

@@ -3,7 +3,7 @@ planned objects, references, and the output for each object.
 
     index (marshal) | standard output, in UTF-8 | objects of resources, separately
 
-It is in the user's cache (planner.foundation.support.store), which is trusted only if this user wrote it."""
+It is stored in the user's cache (planner.foundation.support.store), and is trusted only if this user wrote it."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class KeptPlan:
     pieces: Sequence[str]
     """standard output, as it was written"""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
-    """the position in `data` of the planned objects of a resource, which are stored together with the objects of
-    others"""
+    """the position in `data` of the planned objects of a resource; they are stored together with the objects of other
+    resources"""
     data: bytes = b""
     plugins: tuple[Any, ...] | None = None
     """the fields of planner.workflows.renew.plugin_calls.PluginCalls; None if the plan has no plugins"""
@@ -77,7 +77,7 @@ def _folders() -> tuple[str, ...]:
 
 
 def rules_stamp() -> str:
-    """The stamp that decides whether the rules are unchanged: names, sizes and times."""
+    """A stamp that shows whether the rules are unchanged: names, sizes and times of their files."""
     items = []
     for folder, names, files in os.walk(rules_folder()):
         names.sort()

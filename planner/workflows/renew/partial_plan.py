@@ -1,6 +1,7 @@
-"""Planning a part of a configuration: the blocks to plan again, with only the headers of the blocks to which they
-refer, since their planned objects are known. All parts of the configuration other than resources and calls of modules
-are included too. A call is planned again as a whole; other calls have a module in their place that has only outputs."""
+"""Plans a part of a configuration: the blocks to plan again, with only the headers of the blocks to which they refer,
+because the planned objects of those are known. All parts of the configuration that are neither resources nor module
+calls are included, too. A module call is planned again as a whole; for other calls, the module is replaced by one that
+has only outputs."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ _CALL = re.compile(r"module\.([^.\[]+)")
 
 @frozen(eq=False)
 class ModulePart:
-    """A part of a root module: its files with the blocks to plan at their places; other resources and calls have only a
-    header, with the argument that determines their instances."""
+    """A part of a root module: its files, with the blocks to plan at their places. Other resources and calls have only
+    a header, with the argument that determines their instances."""
 
     files: Mapping[str, str]
     headers: Mapping[str, str]
@@ -76,12 +77,12 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources to which a text may refer, possibly too many."""
+    """The resources to which a text may refer. The result may contain too many."""
     return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
-    """The plan of a part, if it has no diagnostics: problems are reported by a complete plan."""
+    """The plan of a part, if it has no diagnostics; problems are reported by a complete plan."""
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}
@@ -157,8 +158,8 @@ def _limited(state: State, about: Collection[str]) -> State:
 
 
 def uses_of(graph: Graph) -> dict[str, list[str]]:
-    """Which blocks of the root module refer to which, by their names in expressions. Everything in a called module
-    belongs to its call."""
+    """For each block of the root module, the blocks to which it refers, by their names in expressions. Everything in a
+    called module belongs to its call."""
     names = {node.name: name for node in graph.nodes.values() if (name := _block(node))}
     result: dict[str, set[str]] = {}
     for dependent, dependency in graph.edge_rows:
@@ -178,6 +179,7 @@ def _block(node: Node) -> str:
 
 
 def block_of(address: str) -> str:
-    """The block of the root module with this resource or module instance: a resource, or the call of a module."""
+    """The block of the root module to which this resource or module instance belongs: a resource, or the call of a
+    module."""
     call = _CALL.match(address)
     return f"{CALL}{call[1]}" if call is not None else address

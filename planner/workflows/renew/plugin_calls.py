@@ -1,9 +1,10 @@
-"""The calls to plugins that a kept plan depends on. Each is made again, with the request as it was sent, before the
-plan is used again: the plan is the same if all answers are. So real objects and data sources are read as the user
-demands, but nothing is evaluated, decoded or decided.
+"""The calls to plugins on which a kept plan depends. Each call is made again, with the request as it was sent, before
+the plan is used again. The plan is the same if all responses are the same. Thus real objects and data sources are read
+as requested, but nothing is evaluated, decoded or decided.
 
-Requests may contain credentials. They are encrypted with a key that is derived from the environment and the files with
-the configuration and the state, and is not kept: they can only be read with these."""
+Requests may contain credentials. The calls are encrypted with a key that is derived from the environment and from the
+files of the configuration and the state. The key is not stored: the calls can be read only with the same environment
+and files."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _LARGEST = 1 << 24
 _THREADS = 10
 
 Sent = Mapping[tuple[str, int], Sequence[tuple[str, bytes, bytes]]]
-"""the calls of each process of a provider: call, request, digest of the answer"""
+"""the calls to each process of a provider, each as call, request, and digest of the response"""
 Calls = Iterator[tuple[str, bytes, bytes]]
 _CONFIGURE = "ConfigureProvider"
 
@@ -48,7 +49,8 @@ def sealed_calls(
     constraints: Mapping[str, tuple[str, ...]],
     reads: list[list[Any]],
 ) -> tuple[Any, ...] | None:
-    """The data to store of the calls of a plan that read these files; None if they do not determine the answers.
+    """The data to store about the calls of a plan that read these files; None if the files do not determine the
+    responses.
     `repeated`: the calls to make again, according to rules/renew/calls.dl; `constraints`: the version constraints of
     the configuration, by provider address."""
     complete = {address: log for address, log in logs.items() if log is not None and log.is_complete}
@@ -61,7 +63,7 @@ def sealed_calls(
             if call in repeated or call == _CONFIGURE:
                 sent.setdefault((address, number), []).append((call, request, answer))
     for process in [process for process, calls in sent.items() if not any(call in repeated for call, _, _ in calls)]:
-        del sent[process]  # a process is only configured for other calls
+        del sent[process]  # a process is configured only if there are other calls
     sealed = b""
     if sent:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -98,8 +100,8 @@ def _key(reads: list[list[Any]], former: Mapping[str, bytes]) -> bytes:
 def are_answers_same(
     plugins: tuple[Any, ...], reads: list[list[Any]], directory: str, former: Mapping[str, bytes]
 ) -> bool:
-    """Whether the plugins of a kept plan would answer as they did. `directory`: that of the configuration; `former`:
-    the former contents of files that have changed."""
+    """Whether the plugins of a kept plan would still respond in the same way. `directory`: the directory of the
+    configuration; `former`: the former contents of files that have changed."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -149,7 +151,7 @@ class _Repetition:
         self._is_same = True
 
     def is_same(self) -> bool:
-        """Whether all answers are as before. Ends at the first one that is not."""
+        """Whether all responses are as before. Stops at the first one that is different."""
         from planner.world.provider.registry import start_provider
 
         plugins: list[tuple[PluginProvider, Calls, Calls]] = []
@@ -179,7 +181,7 @@ class _Repetition:
         return Located(self._programs[address])
 
     def _begin(self, provider: PluginProvider, calls: Calls) -> None:
-        """The calls that come first: the last of them configures the provider."""
+        """The calls that come first; the last of these configures the provider."""
         for one in calls:
             self._repeat(provider, *one)
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from planner.operations.explanations import Chains
 
 MOST = 1000
-"""the maximum number of blocks to plan again; for more, a complete plan takes no longer"""
+"""the maximum number of blocks to plan again; with more, a complete plan does not take longer"""
 
 
 @frozen(eq=False)
 class Renewed:
-    """`anew`: the blocks planned anew; `gone`: the removed ones. The plan of `made` is about these alone."""
+    """`anew`: the blocks planned anew; `gone`: the removed ones. `made` is the plan of only these blocks."""
 
     made: MadePlan[Start]
     anew: frozenset[str]
@@ -41,7 +41,7 @@ class Renewed:
 
 
 class Renewal:
-    """One stored plan, and the present texts of its files. `calls`: the calls of modules (`module.name`) whose files
+    """One stored plan, with the current texts of its files. `calls`: the calls of modules (`module.name`) whose files
     were edited."""
 
     def __init__(
@@ -93,14 +93,14 @@ class Renewal:
             different = more
 
     def _is_large(self, anew: frozenset[str]) -> bool:
-        """Whether most calls of modules must be planned again, and so a complete plan takes no longer."""
+        """Whether most module calls must be planned again, so that a complete plan does not take longer."""
         calls = sum(name.startswith(CALL) for name in self.parts.blocks)
         return calls > 4 and 2 * sum(name.startswith(CALL) for name in anew) > calls
 
     def _is_beyond(
         self, made: MadePlan[Start], anew: frozenset[str], edited: frozenset[str], gone: frozenset[str]
     ) -> bool:
-        """Whether the edits affect more than this part: messages about the whole plan."""
+        """Whether the edits have effects outside this part, such as messages about the whole plan."""
         changed = anew | edited
         graph = made.loaded.derived.plan_graph
         assert graph is not None
@@ -175,7 +175,7 @@ class Renewal:
     # ---------------------------------------------------------------- the part
 
     def _part(self, anew: frozenset[str], gone: frozenset[str], spans: dict[str, Spans]) -> ModulePart | None:
-        """The part to plan again, each block at its place, with the blocks to which it may refer."""
+        """The part to plan again: each block at its place, with the blocks to which the blocks may refer."""
         files = {}
         for file, text in self.texts.items():
             rest = blanked(text, (place for name, place in spans[file].items() if name not in anew))
@@ -225,7 +225,7 @@ def _is_expression(name: str) -> bool:
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
-    """The causes of the changes of the part; None if the part does not contain everything that is shown of them."""
+    """The causes of the changes in the part; None if the part does not contain everything that the causes show."""
     from planner.operations.explanations import causes
 
     facts = FactBuilder()
@@ -246,7 +246,7 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
 
 
 def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
-    """Whether an object with an unchanged plan may look like a rename together with another object."""
+    """Whether an object whose plan is unchanged may look renamed, together with another object."""
     facts = FactBuilder()
     touched = renewed.anew | renewed.gone
     for action in {change.action for change in renewed.made.plan.changes if change.mode == "managed"}:
@@ -258,19 +258,19 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
     return bool(evaluate(product_program("renewal"), facts.build(), ["hides_rename"])["hides_rename"])
 
 
-# Edited top-level blocks of a file, found without parsing all of it: only the text between two unchanged blocks, since
-# a block ends with its brace and the next one begins on a new line.
+# Edited top-level blocks of a file are found without parsing all of the file: only the text between two unchanged
+# blocks is parsed, since a block ends with its brace and the next one begins on a new line.
 
 
 _PREFIXES = {"resource": "", "module": CALL, "output": "output.", "variable": "var.", "local": "local."}
-"""prefixes in expressions of blocks, and of single local values, whose edits can be followed"""
+"""the prefixes, in expressions, of those blocks and single local values whose edits can be followed"""
 _LABELS = {"resource": 2, "module": 1, "output": 1, "variable": 1}
 _PLACED = ("resource", "module")
-"""blocks whose positions are known, and which are left out of parts that do not need them"""
+"""blocks whose positions are known, and which are omitted from parts that do not need them"""
 
 
 MOST_TEXT = 1 << 16
-"""the maximum number of characters to parse again; for more, a complete plan takes no longer"""
+"""the maximum number of characters to parse again; with more, a complete plan does not take longer"""
 
 Spans = dict[str, tuple[int, int]]
 """the beginning and end of blocks, by their names in expressions"""
@@ -289,7 +289,7 @@ class EditedBlock:
 
 @frozen(eq=False)
 class Edit:
-    """`edited`: the blocks that are new or were edited; `gone`: the blocks that were removed; `spans`: the present
+    """`edited`: the blocks that are new or were edited; `gone`: the blocks that were removed; `spans`: the current
     positions of the file's resource blocks."""
 
     edited: frozenset[str]
@@ -299,7 +299,7 @@ class Edit:
 
 def edit(old: str, new: str, spans: Spans) -> Edit | None:
     """The edits of a file; `spans` are the former positions of its resource blocks, in order. None if they cannot be
-    determined: other text was edited too, or the file is not well-formed."""
+    determined, because other text was edited, too, or the file is not well-formed."""
     edited: set[str] = set()
     gone: set[str] = set()
     item: Spans = {}
@@ -311,7 +311,7 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
             return None
         ends = region.end == len(old)
         if (region.begin and not _begins_behind_line(now)) or not (ends or now.rstrip(" \t").endswith("\n")):
-            return None  # another block on the same line is not well-formed
+            return None  # a second block on the same line is not well-formed
         here, there = blocks_of(now), blocks_of(was)
         if here is None or there is None:
             return None
@@ -340,8 +340,8 @@ def edit(old: str, new: str, spans: Spans) -> Edit | None:
 
 @frozen(eq=False)
 class _Region:
-    """The difference of two texts, from the end of a block to the beginning of another: its places in the old and the
-    new text; and the numbers of its first block and of the block behind its last."""
+    """The difference of two texts, from the end of a block to the beginning of another block: its ranges in the old and
+    in the new text, the number of its first block, and the number of the block after its last one."""
 
     begin: int
     end: int
@@ -352,7 +352,7 @@ class _Region:
 
 
 _FEW = 50
-"""the number of blocks behind a difference that are searched for in the new text to find its end"""
+"""the number of blocks after a difference that are searched for in the new text, to find the end of the difference"""
 
 
 def _regions(old: str, new: str, places: Sequence[tuple[int, int]]) -> Iterator[_Region]:
@@ -382,8 +382,8 @@ def _begins_behind_line(text: str) -> bool:
 
 
 def blocks_of(text: str) -> list[EditedBlock] | None:
-    """The top-level blocks of a text, local values by themselves. None if it is not well-formed, or a name occurs
-    twice."""
+    """The top-level blocks of a text; each local value is a block of its own. None if it is not well-formed, or a name
+    occurs twice."""
     body, problems = parse_config(Source("", text))
     if problems or body.attributes:
         return None
@@ -406,7 +406,8 @@ def blocks_of(text: str) -> list[EditedBlock] | None:
 
 
 def blanked(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """The text without these parts, which are in order; line breaks are kept, so that line numbers do not change."""
+    """The text without these parts, which must be in order. Line breaks are kept, so that line numbers do not
+    change."""
     pieces: list[str] = []
     at = 0
     for start, end in places:

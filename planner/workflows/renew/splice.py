@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SplicedText(PlanText):
-    """Prints a renewed plan. `plan` has the new changes, and one example for each kind of unchanged ones."""
+    """Prints a renewed plan. `plan` contains the new changes, and one example of each kind of unchanged change."""
 
     def __init__(
         self, renewed: Renewed, parts: RenewableParts, output: str, schema_of: SchemaOf, terminal: Terminal
@@ -75,7 +75,7 @@ class SplicedText(PlanText):
         return bisect_left(self.stay, sort_key(change.address), key=lambda one: sort_key(one[0]))
 
     def _as_told(self, start: int, end: int) -> None:
-        """Copy the former output of these changes, in as few pieces as before."""
+        """Copy the former output of these changes, joined into as few pieces as before."""
         begin = until = -1
         for _, _, _, _, first, last in self.stay[start:end]:
             if first < 0:
@@ -92,5 +92,5 @@ class SplicedText(PlanText):
 
 
 def _example(mode: str, action: str) -> ResourceChange:
-    """A change of one kind, for output common to all of them."""
+    """A change that represents its kind, for output that is common to the kind."""
     return ResourceChange("example", "example", "", mode, "", "example", None, "", "", action, "", None, None)

@@ -1,4 +1,4 @@
-"""Successive plans in one process: the last complete one, and the part of it that was planned again since."""
+"""Successive plans in one process: the last complete plan, and the part of it that was planned again since then."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Standing:
-    """A whole plan, and the parts of it that may be planned separately."""
+    """A complete plan, and the parts of it that may be planned separately."""
 
     def __init__(self, made: MadePlan[Any], has_remarks: bool, terminal: Terminal) -> None:
         self.made = made
@@ -72,5 +72,6 @@ class Changed:
         self.made = evolve(renewed.made, plan=plan)
 
     def get(self, name: str) -> Because | None:
-        """The cause of a change, if it is in the part: places of the others may have moved since they were planned."""
+        """The cause of a change, if it is in the part; the places of other causes may have moved since they were
+        planned."""
         return self._chains.get(name) if name in self.names else None

@@ -1,5 +1,6 @@
-"""The comment of a report: one for each name, found by a hidden marker and updated in place. Older comments of the same
-name are folded. Its first line states whether a run is in progress, or ended without a report."""
+"""The comment that contains a report. There is one comment for each name; it is found by a hidden marker, and updated
+in place. Older comments with the same name are folded. Its first line states whether a run is in progress, or ended
+without a report."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def put(review: CodeReview, name: str, text: str) -> str:
 
 
 def annotate_start(review: CodeReview, name: str, revision: str, address: str) -> None:
-    """State in the existing comment that a run has begun, so the report in it is an earlier one. Raises
+    """State in the existing comment that a run has begun, so that its report is recognised as an earlier one. Raises
     ServiceError."""
     existing = _existing(review, name)
     if existing:
@@ -53,7 +54,7 @@ def annotate_start(review: CodeReview, name: str, revision: str, address: str) -
 
 
 def annotate_cut(review: CodeReview, name: str, revision: str, address: str, ended: str) -> None:
-    """State in the comment that a run ended without a report. `ended`: how, as in `was cancelled`. Raises
+    """State in the comment that a run ended without a report. `ended`: how the run ended, as in `was cancelled`. Raises
     ServiceError."""
     existing = _existing(review, name)
     run, log = _run(revision) or "this commit", _log(address)
@@ -81,7 +82,7 @@ def _log(address: str) -> str:
 
 
 def _existing(review: CodeReview, name: str) -> list[Comment]:
-    """The comments of a name that others cannot edit, the oldest first."""
+    """The comments with a name that others cannot edit, oldest first."""
     start = _marker(review, name)
     return [one for one in review.comments() if one.is_ours and one.body.startswith(start)]
 
@@ -132,7 +133,7 @@ _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warnin
 
 
 def annotated_lines(document: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """A line for each problem, finding and root cause that has a place, the gravest first; none elsewhere."""
+    """A line for each problem, finding and root cause that has a place, the most serious first; none on other hosts."""
     write = _github if environ.get("GITHUB_ACTIONS") == "true" else _azure if environ.get("TF_BUILD") else None
     if write is None:
         return []

@@ -21,7 +21,8 @@ _PAGES = 100
 
 @frozen
 class Comment:
-    """A comment with its text; `is_ours`: the token's owner wrote it, so only its own jobs can edit it."""
+    """A comment with its text; `is_ours`: the owner of the token wrote it, so that only jobs of the same owner can edit
+    it."""
 
     id: str
     body: str
@@ -34,7 +35,7 @@ class CodeReview:
     most = 65_536
     """the maximum number of characters of a comment"""
     hides_html = True
-    """whether a comment of HTML is invisible, and details are folded"""
+    """whether HTML comments are invisible, and details can be folded"""
 
     def __init__(self, base: str, headers: Mapping[str, str], number: str) -> None:
         self.base, self.number = base, number
@@ -54,7 +55,7 @@ class CodeReview:
         raise NotImplementedError
 
     def _ask(self, method: str, url: str, content: Any = None, may_fail: bool = False) -> Any:
-        """The answer; None for an error with `may_fail`. Raises ServiceError."""
+        """The response; None if there is an error and `may_fail` is set. Raises ServiceError."""
         body = json.dumps(content).encode() if content is not None else b""
         answer = self._http.ask(method, url, self._headers, body)
         if 200 <= answer.status < 300:
@@ -88,7 +89,7 @@ class GitHub(CodeReview):
 
 
 def _is_ours(user: Mapping[str, Any], me: Mapping[str, Any] | None) -> bool:
-    """Whether a GitHub user owns the token; the owner of a job's token is unknown, but is a bot."""
+    """Whether a GitHub user owns the token. The owner of a job's token is not known, but is a bot."""
     return bool(user.get("id") == me.get("id") if me else user.get("type") == "Bot")
 
 
@@ -237,7 +238,7 @@ def _azure(environ: Mapping[str, str]) -> Azure | None:
 
 
 def _token(environ: Mapping[str, str], names: Sequence[str]) -> str:
-    """The first of the variables that is set. Raises ServiceError."""
+    """The first of these variables that is set. Raises ServiceError."""
     for name in names:
         if environ.get(name):
             return environ[name]
@@ -249,7 +250,7 @@ def _first(items: Any, name: str) -> str:
 
 
 def run_address(environ: Mapping[str, str]) -> str:
-    """The address of this job for people, "" if unknown."""
+    """The address of this job's page; "" if unknown."""
     if environ.get("GITHUB_RUN_ID"):
         server = environ.get("GITHUB_SERVER_URL") or "https://github.com"
         return f"{server}/{environ.get('GITHUB_REPOSITORY', '')}/actions/runs/{environ['GITHUB_RUN_ID']}"

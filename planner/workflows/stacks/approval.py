@@ -1,4 +1,4 @@
-"""Approval of a deployment's plan without prompting: the checks of its group, and their consequences."""
+"""Approval of a deployment's plan without a prompt: the checks of its group, and their consequences."""
 
 from __future__ import annotations
 

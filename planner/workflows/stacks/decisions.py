@@ -38,14 +38,14 @@ def facts_of(instance: ComponentInstance) -> list[tuple[str, ...]]:
 
 
 def expansions(name: PromiseName) -> list[PromiseName]:
-    """The expansions that must be known for the number of instances that a name represents."""
+    """The expansions that must be known before the number of instances with a name is known."""
     parts = [(f"stack.{stack}", name.path[:depth], key) for depth, (stack, key) in enumerate(name.path)]
     parts.append((f"component.{name.name}", name.path, name.key))
     return [PromiseName("each", called, path) for called, path, key in parts if isinstance(key, Wild)]
 
 
 def stack_of(name: PromiseName) -> str:
-    """The child stack that contains the named part, "" for the stack itself."""
+    """The child stack that contains the named part; "" for the stack itself."""
     return path_text(name.path).removesuffix(".")
 
 
@@ -55,7 +55,7 @@ def declaration(name: PromiseName) -> str:
 
 
 def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff], partial: Container[str]) -> PutOff:
-    """The reason why an instance must wait. `before`: the reasons of the instances that it depends on; `partial`:
+    """The reason why an instance must wait. `before`: the reasons of the instances on which it depends; `partial`: the
     instances with deferred objects."""
     facts = [*facts_of(instance), ("deployment_mode", mode)]
     for other in instance.awaited:
@@ -67,7 +67,7 @@ def put_off(instance: ComponentInstance, mode: str, before: Mapping[str, PutOff]
 
 
 def _given_fact(name: str, because: str, what: str) -> tuple[str, ...]:
-    """A fact with the known reason of another instance, which replaces that instance's own facts."""
+    """A fact with the known reason of another instance; it replaces that instance's own facts."""
     return ("wildcard_of", name, name) if because != "provider" else ("unknown_configuration", name, what)
 
 
@@ -115,7 +115,7 @@ def _derive(facts: Iterable[tuple[str, ...]], *wanted: str) -> Database:
 
 
 def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[str]:
-    """The names in an order in which each follows its dependencies; otherwise sorted."""
+    """The names in an order in which each name follows its dependencies; names without such an order are sorted."""
     waits: dict[str, set[str]] = {name: set() for name in sorted(names)}
     followers: dict[str, list[str]] = {}
     for name, other in follows:
@@ -125,7 +125,7 @@ def in_order(names: Iterable[str], follows: Iterable[tuple[str, str]]) -> list[s
     ready = [name for name, others in waits.items() if not others]
     done: dict[str, None] = {}
     while len(done) < len(waits):
-        # the rules exclude cycles; in a cycle any name could be first
+        # the rules exclude cycles; if there were one, any name could be first
         name = heappop(ready) if ready else next(name for name in waits if name not in done)
         if name in done:
             continue
@@ -143,7 +143,7 @@ MOST_NAMED = 10
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
     """The names that the words mean: an instance, a component with all its instances, or a child stack with all its
-    content. A name that represents all instances may be any of them. Raises Failure for an unknown word."""
+    content. A name that means all instances may mean any of them. Raises Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}
@@ -161,8 +161,8 @@ def _means(word: str, name: PromiseName) -> bool:
 
 
 def split(names: Collection[PromiseName], text: str, deployment: str) -> tuple[PromiseName, str]:
-    """The instance of a component that an address begins with, and the rest of it, the address of something in its
-    state ("" for the instance itself). Raises Failure."""
+    """The instance of a component with which an address begins, and the rest of the address, which belongs to an object
+    in the state of the instance ("" for the instance itself). Raises Failure."""
     hits = [name for name in names if text == str(name) or text.startswith(f"{name}.")]
     if not hits:
         instances = [name for name in names if _is_in(text, declaration(name))]

@@ -1,4 +1,4 @@
-"""Planning and applying one deployment: every instance of a component by the engine of root modules."""
+"""Plans and applies one deployment: the engine of root modules handles every instance of a component."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Runner:
         self.steps: dict[str, InstanceStep] = {}
         self.asked: dict[str, ComponentInstance] = {}
         self._lent: list[Schemas] = []
-        """the schemas lent to instances, each to one, because many instances are planned and applied concurrently and
-        each ends its own providers"""
+        """the schemas that instances borrow; each instance has its own, because many instances are planned and applied
+        concurrently, and each ends its own providers"""
         self._lock = threading.Lock()
         self.to_apply = False
 
@@ -160,8 +160,8 @@ class Runner:
     # ------------------------------------------------------------ applying
 
     def apply(self, approved: DeploymentPlan) -> tuple[list[Diagnostic], dict[str, Value]]:
-        """Apply a plan, and return the outputs. Instances planned with unknown values are planned again with the values
-        known by then, and applied if all their changes were approved."""
+        """Apply a plan, and return the outputs. Instances that were planned with unknown values are planned again with
+        the values that are known by then, and applied if all their changes were approved."""
         problems = self._note(approved)
         failed: set[str] = set()
         ending = [step for step in approved.steps if step.what in ("destroy", "forget")]
@@ -252,7 +252,7 @@ class _Applying:
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         runner, step = self.runner, self.steps.get(str(instance.name))
-        if step is None and declaration(instance.name) in self.later:  # the instance has just become known
+        if step is None and declaration(instance.name) in self.later:  # the instance has become known only now
             return dict.fromkeys(instance.config.root.outputs, UNKNOWN)
         if step is None:
             detail = f"{instance.name} was not part of the approved plan: plan again."
@@ -265,7 +265,7 @@ class _Applying:
         if unknown and step.plan.can_apply:
             raise Failure(self._unknown(instance, unknown))
         if made is not None and not same_values(instance, made):
-            # deferred parts were not approved: a later round shows them, even if they are known by now
+            # deferred parts were not approved: a later round shows them, even if they can be planned by now
             planned = runner.instance(instance, runner.options.mode, step.plan.deferred)
             if planned.complete is None:
                 raise Failure(planned.diagnostics)
@@ -305,5 +305,5 @@ def _other(instance: ComponentInstance, differences: Iterable[tuple[str, str]]) 
 
 
 def difference_lines(differences: Iterable[tuple[str, str]]) -> str:
-    """The differences (as of `compared`) for people, a line each."""
+    """The differences (as returned by `compared`) for people, one line for each."""
     return "".join(f"\n  - {address}: another {how}" for address, how in differences)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class Deployed:
-    """A deployment: the instances of components that have a state, by name; and its outputs, None before its first
+    """A deployment: those instances of components that have a state, by name; and its outputs, None before its first
     apply."""
 
     deployment: str
@@ -39,7 +39,7 @@ def schemas_of(session: OpenedStack) -> Schemas:
 
 
 def deployed(session: OpenedStack, names: Iterable[str], components: Collection[str] = ()) -> list[Deployed]:
-    """The chosen deployments, with all their components or only some. Raises Failure."""
+    """The deployments that were chosen, with all or only some of their components. Raises Failure."""
     result = []
     for deployment in session.chosen(names):
         states = States(session.backend, deployment.name)
@@ -53,15 +53,15 @@ def deployed(session: OpenedStack, names: Iterable[str], components: Collection[
 
 @frozen(eq=False)
 class StackAddresses:
-    """Addresses in the states of a deployment: each as a component and an address in it."""
+    """Addresses in the states of a deployment, each as a component and an address in the state of the component."""
 
     session: OpenedStack
     states: States
     parts: tuple[tuple[PromiseName, str], ...]
 
     def move(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> list[Moved]:
-        """Move the objects at the first address to the second one, in the state of the first one's component; returns
-        the former and the new address of each instance. Raises Failure."""
+        """Move the objects at the first address to the second address, in the state of the component in the first
+        address. Returns the former and the new address of each instance. Raises Failure."""
         moved, moves = list[Moved](), dict[str, str]()
         (name, old), (_, new) = self.parts
         change = movement(parse(old), parse(new), moved, moves)
@@ -69,7 +69,7 @@ class StackAddresses:
         return moved
 
     def remove(self, options: StateOptions, diagnostics: Diagnostics, dry_run: bool) -> Iterator[str]:
-        """Forget the instances that the addresses cover, component by component; yields their addresses. Raises
+        """Forget the instances that the addresses include, component by component. Yields their addresses. Raises
         Failure."""
         wanted: dict[str, list[str]] = {}
         names = {str(name): name for name, _ in self.parts}

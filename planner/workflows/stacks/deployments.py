@@ -1,5 +1,5 @@
-"""The input of deployments: their inputs, evaluated with identity tokens, stores and outputs published by other
-stacks."""
+"""The inputs of deployments, evaluated with identity tokens, stores, and the outputs that other stacks have
+published."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class ServiceStandIns:
 
 
 class DeploymentFlow:
-    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`: the
-    outputs of a deployment of this stack, None if there are none yet."""
+    """Values of deployment files. `published`: the last published outputs of the stack in a directory; `outputs`:
+    returns the outputs of a deployment of this stack; None if there are none yet."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class DeploymentFlow:
         return dict(items)
 
     def is_destroyed(self, deployment: Deployment) -> bool:
-        """Whether the deployment has destroy set, so that everything in it is destroyed. Raises Failure."""
+        """Whether destroy is set for the deployment, so that everything in it is destroyed. Raises Failure."""
         if deployment.destroy is None:
             return False
         value, _ = unmark(self.evaluate(deployment.destroy))

@@ -1,4 +1,4 @@
-"""Removals: instances that are recorded and not requested any more, or all of them."""
+"""Removes instances: those that are recorded and not requested any more, or all of them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Planner(Protocol):
 def plan_removals(
     planner: Planner, recorded: list[PromiseName], planned_by: Flow | None, left_out: Iterable[str] = ()
 ) -> tuple[Decided, list[Diagnostic]]:
-    """Plan the removal of the instances that are recorded and not requested (or of all, to destroy the deployment),
-    except those `left_out`."""
+    """Plan the removal of the instances that are recorded and not requested, except those in `left_out`; or of all
+    instances, to destroy the deployment."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
     # a place without a state is not an instance: a foreign directory, or one that a killed apply had just begun
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
@@ -155,8 +155,8 @@ def _asked_to_destroy(
 
 
 def _as_configured(flow: Flow, name: PromiseName) -> tuple[PromiseName, ...]:
-    """The dependencies of an instance in the present configuration, if none were recorded when it was made. For
-    instances of removed blocks they are unknown."""
+    """The dependencies of an instance in the current configuration, for an instance whose dependencies were not
+    recorded. For instances of removed blocks, they are unknown."""
     try:
         flow.promises.ask(name)
     except Failure:  # reported when it is planned
@@ -217,7 +217,7 @@ def removed_instances(
 
 
 def perhaps_removed(flow: Flow, block: RemovedComponent, path: Any, recorded: list[PromiseName]) -> list[PromiseName]:
-    """The recorded instances that a removed block may cover once its for_each or key is known. Raises Failure."""
+    """The recorded instances that a removed block may cover, once its for_each or key is known. Raises Failure."""
     if block.key is None:
         return []
     if block.for_each is None:

@@ -1,7 +1,7 @@
 """The data flow of one deployment: its values, providers and instances of components, evaluated on demand.
 
-The order is not predetermined. An instance of a component is evaluated on first use, which evaluates the sources of its
-inputs, its providers and its dependencies."""
+There is no fixed order. An instance of a component is evaluated on first use; that evaluates the sources of its inputs,
+its providers and its dependencies."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Configured:
 
 @frozen(eq=False)
 class ComponentInstance:
-    """The known data about an instance of a component before any work on it."""
+    """The data about an instance of a component that are known before any work on it."""
 
     name: PromiseName
     config: Config
@@ -71,7 +71,7 @@ class ComponentInstance:
     """the instances of components on which it depends"""
     span: Span
     follows: tuple[PromiseName, ...] = ()
-    """the instances named by depends_on, in the component or in a surrounding child stack"""
+    """the instances that depends_on names, in the component or in a child stack that contains it"""
 
     @property
     def unknown(self) -> list[str]:
@@ -80,7 +80,7 @@ class ComponentInstance:
 
 
 class ComponentWork(Protocol):
-    """The work on instances, which returns their outputs."""
+    """The work on instances. It returns their outputs."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""
@@ -149,7 +149,7 @@ class Flow:
         return results
 
     def instances(self) -> tuple[list[PromiseName], list[Diagnostic]]:
-        """All instances of components of all stacks, and the problems because of which others are unknown."""
+        """All instances of components of all stacks, and the problems that make other instances unknown."""
         names: list[PromiseName] = []
         problems: dict[int, Diagnostic] = {}
         waiting: list[Path] = [()]
@@ -276,7 +276,7 @@ class Flow:
         return [n for ref in component.depends_on for n in self._wait_for(ref.node, path, ref.span)]
 
     def _wait_for(self, node: nodes.SyntaxNode, path: Path, span: Span) -> list[PromiseName]:
-        """Wait for all instances in a component or child stack, and name them. Raises Failure."""
+        """Wait for all instances in a component or child stack. Returns their names. Raises Failure."""
         assert isinstance(node, nodes.Traversal)
         first, *rest = node.steps
         kind, called = node.root, getattr(first, "name", "")
@@ -393,8 +393,8 @@ def checked_inputs(declared: Mapping[str, Any], given: Value, who: str) -> dict[
 
 
 def output_value(declared: OutputDecl, value: Value) -> Value:
-    """An output's value in its type, sensitive if declared so. Raises Failure, also for an ephemeral value if the
-    output is not declared ephemeral."""
+    """The value of an output, converted to its type; it is sensitive if it is declared so. Raises Failure if that is
+    not possible, or for an ephemeral value of an output that is not declared ephemeral."""
     if declared.type is not None:
         try:
             value = declared.type.convert(value)
@@ -416,7 +416,7 @@ ROOTS = frozenset(("var", "local", "component", "stack", "each"))
 
 class FilledBody:
     """A body in which arguments are replaced by their values in a scope. References to other names (in the content of
-    dynamic blocks) stay expressions."""
+    dynamic blocks) remain expressions."""
 
     __slots__ = ("body", "scope")
 
@@ -450,7 +450,8 @@ class FilledBody:
 
 
 def evaluated_attribute(attribute: Attribute, scope: Scope) -> Attribute:
-    """An argument with its value. If it cannot be evaluated, it is unchanged: decoding the body reports the reason."""
+    """An argument, with its value in place of its expression. If the argument cannot be evaluated, it is unchanged:
+    decoding the body reports the reason."""
     names = {node.name if isinstance(node, Variable) else node.root for node in variables(attribute.expr)}
     if not names or not names <= ROOTS:
         return attribute

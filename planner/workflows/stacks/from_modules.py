@@ -1,6 +1,6 @@
-"""A first stack for a root module: each called module becomes a component, the providers become providers of the stack,
-and the state is divided among the components. If a part has no place in a stack, it is reported and nothing is
-written."""
+"""Converts a root module to a first stack: each called module becomes a component, the providers become providers of
+the stack, and the state is divided between the components. If a part cannot be converted, this is reported, and nothing
+is written."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _REFUSED = {
 
 @frozen(eq=False)
 class ConvertedModule:
-    """The result of converting a root module. `files` by name, and in a form for display (`shown`); `states` of the
-    instances of components."""
+    """The result of converting a root module. `files` by name; `shown` are the same files in a form for display;
+    `states` are the states of the instances of components."""
 
     files: dict[str, str]
     shown: dict[str, str]
@@ -61,7 +61,8 @@ class ConvertedModule:
 def convert(
     directory: str, config: Config, state: State, given: Mapping[str, RootVariable], deployment: str
 ) -> ConvertedModule:
-    """The stack for a root module that is installed. Raises Failure with all parts that have no place in a stack."""
+    """The stack for a root module that is installed. Raises Failure with all parts that cannot be converted to a
+    stack."""
     writer = _StackWriter(config, state)
     for name in _root_files(directory, writer.problems):
         data = read_whole(os.path.join(directory, name))
@@ -183,8 +184,8 @@ class _StackWriter:
     # ------------------------------------------------------------ providers
 
     def given(self, call: ModuleCall, child: ModuleConfig | None) -> list[str]:
-        """The provider configurations for a component: the ones that the call passes, otherwise the default
-        configurations of the same names."""
+        """The provider configurations for a component: those that the call passes, otherwise the default configurations
+        with the same names."""
         if child is None:
             return []
         needed = needed_configurations(Config(evolve(child, path=(), call=None)))
@@ -224,7 +225,8 @@ class _StackWriter:
         return ["required_providers {\n" + "\n".join(lines) + "\n}\n"]
 
     def _source(self, name: str) -> str:
-        """The provider that a name means in the root module, or otherwise in the modules that use it."""
+        """The provider that a name means in the root module; if it is not declared there, in the modules that use the
+        name."""
         root = self.config.root
         if name in root.required_providers:
             return root.provider_source(name)
@@ -237,7 +239,7 @@ class _StackWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of the text in which references to modules are replaced by components."""
+        """A piece of text, in which references to modules are replaced by references to components."""
         edits: list[int] = []
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -256,7 +258,7 @@ class _StackWriter:
 
 
 def _is_word(mention: nodes.Traversal | nodes.Variable) -> bool:
-    """Whether a reference may be a word of a type constraint, such as `string`."""
+    """Whether a reference may be a keyword of a type constraint, such as `string`."""
     return isinstance(mention, nodes.Variable) and mention.name in _TYPES
 
 
@@ -328,7 +330,7 @@ def _instance(instance: InstanceState, prefix: str) -> InstanceState:
 
 
 def _provider(address: str, call: ModuleCall) -> str:
-    """The configuration's address in the component, in which the call may rename it."""
+    """The address of a provider configuration in the component; the call may have given it another name."""
     for inner, outer in call.providers:
         ending = f".{outer.alias}" if outer.alias else ""
         if not address.startswith("module.") and address.rpartition("]")[2] == ending:

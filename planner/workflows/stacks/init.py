@@ -1,5 +1,5 @@
-"""`stacks init` and `stacks providers-lock`: the modules and stacks that a stack calls are installed, its providers are
-selected and locked."""
+"""`stacks init` and `stacks providers-lock`: install the modules and stacks that a stack calls, and select and lock its
+providers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def init_stack(
     hooks: Hooks | None = None,
     progress: Progress | None = None,
 ) -> list[Diagnostic]:
-    """Install modules, child stacks and providers of a stack. Running it again is harmless."""
+    """Install modules, child stacks and providers of a stack. Running it again has no further effect."""
     say = hooks.log if hooks is not None else (lambda text: None)
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():

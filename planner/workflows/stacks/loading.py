@@ -20,7 +20,7 @@ from planner.world.state.workspace import data_directory
 
 
 def read_stack(directory: str, places: StackSources | None = None) -> tuple[StackConfig, list[Diagnostic]]:
-    """The stack in a directory, with its own problems. Raises Failure if there is none."""
+    """The stack in a directory, with the problems of its own files. Raises Failure if there is none."""
     check_directory(directory)
     stack, problems = load_stack(directory, places=places, data_dir=data_directory(os.environ))
     if not has_errors(problems):
@@ -38,7 +38,7 @@ def check_directory(directory: str) -> None:
 
 
 def component_configs(root: StackModule) -> Iterator[Config]:
-    """The configurations of all components, including those of child stacks and of removed blocks, each once."""
+    """The configurations of all components, each once, including components of child stacks and of removed blocks."""
     return (config for config, _, _ in component_calls(root))
 
 
@@ -66,7 +66,7 @@ def requirements(root: StackModule) -> Config:
 
 def configured(config: Config, stack: StackModule, given: Iterable[tuple[ProviderRef, ProviderSource]]) -> Config:
     """A component's configuration with provider blocks for the providers that the stack passes. Their arguments come
-    from the stack and cannot be evaluated in the module: the blocks only serve for finding schemas."""
+    from the stack, and cannot be evaluated in the module: the blocks serve only to find schemas."""
     blocks: dict[str, ProviderDecl] = {}
     for inner, outer in given:
         provider = stack.providers[outer.name]

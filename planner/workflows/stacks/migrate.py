@@ -1,5 +1,5 @@
 """`stacks from-modules`: a root module becomes a stack; `stacks to-modules`: a deployment becomes a root module. First
-a plan in another directory proves that the result changes no object; only then files and states are written."""
+a plan in another directory proves that the result changes no object; only then are files and states written."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def is_quiet(plan: DeploymentPlan) -> bool:
 
 
 def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
-    """Make a stack of the root module in the working directory. `writes`: if it is proven, also write its files and
-    states, and remove the objects from the root module's state."""
+    """Make a stack of the root module in the working directory. `writes`: if this is proven, also write the files and
+    states of the stack, and remove the objects from the root module's state."""
     diagnostics = Diagnostics()
     converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
@@ -79,7 +79,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMi
             if is_stack_file(name) and name not in (COMPONENTS, DEPLOYMENTS):
                 raise _exists(name)
         stored = load_stored(options, diagnostics)
-        if not stored.state.resources:  # the state may have been divided before
+        if not stored.state.resources:  # an interrupted run may have divided the state before
             _check_no_stack()
         with locked(stored.store, options, "OperationTypeApply", diagnostics):
             values = diagnostics.take(load_values(stored))
@@ -104,8 +104,8 @@ def _check_no_stack() -> None:
 
 
 def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: Diagnostics) -> None:
-    """Existing files must come from an interrupted run, and are written again. Raises Failure for others: files of a
-    stack, or states that do not have exactly the objects to be written."""
+    """Existing files must come from an interrupted run, and are written again. Raises Failure if other files exist:
+    files of a stack, or states that do not contain exactly the objects to be written."""
     for name in (COMPONENTS, DEPLOYMENTS):
         try:
             if os.path.lexists(name) and read_whole(name) != converted.files[name].encode():
@@ -199,8 +199,8 @@ def write_states(states: States, converted: ConvertedModule, diagnostics: Diagno
 
 
 def _write(converted: ConvertedModule, deployment: str, stored: Stored[OperationOptions]) -> list[Diagnostic]:
-    """Write the states, then the files of the stack; the root module's objects are only removed when everything is
-    written. After an interruption at any time it can be repeated."""
+    """Write the states, then the files of the stack. The objects of the root module are removed only when everything is
+    written. After an interruption at any time, this can be repeated."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         manifest, _ = read_manifest(".")
@@ -240,8 +240,9 @@ class Return:
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Make a root module of a deployment of the stack in the working directory. `writes`: if it is proven, write it
-    with its state into the directory `out`, which must not exist, and remove the objects from the deployment."""
+    """Make a root module of a deployment of the stack in the working directory. `writes`: if it is proven that no
+    object changes, write it with its state into the directory `out`, which must not exist, and remove the objects from
+    the deployment."""
     diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None

@@ -17,7 +17,7 @@ class Wild(Enum):
 
 Key: TypeAlias = "InstanceKey | Wild"
 Path: TypeAlias = tuple[tuple[str, Key], ...]
-"""child stacks from the outermost one, each with its key"""
+"""the child stacks that contain it, from the outermost, each with its key"""
 
 
 def key_text(key: Key) -> str:
@@ -32,9 +32,9 @@ def path_text(path: Path) -> str:
 
 @frozen
 class PromiseName:
-    """A promise of a deployment. `kind`: var, local, output, component and stack (an instance), provider (a
-    configuration), or `each`: the repetition of one of these three. `name` is TYPE.ALIAS for providers, and KIND.NAME
-    for repetitions."""
+    """A promise: a value of a deployment that is evaluated at most once. `kind`: var, local, output, component and
+    stack (an instance), provider (a configuration), or `each`: the repetition of one of these three. `name` is
+    TYPE.ALIAS for providers, and KIND.NAME for repetitions."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class PromiseName:
 
     @property
     def is_wild(self) -> bool:
-        """Whether it represents all instances."""
+        """Whether the name represents all instances of a block."""
         return any(isinstance(key, Wild) for key in (self.key, *(key for _, key in self.path)))
 
     @property

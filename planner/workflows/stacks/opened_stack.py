@@ -37,7 +37,7 @@ class OpenedStack:
     encryption: Encryption
 
     def chosen(self, names: Iterable[str]) -> list[Deployment]:
-        """The named deployments (patterns are allowed); without names all. Raises Failure."""
+        """The named deployments (patterns are allowed); all deployments if there are no names. Raises Failure."""
         known = self.stack.deployments.deployments
         if not known:
             detail = f"There is no deployment block in the files *.tfdeploy.hcl of {os.path.abspath(self.directory)}."
@@ -53,7 +53,7 @@ class OpenedStack:
         return [known[name] for name in sorted(wanted or known)]
 
     def only(self, names: Iterable[str]) -> Deployment:
-        """The single deployment that is named or exists. Raises Failure if there are several."""
+        """The single deployment: the named one, or the only one that exists. Raises Failure if there are several."""
         deployment, *others = self.chosen(names)
         if others:
             raise several(one.name for one in (deployment, *others))
@@ -83,7 +83,7 @@ class OpenedStack:
 
 
 def several(names: Iterable[str]) -> Failure:
-    """The failure of a command that needs a single deployment but got these."""
+    """The failure of a command that needs a single deployment but was given these."""
     return Failure(error("stack.which", "Which deployment?", f"Name one of {', '.join(names)} with -deployment."))
 
 
@@ -100,7 +100,8 @@ def open_stack(
     coming: Coming = NOTHING_COMES,
 ) -> OpenedStack:
     """The installed and valid stack in a directory. `readers`: directories of stacks whose published outputs use
-    outputs of this stack, the nearest last. `coming`: outputs that replace recorded ones. Raises Failure."""
+    outputs of this stack, the nearest last. `coming`: planned outputs that replace the recorded ones. Raises
+    Failure."""
     stack, problems = read_stack(directory)
     diagnostics.check(problems)
     diagnostics.check(not_installed(component_configs(stack.root), directory, "stacks init"))
@@ -152,7 +153,7 @@ def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
 
 
 def opened(around: ServiceStandIns) -> tuple[OpenedStack, list[Diagnostic]]:
-    """The stack with its diagnostics. Raises Failure, which has all problems."""
+    """The stack with its diagnostics. Raises Failure with all problems."""
     diagnostics = Diagnostics()
     try:
         return open_named(around, diagnostics), diagnostics
@@ -195,7 +196,8 @@ def published_by(
 
 
 class _Published(Mapping[str, Value]):
-    """The published outputs of a stack, each evaluated on first use, so that a failure does not affect the others."""
+    """The published outputs of a stack. Each is evaluated on first use, so that a failure does not affect the
+    others."""
 
     def __init__(self, session: OpenedStack, folder: str) -> None:
         self._session, self._folder = session, folder

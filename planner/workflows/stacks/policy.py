@@ -1,4 +1,4 @@
-"""Results of policies for a planned deployment as a whole: for several components at once."""
+"""The results of policies for a planned deployment as a whole, across several components."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class DeploymentPolicies:
     problems: tuple[Diagnostic, ...]
 
     def verdict(self, plan: DeploymentPlan) -> Verdict:
-        """The verdict on a plan. Raises Failure if there is none."""
+        """The verdict on a plan. Raises Failure if there is no plan."""
         wanted = self.modal.verdicts
         facts = facts_about(plan, contents_needed(self.program, wanted))
         return verdict_of(self.modal, self.program, evaluate(self.program, facts, wanted), source_json)
 
 
 def deployment_policies(directory: str, words: tuple[str, ...] = ()) -> DeploymentPolicies | None:
-    """The policies of the stack in a directory, of the organisation, and the named ones; None if there are none. Raises
-    Failure."""
+    """The policies of the stack in a directory, the policies of the organisation, and the named policies; None if there
+    are none. Raises Failure."""
     standing = dict(policy_files(organisation("stack_policies", os.environ), _OF_PACKS))
     files = dict(policy_files((*own(directory, STACK), *words), _OF_PACKS))
     if not standing and not files:
@@ -69,7 +69,7 @@ def _diagnostic(finding: Finding, deployment: str) -> Diagnostic:
 
 
 def standing_policies(directory: str) -> DeploymentPolicies | None:
-    """The policies; None, without loading anything, if there are none. Raises Failure."""
+    """The policies; None if there are none (in this case nothing is loaded). Raises Failure."""
     is_there = organisation("stack_policies", os.environ) or own(directory, STACK)
     return deployment_policies(directory) if is_there else None
 

@@ -1,7 +1,7 @@
-"""Promises: values that are requested by name and made at most once, by the first thread that requests them. Other
-threads that request a value wait while it is made. A promise that would wait for itself is an error that shows the
-cycle. The requests between promises are recorded with their places in the text; this record is the graph of a stack.
-"""
+"""Promises: values that are requested by name, and evaluated at most once, by the first thread that requests them.
+Other threads that request a value wait until it is available. A promise that would wait for itself is an error that
+shows the cycle. The requests between promises are recorded with their places in the text; this record is the graph of a
+stack."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Await(Generic[K]):
 
 
 class Promises(Generic[K]):
-    """The promises of one evaluation. `make` returns the value of a promise, and may request others meanwhile. A
-    Failure raised by `make` is the outcome of the promise, for all requests. `nested`: how deeply one thread may nest
-    promises."""
+    """The promises of one evaluation. `make` returns the value of a promise; meanwhile it may request other promises.
+    If `make` raises a Failure, this is the outcome of the promise for all requests. `nested`: the maximum depth to
+    which one thread may nest promises."""
 
     def __init__(self, make: Callable[[K], Any], nested: int = MOST_NESTED) -> None:
         self._make, self._nested = make, nested
@@ -40,7 +40,7 @@ class Promises(Generic[K]):
         self._failures: dict[K, Failure] = {}
         self._makers: dict[K, int] = {}
         self._making: dict[int, list[K]] = {}
-        """by thread: the promises that it is making, each requested by the one before"""
+        """by thread: the promises that it is evaluating, each requested by the one before it"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
         self._asked: dict[K, list[K]] = {}
@@ -50,7 +50,7 @@ class Promises(Generic[K]):
 
     def ask(self, key: K, span: Span | None = None) -> Any:
         """The value of a promise. `span`: the place in the text that requests it. Raises the Failure of the promise, or
-        one because it waits for itself."""
+        a Failure because the promise waits for itself."""
         me = threading.get_ident()
         with self._changed:
             mine = self._making.setdefault(me, [])
@@ -76,7 +76,7 @@ class Promises(Generic[K]):
         return self._create(key, mine)
 
     def _made_elsewhere(self, me: int, key: K) -> Any:
-        """Make the value in a new thread, since the stack of this one is deep. The lock is held."""
+        """Evaluate the value in a new thread, because the call stack of this one is deep. The lock is held."""
         trouble: list[BaseException] = []
 
         def make() -> None:
@@ -117,7 +117,8 @@ class Promises(Generic[K]):
         return value
 
     def ask_all(self, keys: Iterable[K], workers: int) -> list[Diagnostic]:
-        """Fulfil promises, a limited number at a time, and return the problems, each once, in the order of the keys."""
+        """Evaluate promises, a limited number at a time. Returns the problems without duplicates, in the order of the
+        keys."""
         wanted = list(keys)
         if workers <= 1 or len(wanted) <= 1:
             return _distinct(map(self._problem, wanted))
@@ -146,8 +147,8 @@ class Promises(Generic[K]):
         raise Failure(error("stack.circle", f"{way[0]} waits for itself", detail, spans[0] if spans else None))
 
     def _way(self, me: int, key: K) -> list[K]:
-        """The promises that lead from `key` back to a promise of this thread, if there is such a cycle. It begins with
-        the least promise, so that every thread reports the same cycle."""
+        """The promises that lead from `key` back to a promise of this thread, if there is such a cycle. The cycle
+        begins with the least promise, so that every thread reports the same cycle."""
         way: list[K] = []
         thread, at = self._makers[key], key
         while True:
@@ -186,7 +187,7 @@ class Promises(Generic[K]):
         return result
 
     def known(self, key: K) -> Any:
-        """The value of a promise; None if it was not made, or failed."""
+        """The value of a promise; None if it was not evaluated, or failed."""
         with self._changed:
             return self._values.get(key)
 

@@ -72,8 +72,8 @@ def graph_of(plan: DeploymentPlan) -> Graph:
 def query(
     plan: DeploymentPlan, words: tuple[str, ...], seconds: float, limit: int, draw: bool = False
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The answer to a question in Datalog about a planned deployment, or to a verb or set over its graph; with a
-    drawing if requested. Raises Failure for a query that is invalid or takes too long."""
+    """The answer to a query in Datalog about a planned deployment, or to a verb or set expression over its graph; with
+    a drawing if requested. Raises Failure for a query that is invalid or takes too long."""
     program = product_program("deployments")
     expression = node_set(words, program)
     if expression is not None:
@@ -118,8 +118,8 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """The proofs of the derivations about an instance (and another one), or, negated, the unfulfilled conditions of
-    each rule. Raises Failure if there is nothing to explain."""
+    """The proofs of the derivations about an instance (or about two instances); negated, the conditions of each rule
+    that do not hold. Raises Failure if there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -143,8 +143,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or the proofs of the obstacles; negated, the unfulfilled conditions of each
-    rule that could approve it. Raises Failure if there is nothing to explain."""
+    """The proofs that a plan is approved, or of the obstacles; negated, for each rule that could approve it the
+    conditions that do not hold. Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])

@@ -56,7 +56,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
 
 
 def tell_approval(approval: Approval, view: View) -> None:
-    """Report the approval of a plan, or its failed checks. `view`: the view of the deployment."""
+    """Report that a plan is approved, or the checks that failed. `view`: the view of the deployment."""
     rules = [rule for rule in approval.by if rule != "empty_plan"]
     if rules:
         view.tell(f"\nApproved by {', '.join(rules)}.")
@@ -69,7 +69,7 @@ def tell_approval(approval: Approval, view: View) -> None:
 
 
 def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal: Terminal) -> None:
-    """Print the changes made in all rounds."""
+    """Print the changes that were made in all rounds."""
     text = f"{deployment}: {finished(done)}.{finished_actions(done)}"
     changes = {**_numbers(done), "operation": "destroy" if mode == "destroy" else "apply"}
     view.say(f"\n{terminal.paint(text, 'bold', 'green')}", text, type="change_summary", changes=changes)
@@ -131,7 +131,7 @@ def _in_part(step: InstanceStep) -> bool:
 
 
 def deployment_json(plan: DeploymentPlan) -> dict[str, Any]:
-    """A plan as data: components with their actions, the reasons for deferred ones, and the outputs."""
+    """A plan as data: components with their actions, the reasons why components are deferred, and the outputs."""
     return {
         "deployment": plan.deployment,
         "mode": plan.mode,

@@ -44,7 +44,8 @@ class Rounds:
         self._before: DeploymentPlan | None = None
 
     def problems(self, plan: DeploymentPlan) -> list[Diagnostic]:
-        """Take the plan of the next round, and report if it cannot make progress: which instance waits for which."""
+        """Take the plan of the next round. Reports if it cannot make progress, because instances wait for each
+        other."""
         before, self._before = self._before, plan
         self.number += 1
         stalled = _stalled(plan, before)
@@ -86,8 +87,8 @@ def _waiting(plan: DeploymentPlan) -> set[str]:
 
 @define(eq=False)
 class RoundsResult:
-    """The result of a deployment: `is_done` when everything approved was applied, `is_partial` when another round is
-    needed for the rest."""
+    """The result of a deployment: `is_done` if everything that was approved is applied, `is_partial` if another round
+    is needed for the rest."""
 
     is_done: bool = False
     is_partial: bool = False
@@ -106,10 +107,11 @@ class RoundsResult:
 
 
 class Deploying:
-    """Prompts and output while a deployment is planned and applied; this one shows nothing and approves all."""
+    """Prompts and output while a deployment is planned and applied; this class shows nothing and approves
+    everything."""
 
     def planned(self, runner: Runner, plan: DeploymentPlan) -> None:
-        """A plan without errors was made."""
+        """Called when a plan without errors was made."""
 
     def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
         """Whether a plan is to be applied."""

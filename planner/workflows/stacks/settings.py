@@ -33,7 +33,7 @@ def backend_of(directory: str, seal: Seal = PLAIN) -> Backend:
 def place_of(directory: str) -> tuple[str, dict[str, Any]]:
     """The type and the settings of the backend. Raises Failure."""
     path = os.path.join(directory, FILE)
-    if os.path.lexists(path):  # a broken link is reported rather than ignored
+    if os.path.lexists(path):  # a broken link is reported, and not ignored
         return _read(path)
     return "local", {"workspace_dir": FOLDER}
 

@@ -1,5 +1,5 @@
-"""The states of deployments: a workspace for each instance of a component, and one for the deployment, whose state has
-its outputs, so that every reader of states can read them."""
+"""The states of deployments. There is a workspace for each instance of a component, and one for the deployment, whose
+state contains its outputs, so that every reader of states can read them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class States:
         return workspace_of(self.deployment, name)
 
     def store(self, name: PromiseName | None = None) -> Store:
-        """The store of a state; always the same one, since it holds the lock. Raises Failure."""
+        """The store of a state. It is always the same object, because it holds the lock. Raises Failure."""
         workspace = self.workspace(name)
         if workspace not in self._stores:
             try:
@@ -53,7 +53,7 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Make the place for a state, so that the instance is recorded. Raises Failure."""
+        """Create the place for a state, so that the instance is recorded. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -113,7 +113,7 @@ class States:
     # ------------------------------------------------------------ the deployment
 
     def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
-        """Record the outputs of the deployment, each with whether it is sensitive."""
+        """Record the outputs of the deployment, each with a flag whether it is sensitive."""
         self.create()
         store = self.store()
         state, problems = store.read()

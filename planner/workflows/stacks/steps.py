@@ -1,4 +1,4 @@
-"""The steps of a deployment's plan for each instance, and the values before, in and after it."""
+"""The step of a deployment's plan for each instance, and the values before, during and after it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class InstanceStep:
     """the number of objects in the state of a forgotten instance"""
     applied: bool = False
     outcomes: Mapping[str, Outcome] | None = None
-    """the outcomes of an apply by the names of changes: empty if all were done, None if none was begun"""
+    """the outcomes of an apply, by the names of changes; empty if all changes were applied, None if the apply was not
+    begun"""
     counts: Counts = Counts()
 
     @property
@@ -53,7 +54,8 @@ class InstanceStep:
 
 @frozen(eq=False)
 class DeploymentPlan:
-    """A plan of a deployment: the step of each instance, in a possible order of execution; and the planned outputs."""
+    """A plan of a deployment: the step of each instance, in an order in which they can be executed; and the planned
+    outputs."""
 
     deployment: str
     mode: str
@@ -86,7 +88,7 @@ class InstancesOfStates:
 
 
 def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
-    """The outputs of a module in a state; missing ones are unknown."""
+    """The outputs of a module in a state; outputs that are missing there are unknown."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         output = state.outputs.get(name) if state is not None else None
@@ -96,7 +98,7 @@ def recorded_outputs(config: Config, state: State | None) -> dict[str, Value]:
 
 
 def judged(planned: Planned[Start]) -> tuple[Planned[Start], Verdict | None]:
-    """A plan after the check by policies, with their findings among its problems."""
+    """A plan after policies have checked it, with their findings among its problems."""
     if planned.complete is None or not planned.complete.loaded.options.judges:
         return planned, None
     from planner.operations import policies
@@ -112,7 +114,7 @@ def workers(options: OperationOptions) -> int:
 
 
 def same_values(instance: ComponentInstance, made: MadePlan[Any]) -> bool:
-    """Whether a plan was made with the present values and provider configurations."""
+    """Whether a plan was made with the current values and provider configurations."""
     if any(provider.is_unknown for provider in instance.providers):
         return False
     pairs = [(instance.variables[name].value, made.variables[name].value) for name in instance.variables]

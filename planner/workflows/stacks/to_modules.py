@@ -1,5 +1,5 @@
 """Converts a deployment of a stack back to a root module. Each component becomes a module call, and the states of the
-instances become one state. If a part has no place in a root module, it is reported and nothing is written."""
+instances become one state. If a part cannot be converted, this is reported, and nothing is written."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class _RootModuleWriter:
         return self.rewritten(attribute.expr, attribute.start, attribute.end, attribute.source)
 
     def rewritten(self, node: Mentioning, start: int, end: int, source: Source) -> str:
-        """A piece of the text in which references to components are replaced by modules."""
+        """A piece of text, in which references to components are replaced by references to modules."""
         edits: set[int] = set()
         for mention in variables(node):
             root = mention.name if isinstance(mention, nodes.Variable) else mention.root
@@ -190,7 +190,7 @@ class _RootModuleWriter:
         for name, value in sorted(inputs.items()):
             plain, marks = unmark_deep(value)
             if EPHEMERAL in marks or not is_wholly_known(plain):
-                continue  # set for each run, like a token
+                continue  # set for each run only, like a token
             if not is_null(plain):
                 secret = SENSITIVE in marks or (name in self.root.variables and self.root.variables[name].sensitive)
                 lines.append(f"{name} = {HIDDEN if hides and secret else literal(simple_json(plain))}\n")

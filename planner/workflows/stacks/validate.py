@@ -18,8 +18,8 @@ from planner.workflows.stacks.names import PromiseName
 
 
 def validate_stack(directory: str, places: StackSources | None = None) -> list[Diagnostic]:
-    """The problems of a stack, its deployments and the modules of its components, each checked on its own. `places`
-    replaces the sources that `init` recorded."""
+    """The problems of a stack, of its deployments, and of the modules of its components. Each is checked independently.
+    `places` replaces the sources that `init` recorded."""
     diagnostics = Diagnostics()
     with diagnostics.until_an_error():
         stack, problems = read_stack(directory, places)
@@ -33,7 +33,7 @@ def validate_stack(directory: str, places: StackSources | None = None) -> list[D
 
 
 class _NoWork:
-    """Does no work on components; their outputs are unknown."""
+    """A substitute for the work on components: their outputs are unknown."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         return dict.fromkeys(instance.config.root.outputs, UNKNOWN)

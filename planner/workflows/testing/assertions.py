@@ -37,7 +37,7 @@ __all__ = ["AssertionScope", "TraversalError", "check", "mentions"]
 
 
 class AssertionScope(ModuleScope):
-    """The names of the module under test, and in addition `output` for its outputs and variables that only the test
+    """The names in the module under test; in addition `output` for its outputs, and the variables that only the test
     file has."""
 
     def __init__(self, context: EvaluationContext, known: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
@@ -143,7 +143,7 @@ def _checks(rule: CheckRule) -> list[Diagnostic]:
 
 
 def _evaluated(node: Any) -> Iterator[Traversal | Variable]:
-    """The references that are evaluated if none of them has a value."""
+    """The references that would be evaluated if none of them had a value."""
     if isinstance(node, Traversal | Variable):
         yield node
     elif isinstance(node, For | TemplateFor):

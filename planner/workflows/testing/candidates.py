@@ -1,5 +1,5 @@
-"""Values of a root module's variables to try in tests: the values with which its validations and conditions compare
-variables, and some that many validations accept."""
+"""Values to try in tests for the variables of a root module: the values with which its validations and conditions
+compare variables, and values that many validations accept."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _NUMBERS = (1, 0, 2, -1, 10, 100, 1000, 8080)
 
 def candidates(config: Config) -> dict[str, list[Value]]:
     """Values for each variable of the root module, the most usual first: its default, the values with which it is
-    compared, and common values of its type. Its validations may refuse some."""
+    compared, and common values of its type. The validations of the variable may reject some of them."""
     compared: dict[str, list[Value]] = {}
     mentions = VariableMentions(config)
     for module in config.root.walk():
@@ -124,7 +124,7 @@ def _objects(t: ObjectType) -> list[Value]:
 
 
 def _near(value: Value) -> list[Value]:
-    """A value of a comparison, and its neighbours."""
+    """A value with which a variable is compared, and its neighbours."""
     if value.__class__ is bool or not isinstance(value, int):
         return [value]
     return [value, value + 1, value - 1]
@@ -134,7 +134,7 @@ def _near(value: Value) -> list[Value]:
 
 
 def expressions(module: ModuleConfig) -> Iterator[Expr]:
-    """All expressions of a module that show which values matter."""
+    """All expressions of a module that show which values are relevant."""
     yield from (local.expr for local in module.locals.values())
     yield from (output.value for output in module.outputs.values())
     for variable in module.variables.values():
@@ -235,7 +235,7 @@ def _inside(node: Any) -> Iterator[Any]:
 
 
 def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:
-    """Whether a validation rejects the value of a variable in these values; None if unknown."""
+    """Whether a validation rejects the value that a variable has among these values; None if unknown."""
     scope = MappingScope({"var": dict(values)})
     unclear = False
     for rule in decl.validations:

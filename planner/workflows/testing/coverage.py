@@ -1,6 +1,6 @@
-"""Parts of a module that no run of its tests has reached: resources that were never planned, conditionals with a side
-that was never taken, count and for_each that were never empty or never non-empty, validations that never held or never
-failed, outputs that never had a value, policies that never or always denied."""
+"""Coverage of a module: the parts that no run of its tests has reached: resources that were never planned, conditionals
+with a side that was never taken, count and for_each that were never empty or never non-empty, validations that never
+held or never failed, outputs that never had a value, policies that never or always denied."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOTHING: Reached = frozenset()
 
 @frozen(eq=False)
 class CoverageItem:
-    """A part that tests can reach, in different `ways`. `kind` is resource, conditional, repetition, validation, output
+    """A part that tests can reach, in several `ways`. `kind` is resource, conditional, repetition, validation, output
     or policy."""
 
     kind: str
@@ -237,7 +237,7 @@ def _inside(node: Any, source: Source, loops: Loops) -> Iterator[tuple[nodes.Con
                 yield from _inside(one, source, around)
 
 
-# ---------------------------------------------------------------- what names stood for
+# ---------------------------------------------------------------- the values of names
 
 
 def truths(module: ModuleInstance, place: ConditionalSite) -> set[bool]:
@@ -268,7 +268,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
 
 
 def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scope]:
-    """The scopes of the block of a resource, instance by instance; or of the module."""
+    """The scopes of the block of a resource, one for each instance; or the scope of the module."""
     if owner is None:
         return [module.scope]
     expansion = module.resource(owner.key).expansion
@@ -277,7 +277,7 @@ def _scopes(module: ModuleInstance, owner: ResourceDecl | None) -> Iterable[Scop
 
 
 def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
-    """The scopes in loops, element by element."""
+    """The scopes inside loops, one for each element."""
     if not loops:
         yield scope
         return
@@ -296,7 +296,7 @@ def _repeated(scope: Scope, loops: Loops) -> Iterator[Scope]:
 
 
 class _Bound(Scope):
-    """Some names, in addition to the names of the surrounding scope."""
+    """A scope with some names in addition to the names of the surrounding scope."""
 
     def __init__(self, around: Scope, names: Mapping[str, Value]) -> None:
         self.around, self.names = around, names

@@ -16,8 +16,8 @@ _PROBLEM = "problem"
 
 
 def counts_as(problem: Diagnostic, expected: bool) -> str:
-    """The effect of a problem of a plan or apply: nothing, error or warning. `expected`: the run expects a failure of
-    its object."""
+    """The effect of a problem in a plan or apply: nothing, error or warning. `expected`: the run expects that the
+    object of the problem fails."""
     return _counts_as(problem.severity, _without_address(problem.checked), expected)
 
 
@@ -69,13 +69,13 @@ class RunDecisions:
     cleaning: tuple[tuple[str, int], ...]
     """(state, run that last changed it), in the order in which states are cleaned up"""
     kept: tuple[tuple[str, int], ...]
-    """(state, run that last changed it) of states that stay as they are"""
+    """(state, run that last changed it) of the states that are not cleaned up"""
 
 
 @frozen
 class Order:
     """The order of runs according to the rules. For each run, by its place: the places of the runs for which it
-    `waits`, and of all runs that it comes `after` if it uses outputs; and the runs that are left out."""
+    `waits`, and of all runs that come before it if it uses outputs (`after`). Also the runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]
@@ -89,7 +89,7 @@ def judge(runs: Sequence[RunFacts]) -> RunDecisions:
 
 def order(runs: Sequence[RunFacts]) -> Order:
     """The order of a file's runs, and the runs that are left out."""
-    # of finished runs only the errors matter, so that most files have a known answer
+    # for finished runs only the errors matter, so that the result for most files is already in the cache
     return _order(tuple(r if r.stop_requested else evolve(r, done=False, changed=None) for r in runs))
 
 

@@ -102,7 +102,7 @@ def settle(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) ->
 
 
 def spoils_apply(problems: Iterable[Diagnostic], expected: tuple[Expectation, ...]) -> list[Diagnostic]:
-    """Warnings about variables that were expected to fail and do, so that nothing can be applied."""
+    """Warnings about variables that were expected to fail and did, so that the run cannot be applied."""
     diagnostics = []
     for problem in problems:
         checked = problem.checked

@@ -1,5 +1,5 @@
-"""A first test file for a module: runs with mocked providers, one with the defaults, and one for each combination of
-variables that reaches a new part or that a validation refuses."""
+"""A first test file for a module: runs with mocked providers, one run with the defaults, and one for each combination
+of variables that reaches a new part, or that a validation rejects."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def generate(suite: Suite) -> GeneratedTests:
 
 
 def generate_into(options: TestOptions, written: Callable[[GeneratedTests], str]) -> str:
-    """Write a test file for a module into its test directory; returns its name. Raises Failure, also if a file of that
-    name exists."""
+    """Write a test file for a module into its test directory. Returns the name of the file. Raises Failure, for example
+    if a file with that name exists."""
     name = posixpath.normpath(posixpath.join(options.test_directory or DEFAULT_DIRECTORY, NAME))
     path = os.path.join(options.directory, name)
     if os.path.lexists(path):
@@ -173,7 +173,7 @@ class _Generator:
         return base, first
 
     def _others(self, base: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
-        """Each other value that a variable may have."""
+        """Each value other than the default that a variable may have."""
         for name in self.declared:
             for value in self.candidates[name][0 if name in base else 1 :]:
                 if self._refused_by(name, base, value) is False:

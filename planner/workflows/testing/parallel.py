@@ -1,4 +1,4 @@
-"""Test files that may run in parallel with others."""
+"""Runs test files, some of them in parallel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from planner.operations.providers_needed import needed_providers
 
 
 def all_beside(files: Iterable[TestFile], root: Config) -> bool:
-    """Whether the files can run at the same time: none uses anything that another may change."""
+    """Whether the files can run at the same time, because no file uses anything that another file may change."""
     facts = FactBuilder()
     names = set()
     for file in files:
@@ -49,7 +49,7 @@ def _provisions(config: Config) -> bool:
     return any(resource.provisioners for module in config.root.walk() for resource in module.resources.values())
 
 
-# Runs of one file, each after the runs for which it waits: one after the other, or in threads.
+# Runs the runs of one file, each after the runs for which it waits: one after the other, or in threads.
 
 
 MOST = 10
@@ -57,7 +57,8 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run, by their places. Exceptions of the work are raised after all running work has ended."""
+    """Do the work of each run; runs are named by their places. Exceptions of the work are raised after all running work
+    has ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

@@ -84,7 +84,8 @@ def policies_reached(
     variables: Mapping[str, RootVariable],
     policies: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> Reached:
-    """The policies that deny the plan of a run, and the policies that do not; undecided ones are left out."""
+    """The policies that deny the plan of a run, and the policies that pass it; undecided policies are in neither
+    list."""
     try:
         verdict, _, _ = judged_plainly(_as_made(made, loaded, variables, policies))
     except Failure:

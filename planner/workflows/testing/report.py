@@ -1,4 +1,4 @@
-"""Test files for people and programs: results of files and runs, remaining states, and the totals."""
+"""The results of test files for people and programs: results of files and runs, remaining states, and totals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"pass": "green", "fail": "red", "skip": "grey", "pending": "grey"}
 
 
 def word(status: str) -> str:
-    """A status for people: a run that could not be started counts as failed."""
+    """The status that is shown to people: a run that could not be started counts as failed."""
     return _WORDS.get(status, status)
 
 
@@ -63,7 +63,7 @@ class TestView:
         """A state was cleaned up, with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """The rest of a state is being written to a file."""
+        """Called when the rest of a state is about to be written to a file."""
 
     def diagnostics(
         self, problems: Iterable[Diagnostic], file: TestFileResult | None = None, run: RunResult | None = None
@@ -185,7 +185,7 @@ class HumanTestView(TestView):
 
 
 class JsonTestView(TestView):
-    """One JSON object a line."""
+    """Writes one JSON object on each line."""
 
     def __init__(self, lines: JsonLines) -> None:
         self.lines = lines
@@ -230,7 +230,7 @@ class JsonTestView(TestView):
         shown, schema_of = run.shown, run.shown.loaded.schemas.schema
         if shown.state is None:
             data = plan_json(shown.plan, shown.loaded.config, schema_of)
-            data.pop("prior_state", None)  # tests do not use it
+            data.pop("prior_state", None)  # tests do not use this part
             self._message("-verbose flag enabled, printing plan", "test_plan", data, file, run)
         else:
             data = state_json(shown.state, schema_of)

@@ -81,7 +81,7 @@ _COUNTED = ("skip", "fail", "error")
 
 
 def junit(files: Iterable[TestFileResult]) -> str:
-    """A run with an assertion that does not hold is a failure, one that could not be run an error."""
+    """A run with an assertion that does not hold is a failure; a run that could not be executed is an error."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?><testsuites>']
     for file in files:
         skipped, failures, errors = (sum(run.status == status for run in file.runs) for status in _COUNTED)
@@ -171,7 +171,7 @@ def _run(run: GeneratedRun) -> Iterator[str]:
 
 
 def literal(value: Value) -> str:
-    """A known value without marks as an expression on one line."""
+    """A known value, without marks, as an expression on one line."""
     if is_null(value):
         return "null"
     if value.__class__ is bool:

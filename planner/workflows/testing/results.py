@@ -51,7 +51,7 @@ class RunResult:
     began: float = 0.0
     """the start, in seconds since 1970"""
     problems: tuple[str, ...] = ()
-    """the problems of a run in another process, as texts"""
+    """the problems of a run that was executed in another process, as text"""
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class RunResult:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The problems, each in short with its place."""
+        """The problems, each in a short form with its place."""
         texts = (f"{d.subject}: " * (d.subject is not None) + d.summary for d in self.diagnostics if d.is_error)
         details = (d.detail for d in self.diagnostics if d.is_error)
         return self.problems or tuple(f"{a}\n\n{b}" if b else a for a, b in zip(texts, details, strict=True))
@@ -76,7 +76,7 @@ class TestFileResult:
     reached: list[Reached] = field(factory=list)
     """the coverage of the module by its runs, if requested"""
     read: tuple[str, ...] = ()
-    """the files that functions have read in its runs"""
+    """the files that functions read during its runs"""
 
     @property
     def name(self) -> str:
@@ -89,7 +89,7 @@ class TestFileResult:
 
 @frozen(eq=False)
 class Left:
-    """The rest of a state after cleaning up, with the problems."""
+    """The rest of a state after cleaning up, with the problems that prevented its removal."""
 
     state: State
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -119,16 +119,16 @@ class TestListener(Protocol):
     """Receives the events of running tests."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """These files are going to be run."""
+        """Called before these files are run."""
 
     def file(self, file: TestFileResult) -> None:
-        """All runs of a file are over; nothing is cleaned up yet."""
+        """Called when all runs of a file have ended, before anything is cleaned up."""
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         """A state was cleaned up, with the settings of this run."""
 
     def saving(self, file: TestFileResult, run: RunResult, path: str) -> None:
-        """The remains of a state are written to a file."""
+        """Called before the remains of a state are written to a file."""
 
     def diagnostics(self, problems: Iterable[Diagnostic], file: TestFileResult, run: RunResult) -> None:
         """Problems about a run that do not count as its failures."""
@@ -162,7 +162,7 @@ def kept_path(file: TestFile, state: str) -> str:
 
 
 def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
-    """An error if the state that the run will keep still exists from an earlier time."""
+    """An error if the state that the run will keep still exists from an earlier test."""
     if not run.keeps_state:
         return []
     path = kept_path(file, state_name(run))
@@ -176,7 +176,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 
 
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
-    """Write a state to a new file, even if other processes do so at the same time; returns the path and the
+    """Write a state to a new file, safely even if other processes do so at the same time. Returns the path and the
     problems."""
     with suppress(OSError):  # reported in a moment
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -193,7 +193,7 @@ def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnost
 
 
 def save(state: State, path: str) -> list[Diagnostic]:
-    """Write a state; returns the problems."""
+    """Write a state. Returns the problems."""
     try:
         replace_file(path, write_state(state), 0o600)
     except OSError as problem:

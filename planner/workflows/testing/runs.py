@@ -1,4 +1,4 @@
-"""The runs of one test file, one after the other, and cleaning up after them."""
+"""Executes the runs of one test file, one after the other, and cleans up after them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from planner.world.state.model import State
 
 @define(eq=False)
 class Subjects:
-    """The configurations of runs. A configuration that several runs share is made once."""
+    """The configurations of runs. A configuration that several runs share is created once."""
 
     of_root: Loaded[Options]
     given: RawVariables
@@ -63,7 +63,7 @@ class Subjects:
     policies: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """the directories and files of policies, and the policies of the organisation"""
     others: tuple[Config, ...] = ()
-    """the modules of all runs, whose providers the test of the root module needs too"""
+    """the modules of all runs; their providers are also needed by the test of the root module"""
     _made: dict[tuple[int, int, int], TestedConfiguration] = field(factory=dict)
     _loaded: dict[int, Loaded[Options]] = field(factory=dict)
 
@@ -80,7 +80,7 @@ class Subjects:
         self._made = plain
 
     def subject(self, file: TestFile, run: TestRun, values: RunValues) -> TestedConfiguration:
-        """The configuration of a run, with the diagnostics of making it."""
+        """The configuration of a run, with the diagnostics of creating it."""
         config = self.config(run)
         of_file = file.mocks or file.overrides or file.module_overrides or file.providers
         of_run = run.providers or run.overrides or run.module_overrides
@@ -139,7 +139,7 @@ class FileRunner:
     # ---------------------------------------------------------------- all runs
 
     def carry_out(self) -> None:
-        """All runs, then their results, then cleaning up."""
+        """Execute all runs, determine their results, and clean up."""
         in_order(self.order.waits, lambda index: self._begin(self.result.runs[index]))
         judged = self.judged
         for it, status in zip(self.result.runs, judged.statuses, strict=True):
@@ -178,7 +178,7 @@ class FileRunner:
         return judge(self.facts)
 
     def _values(self, it: RunResult) -> tuple[RunValues | None, list[Diagnostic]]:
-        """The values of a run, with the outputs of the runs before it."""
+        """The values of the variables of a run, which may use the outputs of the runs before it."""
         outputs = self.outputs.of(self.order.after[it.index])
         declared = self.subjects.config(it.run).root.variables
         return run_values(declared, self.result.file, it.run, self.subjects.given, outputs)
@@ -192,7 +192,7 @@ class FileRunner:
         self._now(it, problems=self.facts[it.index].problems | {kind})
 
     def _passes(self, it: RunResult, problems: Iterable[Diagnostic]) -> bool:
-        """Report problems of a run; returns whether it can continue."""
+        """Report problems of a run. Returns whether it can continue."""
         items = list(problems)
         it.diagnostics += items
         if has_errors(items):
@@ -356,7 +356,7 @@ class FileRunner:
                 self._failed(it, "error" if verdict == "error" else "assertion")
 
     def interrupted(self) -> Interrupted:
-        """The objects at the moment of an immediate stop."""
+        """The objects that exist when the user stops the tests immediately."""
         states = [
             (None if not key else kept.run, kept.state)
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
@@ -367,7 +367,7 @@ class FileRunner:
         return Interrupted(self.result, tuple(states), creating)
 
     def save(self) -> None:
-        """Write all states at an immediate stop, since they will not be cleaned up."""
+        """Write all states when the user stops the tests immediately, because they will not be cleaned up."""
         for kept in list(self.states.values()):
             if kept.run is not None and Left(kept.state).has_objects:
                 path, problems = save_beside(kept.state)
@@ -402,7 +402,7 @@ class FileRunner:
                 self.listener.diagnostics(save(left.state, LEFT_OVER), self.result, it)
 
     def _report_lost(self, it: RunResult) -> None:
-        """Report an object that was neither cleaned up nor kept as requested."""
+        """Report an object that was not cleaned up, or that was not kept as requested."""
         self._now(it, cleanup_failed=True)
         self.result.cleanup_failed = True
 
@@ -426,7 +426,7 @@ def _planned_outputs(made: Plan) -> dict[str, Value]:
 
 
 def _state_outputs(config: Config, state: State) -> dict[str, Value]:
-    """The outputs in the state; missing ones are null."""
+    """The outputs in the state; outputs that are missing there are null."""
     result: dict[str, Value] = {}
     for name in config.root.outputs:
         recorded = state.outputs.get(name)
@@ -438,7 +438,7 @@ def _state_outputs(config: Config, state: State) -> dict[str, Value]:
 def _context(
     subject: TestedConfiguration, made: Plan, state: State, values: RunValues, is_whole: bool
 ) -> EvaluationContext:
-    """The evaluation context after an apply. `is_whole`: with all values, not only the values of resources and
+    """The evaluation context after an apply. `is_whole`: include all values, and not only the values of resources and
     variables."""
     loaded = subject.loaded
     objects = StateObjects(state, loaded.schemas)

@@ -30,7 +30,7 @@ def question(kind: str, *words: str) -> str:
 
 
 def on_the_way(source: RecipeSource) -> RecipeSource:
-    """A unit's source for another machine: without secret results, which that machine obtains again. Digests show
+    """The source of a unit for another machine, without secret results: that machine obtains them again. Digests show
     whether secret variables are the same there."""
     if not source.private:
         return source
@@ -95,8 +95,8 @@ class Library:
 class UnitSession:
     """The reading of one unit. `outputs(folder)` returns the outputs of the unit in another directory. `given` are
     results of external lookups by an earlier reading (variables of the environment, programs), which remain valid;
-    `expected` are digests of its secret results; `answers` are the results of this reading, `private` the keys of
-    secret ones. `refusals` are the reasons why the unit cannot run although it can be described."""
+    `expected` are digests of the secret results of that reading; `answers` are the results of this reading, `private`
+    the keys of secret ones. `refusals` are the reasons why the unit cannot run although it can be described."""
 
     library: Library
     config: str

@@ -21,14 +21,14 @@ from planner.workflows.batch.terragrunt.session import Library
 
 @frozen
 class SourcePackage:
-    """A directory with a complete package, and the directory in it with the configuration."""
+    """A directory with a complete package, and the directory in the package that contains the configuration."""
 
     folder: str
     sub: str
 
 
 def is_local(source: str, folder: str) -> bool:
-    """Whether a source is a local directory, relative to the unit's."""
+    """Whether a source is a local directory, whose path is relative to the unit's."""
     package, _ = split_subdirectory(source)
     if source.startswith(("./", "../", "/")) or source in (".", ".."):
         return True

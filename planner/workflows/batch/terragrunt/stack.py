@@ -1,6 +1,7 @@
 """Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to the directory of their run.
-It is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one), because the
-settings of states contain paths. Files are never written into a directory that neither program made."""
+This directory is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one),
+because the settings of states contain paths. Files are written only into directories that planner or Terragrunt
+made."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class StackFrame(Frame):
 
 
 def generate_stacks(library: Library, folders: list[str], problems: list[Diagnostic]) -> list[str]:
-    """Generate the units of stacks; returns their directories."""
+    """Generate the units of stacks. Returns their directories."""
     made: list[str] = []
     for folder in folders:
         try:

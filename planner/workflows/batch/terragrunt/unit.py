@@ -1,4 +1,5 @@
-"""A unit as its terragrunt.hcl describes it: read with everything that it includes; its working directory is made."""
+"""A unit as its terragrunt.hcl describes it: the file is read with everything that it includes, and the working
+directory is made."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class UnitReading:
 
 
 def read_unit(session: UnitSession) -> UnitReading:
-    """A unit's file, and what its run needs. Mistakes in the file are in `problems`."""
+    """The file of a unit, and the data needed for its run. Errors in the file are in `problems`."""
     reading = UnitReading(session)
     try:
         reading.frame = Frame(session, session.config)
@@ -110,7 +111,7 @@ def make_working(reading: UnitReading) -> None:
         detail = f"{problem.filename or reading.working}: {problem.strerror or problem}."
         reading.problems.append(error("terragrunt.working", "The working directory cannot be created", detail))
     if not os.path.isdir(reading.working):
-        os.makedirs(reading.working, exist_ok=True)  # so that problems in it can be reported
+        os.makedirs(reading.working, exist_ok=True)  # created now, so that problems in it can be reported
 
 
 def has_configuration(reading: UnitReading) -> bool:
@@ -286,7 +287,7 @@ def unit_inputs(frame: Frame) -> Value:
 
 
 def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
-    """The files to generate. Files that depend on unknown outputs are left out and make the reading incomplete
+    """The files to generate. Files that depend on unknown outputs are omitted, and the reading is marked as incomplete
     (`is_late`)."""
     result = []
     state = _block(frame, "remote_state")
@@ -359,7 +360,7 @@ def _texts(value: Value) -> tuple[str, ...]:
 
 
 def _known_texts(value: Value, span: Span) -> tuple[str, ...]:
-    """The texts of a list. Raises Failure for anything else."""
+    """The strings in a list. Raises Failure for other values."""
     items = value.items if value.__class__ in (List, Set) else value
     if is_null(value):
         return ()

@@ -1,7 +1,7 @@
-"""The directory in which a unit runs. A unit whose `terraform` block names no source runs in its own directory, as in
+"""The directory in which a unit runs. A unit without a source in its `terraform` block runs in its own directory, as in
 Terragrunt; the files that it generates are written there. Every other unit has a separate working directory: links to
-the files of the source and of the unit, and generated files. A list next to it names planner's files there, so that all
-others are left alone: states, data directories and files of programs."""
+the files of the source and of the unit, and generated files. A list next to that directory names the files in it that
+planner wrote. All other files are left unchanged: states, data directories and files of programs."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _link(path: str, target: str) -> None:
         pass
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.isdir(path) and not os.path.islink(path):
-        return  # another program made it, so it stays
+        return  # another program made the file, so it stays
     beside = f"{path}.{os.getpid()}.tmp"
     os.symlink(target, beside)
     os.replace(beside, path)
@@ -142,8 +142,8 @@ def _drop(path: str, target: str) -> None:
 
 
 def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
-    """The dependency lock file: the unit's own, otherwise the lock file of the source, unless init has made one here
-    later."""
+    """The dependency lock file: that of the unit, otherwise that of the source, unless a later init has written one in
+    the working directory."""
     mine = os.path.join(place, _LOCK)
     for origin in (os.path.join(folder, _LOCK), os.path.join(package.folder, package.sub, _LOCK)):
         if os.path.isfile(origin):
