@@ -80,7 +80,7 @@ def test_the_newest_allowed_version_of_all_mirrors(tmp_path: Path, environ: dict
         assert str(locator(tmp_path, environ, *constraints).locate(ADDRESS).version) == version
     assert str(locator(tmp_path, environ, "3.0.0-beta1").locate(ADDRESS).version) == "3.0.0-beta1"
     text = code(locator(tmp_path, environ, ">= 5.0"))
-    assert "the versions 1.0.0, 1.5.0, 2.0.0, 3.0.0-beta1 on" in text and ">= 5.0" in text
+    assert "the versions 1.0.0, 1.5.0, 2.0.0, 3.0.0-beta1 of" in text and ">= 5.0" in text
 
 
 def test_include_and_exclude(tmp_path: Path, environ: dict[str, str]) -> None:
