@@ -160,7 +160,7 @@ def test_a_saved_plan_that_policies_about_the_fleet_did_not_judge(tmp_path: Path
     assert batch(tmp_path, "plan", "-out=out").code == 0
     write(tmp_path, {".planner/batch-policies/f.dl": FLEET})
     ran = batch(tmp_path, "apply", "out")
-    assert ran.code == 1 and "was not judged by" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "did not check the saved plan" in " ".join(ran.errors.split())
 
 
 def test_policies_about_the_fleet_judge_what_becomes_known_late(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def policy_init(arguments: Arguments, terminal: Terminal) -> int:
     arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
     if not arguments.words and not os.path.lexists(policy_packs.OWN):
         if own(os.curdir):
-            terminal.out("No pack has an external source.")
+            terminal.out("There is no pack with an external source.")
         else:
             policy_packs.first_policy(terminal.out)
         return 0
