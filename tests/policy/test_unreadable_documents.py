@@ -55,7 +55,11 @@ def test_objects_of_which_nothing_is_said(tmp_path: Path, change: dict[str, obje
     ("change", "more", "said"),
     [
         ({"actions": ["create"], "before": None, "after": []}, {}, "change.after: an object expected"),
-        ({"actions": ["create"], "before": None, "after": {}}, {"deposed": "00000001"}, "set aside is deleted"),
+        (
+            {"actions": ["create"], "before": None, "after": {}},
+            {"deposed": "00000001"},
+            "a deposed object can only be deleted",
+        ),
     ],
 )
 def test_changes_that_cannot_be(tmp_path: Path, change: dict[str, object], more: dict[str, str], said: str) -> None:
