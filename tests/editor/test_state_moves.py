@@ -273,7 +273,10 @@ REFUSED = {
     "below a link to nothing": (["module.net", "-to=../link/a"], "../link is not a directory"),
     "a link to the outside": (["module.net", "-to=../out/a"], "../out/a is outside of the repository"),
     "another of the name": (["terraform_data.dns", "module.net", "-to=../taken"], "is declared in ../taken, too"),
-    "another variable": (["terraform_data.dns", "module.net", "-to=../other"], "var.size is another one in ../other"),
+    "another variable": (
+        ["terraform_data.dns", "module.net", "-to=../other"],
+        "var.size is defined differently in ../other",
+    ),
 }
 
 

@@ -32,7 +32,7 @@ MOST_BYTES = 4 << 20
 """the maximum size of all files together, including generated rules"""
 
 _REASONS = {
-    errno.EFBIG: f"The rule files together have at most {MOST_BYTES >> 20} MiB",
+    errno.EFBIG: f"The rule files are too large: together they must not exceed {MOST_BYTES >> 20} MiB",
     errno.EINVAL: "It is not a regular file",
 }
 

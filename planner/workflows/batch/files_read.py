@@ -190,8 +190,8 @@ def _own_folders() -> re.Pattern[str]:
 
 
 def _is_tidying(code: CodeType) -> bool:
-    """Whether it is irrelevant that a directory is listed, because Python is searching for one of its modules, or
-    planner for files that a killed process has left next to a state."""
+    """Whether a listing of a directory can be ignored: Python searches the directory for its own modules, or planner
+    searches it for files that a killed process left next to a state."""
     return code.co_filename == _IMPORTS or code is remove_leftovers.__code__
 
 

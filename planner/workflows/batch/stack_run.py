@@ -1,6 +1,6 @@
-"""The deployments of the stack in the working directory as a batch: several at a time, in the same kind of processes as
-units of fleets. The output of each deployment is kept until the deployment ends, and is shown in the order of names, as
-if the deployments ran one after the other."""
+"""Run the deployments of the stack in the working directory as a batch. Several run at a time, each in a worker
+process, like the units of a fleet. The output of each deployment is kept until the deployment ends, and is shown in the
+order of names, as if the deployments ran one after the other."""
 
 from __future__ import annotations
 

@@ -152,8 +152,8 @@ class _Adoption:
         yield from (error("refactor.impossible", "Cannot adopt", note) for note in self.notes)
 
     def result(self) -> Refactoring:
-        """The file, if planning with it leaves these objects unchanged, and all other objects as before. Raises
-        Failure."""
+        """The file, if these objects are unchanged in a plan with it, and the plan of all other objects is the same as
+        without it. Raises Failure."""
         for number in range(_ROUNDS):
             text = self._text()
             try:
@@ -433,7 +433,7 @@ def _text_of(node: Block | Attribute) -> str:
 
 
 def _names_of(contents: list[list[Block]], type: str) -> list[str]:
-    """The names of arguments that blocks of a type have in any instance."""
+    """The names of all arguments that are set in at least one of the blocks of a type."""
     own = (block for blocks in contents for block in blocks if block.type == type)
     return list(dict.fromkeys(name for block in own for name in block.body.just_attributes()[0]))
 

@@ -290,7 +290,8 @@ class _Transfer:
                         f"{key} is declared in {os.path.relpath(self.target)}, too: rename one of them first."
                     )
                 if piece.holder.type != "provider" and texts[0].split() != texts[1].split():
-                    raise refusal(f"{key} is another one in {os.path.relpath(self.target)}: rename one of them first.")
+                    where = os.path.relpath(self.target)
+                    raise refusal(f"{key} is defined differently in {where}: rename one of them first.")
 
     # ---------------------------------------------------------------- the texts
 

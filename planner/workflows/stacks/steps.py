@@ -1,4 +1,5 @@
-"""The step of a deployment's plan for each instance, and the values before, during and after it."""
+"""For each resource instance: its step in the plan of a deployment, and its values before, during and after that
+step."""
 
 from __future__ import annotations
 

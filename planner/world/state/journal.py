@@ -337,8 +337,8 @@ def is_written(path: str) -> bool:
 
 
 def mark_saving(path: str, state: State, checksum: str, seal: Seal = PLAIN) -> None:
-    """Record, in the journal of an ended process, that a state file with all its changes will be written. An incomplete
-    last line is removed; all complete lines are kept. Raises OSError, Failure."""
+    """Record, in the journal of a process that has ended, that a state file with all changes of that journal is about
+    to be written. An incomplete last line is removed; all complete lines are kept. Raises OSError, Failure."""
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
     try:
         data = read_whole(path)

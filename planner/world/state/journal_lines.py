@@ -1,5 +1,5 @@
-"""The lines of a journal. Each line has a checksum of itself and one of all lines before it, which distinguish changed
-lines, missing lines and an incomplete last line.
+"""The lines of a journal. Each line has two checksums: its own, and one that continues the checksum of the previous
+line. Together they distinguish changed lines, missing lines and an incomplete last line.
 
 A line is `CHAIN OWN JSON`. Both checksums are CRC-32 in eight hexadecimal digits: OWN is the checksum of the JSON text,
 and CHAIN continues the CHAIN of the previous line (0 before the first). Lines once had only OWN; such journals can

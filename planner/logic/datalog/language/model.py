@@ -174,8 +174,8 @@ def outer_names(head: Atom | None, body: tuple[Literal, ...]) -> set[str]:
 
 
 def without_wildcards(body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """The body of an aggregate, with a variable in place of each wildcard that receives a value; then each row is one
-    assignment."""
+    """The body of an aggregate, with each wildcard replaced by a new variable, so that each row of the result is one
+    distinct assignment."""
     numbers = count(1)
 
     def named(term: Term) -> Term:
