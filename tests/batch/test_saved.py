@@ -280,7 +280,7 @@ def test_what_is_more_than_was_approved_is_asked(tmp_path: Path, answer: str) ->
     assert save(tmp_path).outcomes["b"] == "incomplete"
     time.sleep(1.1)
     ran = batch(tmp_path, "apply", "saved", answers=f"{answer}\n")
-    assert "which is not as approved" in ran.out and "create terraform_data.more" in ran.out
+    assert "which differs from the approved plan" in ran.out and "create terraform_data.more" in ran.out
     assert ran.code == (answer == "no"), said(ran)
     assert ("terraform_data" in state(tmp_path, "b") and '"more"' in state(tmp_path, "b")) == (answer == "yes")
 

@@ -148,7 +148,7 @@ def test_what_was_being_made_is_asked_about(tmp_path: Path, way: str) -> None:
     assert ledger(tmp_path) == ["a one", "a two", "b one"]
     if way == "apply":
         asked = batch(tmp_path, "apply", "saved", answers="yes\n")
-        assert asked.code == 0 and "which is not as approved" in asked.out, said(asked)
+        assert asked.code == 0 and "which differs from the approved plan" in asked.out, said(asked)
         assert ledger(tmp_path) == ALL
 
 

@@ -130,12 +130,12 @@ DEEP = [
     (
         ".terraform.lock.hcl",
         'provider "registry.opentofu.org/a/b" {\n version = "1.0.0"\n constraints = 1.5\n}',
-        "a text",
+        "a string",
     ),
     (
         ".terraform.lock.hcl",
         'provider "registry.opentofu.org/a/b" {\n version = "1.0.0"\n constraints = []\n}',
-        "a text",
+        "a string",
     ),
     (
         ".terraform.lock.hcl",

@@ -175,4 +175,4 @@ def test_a_host_alone() -> None:
 
 def test_a_certificate_that_is_a_path() -> None:
     _, problems = open_backend("kubernetes", {"secret_suffix": "x", "client_key": "key.pem"})
-    assert problems[0].summary == '"client_key": it must be a text in the form of PEM'
+    assert problems[0].summary == '"client_key": it must be a string in PEM format'

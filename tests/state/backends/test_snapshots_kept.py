@@ -93,7 +93,7 @@ def test_when_something_else_goes_on_the_next_command_names_what_the_journal_has
     assert code == 0 and "Objects of an interrupted operation are missing" in text
     assert "- terraform_data.made[2]" in text and "state journal -adopt" in text
     code, text = one.run(OURS, "apply", "-auto-approve")
-    assert code == 1 and "They would be made a second time" in text
+    assert code == 1 and "They would be created a second time" in text
     text = one.good(OURS, "state", "journal", "-adopt")
     assert "terraform_data.made[0]: added to the state" in text
     assert "terraform_data.made" in resources(two)
