@@ -270,7 +270,7 @@ def test_rules_are_checked_beside_the_program_that_they_mention(planner, here):
         ("latin.dl", "not valid UTF-8"),
         ("pipe.dl", "not a regular file"),
         ("empty", "no file with the ending .dl"),
-        ("huge.dl", "at most 4 MiB"),
+        ("huge.dl", "must not exceed 4 MiB"),
         ("wide.dl", "Line 2 has more than 100000 characters"),
         ("a\0b.dl", "null"),
     ],
