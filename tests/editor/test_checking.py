@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from editor.client import Editor, applied, edited, text_at
+from planner.workflows.editor import schedule
 from planner.workflows.editor.checking import Checking
 from planner.workflows.editor.completion import completions
 from planner.workflows.editor.texts import TextDocument, uri_of
@@ -408,3 +412,26 @@ def test_called_modules_are_read_when_they_are_needed(tmp_path: Path, monkeypatc
     assert len(list(checking.read_called(("module", str(tmp_path))))) == 3 and set(reads) == {"a", "b", "c"}
     (problem,) = checking.check(("module", str(tmp_path)))[path]
     assert "of_c" in problem["message"]
+
+
+def test_the_next_check_runs_in_another_process_if_reading_called_modules_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "main.tf").write_text(MAIN)
+    clock = [0.0]
+
+    def read_called(self: Checking, subject: tuple[str, str]) -> Iterator[None]:
+        clock[0] += 2 * schedule.SLOW
+        yield
+
+    monkeypatch.setattr(Checking, "read_called", read_called)
+    monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    server, subject = SimpleNamespace(tell=lambda *_: None), ("module", str(tmp_path))
+
+    async def checked() -> bool:
+        checks = schedule.CheckSchedule(server, Checking(Workspace()))  # type: ignore[arg-type]
+        checks.check_soon(subject, 0.0)
+        await checks._waiting[subject]
+        return checks._is_slow(subject)
+
+    assert asyncio.run(checked())

@@ -97,7 +97,6 @@ class CheckSchedule:
                 await self._read_called(subject)
                 if self._rounds[subject] != this:
                     return
-                began = time.monotonic()
                 self._publish_all(self._checking.check(subject))
         except Exception as problem:  # a defect of planner: the server continues
             self._server.log(problem, "check failed")
