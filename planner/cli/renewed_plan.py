@@ -112,10 +112,10 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     try:
         if known.plugins is not None and not _are_answers_same(known, texts):
             return None
-        renewed = _renewed(known, texts, calls, settings) if edits != ({}, set()) else None
+        renewed = _renewed(known, texts, calls, settings) if texts or calls else None
     finally:
         lock()
-    if (edits != ({}, set()) and renewed is None) or not _changed_inputs(known) <= changed:
+    if ((texts or calls) and renewed is None) or not _changed_inputs(known) <= changed:
         return None  # or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
