@@ -196,7 +196,7 @@ def load(
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
     expect("workspace", workspace, str, "a string")
     if workspace and not valid_workspace_name(workspace):
-        detail = f"workspace is {workspace!r}: names take letters, digits and -_.~$&+=:@."
+        detail = f"workspace is {workspace!r}: names may contain letters, digits and -_.~$&+=:@."
         raise Failure(error("api.argument", "Invalid argument", detail))
     folder = absolute("directory", directory)
     if not os.path.isdir(folder):

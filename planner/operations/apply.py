@@ -202,7 +202,7 @@ def rescue(store: Store, state: State) -> tuple[list[Diagnostic], bytes]:
         state = evolve(state, serial=state.serial + 1)
     try:
         data = store.seal.seal(write_state(state, compact=not store.seal.is_plain))
-    except Failure as failure:  # in that case it must not be written or printed unencrypted
+    except Failure as failure:  # encrypting failed, and the state must not be written or printed unencrypted
         return list(failure.diagnostics), b""
     try:
         replace_file(ERRORED, data, 0o600)

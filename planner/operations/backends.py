@@ -235,7 +235,7 @@ def _completed_request(how: BackendInit, wanted: BackendRequest) -> BackendReque
 
 
 def _is_in_environment(kind: str, name: str) -> bool:
-    """Whether an environment variable sets it."""
+    """Whether an environment variable provides the setting."""
     variables = getattr(module_of(kind), "REQUIRED_VARIABLES", {}).get(name, ())
     return any(os.environ.get(variable) for variable in variables)
 

@@ -65,7 +65,9 @@ def discover(
         diagnostics.check()
         limits = Limits(tuple(ResourceAddress(ROOT, "list", decl.type, decl.name) for decl in searches))
         start = evolve(start, options=evolve(start.options, limits=limits))
-        own = policy_files(policies, "Packs judge plans. Name files with rules about unmanaged, for example.")
+        own = policy_files(
+            policies, "Packs check plans, not objects. Name rule files, for example with rules that read `unmanaged`."
+        )
         modal, program, problems = three_valued(own, frozenset(), "discover")
         diagnostics += problems
         known = (*known_objects(start), *others)

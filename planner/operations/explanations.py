@@ -387,7 +387,7 @@ def _with_deferred(plan: Plan, what: str, problem: Diagnostic) -> Diagnostic:
         else f"the {argument} of {block} at {place} is not known yet"
         for block, argument, place in rows
     ]
-    too = "" if meant else ", as all that depends on it"
+    too = "" if meant else ". Everything that depends on these blocks is left, too"
     return evolve(problem, detail=f"{what} is left for a later plan: {'; '.join(left)}{too}.")
 
 

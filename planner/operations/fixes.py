@@ -222,7 +222,7 @@ def _attempt(
         elif cause.root.kind == "variable":
             before, value, by_default = _former(made, cause)
             if before is None:
-                return Fix(places, False, f"not checked: what {what} was is not on record")
+                return Fix(places, False, f"not checked: the former value of {what} is not on record")
             inputs[what.removeprefix("var.")] = before
             defaults += [f"{what} = {value}"] if by_default else []
         elif cause.root.kind == "text":

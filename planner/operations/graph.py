@@ -156,8 +156,8 @@ def explore(
 ) -> tuple[Explored | None, list[Diagnostic]]:
     """The data for exploring the plan in a file, or a new plan; `kinds` of graphs: plan, apply. The plan is checked
     with the policies of the options and the policies recorded in the plan. None without a plan."""
-    # finding causes compiles again the few expressions that it evaluates; keeping compiled ones needs more memory than
-    # a graph
+    # compiled expressions need more memory than a graph, so they are discarded; the few that are evaluated to find
+    # causes are compiled again
     keeping = evolve(options, shown_edges=MOST_EDGES if "plan" in kinds else 0, evaluates_once=True)
     answer = open_or_make_plan(keeping, plan_file, hooks)
     made = answer.complete

@@ -97,7 +97,7 @@ def init(
             diagnostics.check(d for d in problems if d not in diagnostics)
         names = named_providers(tests, whole.config) - {BUILTIN}
         is_all = not names and all(needed_providers(other).all <= {BUILTIN} for other in others)
-        is_all = is_all and not (upgrade and lockfile)  # this combination is refused
+        is_all = is_all and not (upgrade and lockfile)  # this combination of options is an error
         # avoids loading the code that installs modules and providers
         if is_all and _needs_nothing(whole.config, options.directory, state):
             diagnostics += _only_builtin(whole.config, state, say)

@@ -133,7 +133,7 @@ def init_providers(
         write_locks(directory, outcome.locks)
     except Failure as failure:
         return problems + failure.diagnostics
-    what = "holds new selections: look at what changed, and commit it" if before else "was created: commit it"
+    what = "has new selections: review the changes, and commit it" if before else "was created: commit it"
     say(f"\nThe lock file .terraform.lock.hcl {what} with your configuration, so that everyone uses the same versions.")
     return problems
 

@@ -157,7 +157,7 @@ def policies_of(
     workspace = workspace or selected_workspace(options)[0]
     python = [word for word in (*options.policies, *options.standing_policies) if word.endswith(".py")]
     if python and (options.more_policies is None or made is None):
-        detail = f"{python[0]}: policies in Python judge plans that planner makes, one at a time, and no documents."
+        detail = f"{python[0]}: policies in Python can check only plans that planner makes, not documents."
         raise Failure(error("policy.python", "Python policies not supported here", detail))
     standing = policy_files((word for word in options.standing_policies if word not in python), workspace)
     named = policy_files((word for word in options.policies if word not in python), workspace)

@@ -308,7 +308,7 @@ def insert_blocks(data: bytes, name: str, blocks: Sequence[MovedBlock]) -> bytes
     after = _inserted_json(text, name, blocks) if name.endswith(".json") else _inserted_native(text, blocks)
     body, _, problems = load_text(after.encode("utf-8"), name, keep=False)
     if body is None or has_errors(problems):
-        raise Failure(_unwritable(name, "It would not be valid any more."))
+        raise Failure(_unwritable(name, "It would no longer be valid."))
     return after.encode("utf-8")
 
 

@@ -124,7 +124,7 @@ class OperationOptions(StateOptions):
 
     @property
     def judges(self) -> bool:
-        """Whether plans are judged by policies."""
+        """Whether policies check the plans."""
         return bool(self.policies or self.standing_policies)
 
 
@@ -170,7 +170,9 @@ def _unknown(name: str, known: list[str]) -> Diagnostic:
     hit = nearest(name, [text for source in known for text in (source, source.rpartition("/")[2])])
     guess = f" Did you mean {hit}?" if hit else ""
     listed = "".join(f"\n  - {source}" for source in known)
-    detail = f"Neither the configuration nor the state has a provider {name}.{guess} Known are:{listed or ' none'}"
+    detail = (
+        f"Neither the configuration nor the state has a provider {name}.{guess} Known providers:{listed or ' none'}"
+    )
     return error("cli.provider_parallelism", "Unknown provider in -provider-parallelism", detail)
 
 

@@ -1,4 +1,4 @@
-"""Policies for plans: judging a plan, and guarding its apply."""
+"""Policies for plans: checking a plan, and guarding its apply."""
 
 from __future__ import annotations
 

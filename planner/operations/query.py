@@ -170,7 +170,9 @@ def node_set(words: tuple[str, ...], program: RuleProgram) -> NodeSet | None:
     text = words[0]
     if len(words) > 1 and text not in VERBS:
         detail = f"There is no verb {text}.{did_you_mean(text, VERBS)} The verbs are {', '.join(VERBS)};"
-        raise Failure(error("query.verb", "Unknown verb", f"{detail} a question is one word, in single quotes."))
+        raise Failure(
+            error("query.verb", "Unknown verb", f"{detail} write a Datalog query as one word, in single quotes.")
+        )
     if text in VERBS:
         return parse_node_set(f"{text}({', '.join(words[1:])})")
     called = _CALLED.match(text)

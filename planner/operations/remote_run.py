@@ -192,9 +192,11 @@ def _unsupported(options: OperationOptions, store: TfeStore, save_to: str) -> li
     wrong = []
     if store.client.organization.kind == "remote":
         if options.var_args:
-            wrong.append("variables (set them in the workspace, or in a file *.auto.tfvars; a cloud block takes them)")
+            wrong.append(
+                "variables (set them in the workspace, or in a file *.auto.tfvars; a cloud block supports them)"
+            )
         if save_to:
-            wrong.append("-out (a cloud block has it)")
+            wrong.append("-out (a cloud block supports it)")
     if options.limits.excludes:
         wrong.append("-exclude")
     if options.minimal_refresh:

@@ -236,7 +236,7 @@ def in_three_values(rules: Files) -> Derive:
 def given_facts(case: Case, reads: PolicyInputs) -> PolicyFacts | None:
     """The facts of a case for policies; None if it has no `.given`. Raises Failure."""
     if len(case.given) > 1:
-        detail = "A case has one plan: set one, and the rest as facts."
+        detail = "A case can have only one plan: write the rest as facts."
         raise Failure(error("rules.case", "Two plans in a case", detail, case.given[1][1]))
     for path, span in case.given:
         return _facts(os.path.join(os.path.dirname(span.filename), path), span, reads)

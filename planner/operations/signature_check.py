@@ -51,7 +51,7 @@ def _valid(
     reasons: list[str] = []
     for signed in verified(data, verifiers):
         if not signed.signers:
-            reasons.append("one is by none of these keys, or was changed")
+            reasons.append("one was not made with any of these keys, or was changed")
             continue
         names = ", ".join(f"{one.key_id} ({one.name})" for one in signed.signers)
         try:

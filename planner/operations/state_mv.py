@@ -58,7 +58,7 @@ def _move_across(
         seal = kept_state(evolve(options, state_out=None), diagnostics).encryption.state
     if has_errors(diagnostics):
         return [], diagnostics
-    store = StateStore(options.state_out, seal=seal)  # sealed in the same way as the state itself
+    store = StateStore(options.state_out, seal=seal)  # encrypted in the same way as the state itself
 
     def move(state: State) -> tuple[State, list[str], list[Diagnostic]]:
         there, problems = store.read()
@@ -170,7 +170,7 @@ class StateMove:
     is_new: bool
     """whether the target had no state before"""
     producer: str = ""
-    """the directory whose root module gets outputs that the other one reads"""
+    """the directory of the root module to which outputs are added, which the other root module reads"""
     given: Mapping[str, OutputState | None] = field(factory=dict)
     """the outputs by name; None if read from a record"""
     timestamp: int = 0

@@ -222,7 +222,7 @@ def _why_deferred(options: OperationOptions, what: str, plan_file: str | None, n
     steps = [step.json for step in deferral_chain(ground, predicate, row)]
     dependents = sorted(object for object, block in ground.database[DEFERRED_DEPENDENT] if block == what)
     if dependents:
-        steps.append({"text": f"left with it, as they depend on it: {', '.join(dependents)}", "sources": []})
+        steps.append({"text": f"left with it, because they depend on it: {', '.join(dependents)}", "sources": []})
     return {**proof, "chains": [{"text": f"{what} is left for a later plan", "steps": steps}]}, problems
 
 

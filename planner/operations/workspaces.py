@@ -139,7 +139,7 @@ def _changeable(
         detail = "TF_WORKSPACE selects the workspace. Unset the variable to select or create one by command."
         return [], "", [error("workspace.forced", "The workspace is selected by the environment", detail)]
     if not valid_workspace_name(name):
-        detail = f'"{name}" is not allowed: names take letters, digits and -_.~$&+=:@.'
+        detail = f'"{name}" is not allowed: names may contain letters, digits and -_.~$&+=:@.'
         return [], "", [error("workspace.name", "Invalid workspace name", detail)]
     if has_errors(problems):
         return [], "", problems

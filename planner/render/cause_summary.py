@@ -287,7 +287,9 @@ class Causes:
                 named = {name for name, _ in group.changes} if is_renamed and not everything else named
                 unnamed = [change for change in group.changes if change[0] not in named]
                 single = _in_words(group.changes[0]) if len(group.changes) == 1 and unnamed else ""
-                is_all = only is None and counted.objects == total.objects  # the headline of the plan counts them
+                is_all = (
+                    only is None and counted.objects == total.objects
+                )  # then the headline of the plan already has the counts
                 share = self._share_of(group, module, whole, single) if whole else counted.share(total, "", single)
                 if is_all and not single and not is_renamed:
                     share = share.partition(": ")[0] + share[share.rfind("; and ") + 1 :] * ("; and " in share)

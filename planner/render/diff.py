@@ -136,7 +136,7 @@ def entries_of(value: Value) -> dict[str, Value]:
 
 
 def hidden(change: ValueChange, differ: Callable[[ValueChange], Diff], is_block: bool = False) -> Diff | None:
-    """The difference of a place where a side is sensitive; None if neither side is."""
+    """The difference at a place where the former or the new value is sensitive; None if neither is."""
     was, is_now = is_sensitive(change.before), is_sensitive(change.after)
     if not was and not is_now:
         return None
@@ -311,7 +311,7 @@ def diff_dynamic(change: ValueChange) -> Diff:
 
 
 def shape(value: Value) -> str:
-    """null, bool, string, number, object or array."""
+    """The kind of a value: null, bool, string, number, object or array."""
     cls = value.__class__
     if value is MISSING or cls is Null:
         return "null"

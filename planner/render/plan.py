@@ -1,4 +1,5 @@
-"""A plan for people: changes made outside, the action on each object with its reason, new output values, a summary.
+"""A plan for people: changes made outside planner, the action on each object with its reason, new output values, a
+summary.
 
 The sentences that other programs look for (`Plan: 1 to add, ...`, `No changes. ...`) are only here.
 """
@@ -265,7 +266,7 @@ class PlanText:
         return Paths(paths, deep=True)
 
     def _drift(self, others: bool) -> bool:
-        """Print the changes made outside; returns whether there were any."""
+        """Print the changes made outside planner; returns whether there were any."""
         plan, out = self.plan, self.terminal.out
         refresh_only = plan.mode == "refresh-only"
         drifted = [c for c in plan.drift if self._drift_is_shown(c)]
@@ -501,12 +502,12 @@ def pending(counts: Counts) -> str:
 
 
 def pending_actions(counts: Counts) -> str:
-    """The sentence about planned invocations that follows, "" for none."""
+    """The sentence about planned invocations that follows the counts; "" for none."""
     return f" Actions: {counts.invoke} to invoke." if counts.invoke else ""
 
 
 def finished_actions(counts: Counts) -> str:
-    """The sentence about invoked actions that follows, "" for none."""
+    """The sentence about invoked actions that follows the counts; "" for none."""
     if not counts.invoke and not counts.failed:
         return ""
     return f" Actions: {counts.invoke} invoked{f', {counts.failed} failed' if counts.failed else ''}."

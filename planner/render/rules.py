@@ -79,7 +79,7 @@ def _standing(entry: PredicateEntry) -> Iterator[str]:
     if predicate.is_open:
         yield "Open: your rules may add to it."
     elif predicate.is_core:
-        yield "Your rules may read it, not add to it."
+        yield "Your rules may read it, but not add to it."
 
 
 def built_in_index_text(one: BuiltinPredicate, paint: Paint) -> str:
@@ -94,10 +94,13 @@ def built_in_text(one: BuiltinPredicate, paint: Paint) -> str:
     lines.append(f"  Example: {one.example}")
     if one.outputs and one.name != "in":
         names = " and ".join(name for name, _ in one.inputs)
-        lines += ["", f"  Values for {names} come from elsewhere in the rule; then it gives rows of the others."]
+        lines += [
+            "",
+            f"  Other literals of the rule must determine {names}; the relation then yields the other columns.",
+        ]
     if one.failing:
         lines += ["", f"  {one.failing}"]
-    lines.append("  Where an input is known only after apply, it may or may not hold: such a verdict is undecided.")
+    lines.append("  If an input is known only after apply, it may or may not hold, so the verdict is undecided.")
     return "\n".join(lines)
 
 
@@ -277,7 +280,8 @@ def _case_json(outcome: CaseResult) -> dict[str, Any]:
 
 # ---------------------------------------------------------------- diagnostics
 
-_MOST_TEXT = 1000  # of a line that explains
+# the maximum length of a line of an explanation
+_MOST_TEXT = 1000
 # the maximum number of characters of a line that are shown, because a file may be a single line of a megabyte
 _MOST_WIDTH = 200
 
@@ -331,10 +335,10 @@ def quality_text(quality: Quality, shows_coverage: bool, paint: Paint) -> str:
         lines += ["", paint(_covered(quality), "bold")]
     survivors = [one.mutant for one in quality.mutants if one.case is None]
     for mutant in survivors:
-        lines += ["", f"{mutant.rule}, {mutant.file}", f"  no case notices  {mutant.what}"]
+        lines += ["", f"{mutant.rule}, {mutant.file}", f"  no case detects {mutant.what}"]
     if quality.mutants:
         noticed, of = quality.score
-        lines += ["", paint(f"Mistakes noticed: {noticed} of {of} ({percent(noticed, of)}).", "bold")]
+        lines += ["", paint(f"Mistakes detected: {noticed} of {of} ({percent(noticed, of)}).", "bold")]
     return "\n".join(lines)
 
 
@@ -349,7 +353,7 @@ def _covered(quality: Quality) -> str:
     fired = sum(rule.fired for rule in quality.coverage)
     return (
         f"Rules that derive something in a case: {fired} of {len(quality.coverage)}. "
-        f"Ways that literals go: {covered} of {of} ({percent(covered, of)})."
+        f"Outcomes of literals: {covered} of {of} ({percent(covered, of)})."
     )
 
 

@@ -116,7 +116,7 @@ class Terminal:
         for output in lost:
             if not output.is_abandoned:
                 reason = getattr(output.problem, "strerror", None) or output.problem
-                self.err(f"\nError: Cannot write {output.name}\n\n{reason}. What was written there is not complete.")
+                self.err(f"\nError: Cannot write {output.name}\n\n{reason}. The output there is incomplete.")
         return 1 if lost else code
 
     @property

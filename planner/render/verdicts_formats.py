@@ -197,7 +197,7 @@ def _document(lines: list[str], totals: list[int]) -> str:
 
 def _not_judged(name: str) -> list[str]:
     case = f'    <testcase classname={_attribute(name)} name="document">'
-    error = '      <error message="cannot be judged" type="document"/>'
+    error = '      <error message="cannot be checked" type="document"/>'
     suite = f"  <testsuite name={_attribute(name)} {_counts([1, 0, 1, 0])}>"
     return [suite, case, error, "    </testcase>", "  </testsuite>"]
 
@@ -278,7 +278,7 @@ def markdown_of_several(judged: Iterable[tuple[str, Verdict | None]]) -> str:
     for name, verdict in every:
         title = f"Policies: {name}"
         if verdict is None:
-            parts.append(f"### {_text(title)}\n\n**It could not be judged.**")
+            parts.append(f"### {_text(title)}\n\n**It could not be checked.**")
         else:
             parts.append(markdown(verdict, title, MOST // len(every)))
     return "\n\n".join(parts)

@@ -298,7 +298,7 @@ def _hops(document: dict[str, Any]) -> Iterator[str]:
         and difference_of(shown[0]) == difference_of(shown[-1])
         and shown[0].kind != "unapplied"
     ):
-        shown[0] = evolve(shown[0], before="", value="")  # the values of the root
+        shown[0] = evolve(shown[0], before="", value="")  # because these are the values of the root cause
     for number, step in enumerate(shown):
         if step.kind == INSIDE:
             inner = step

@@ -133,7 +133,7 @@ group "all" {
     assert "undeclared" not in ran.out and "Input does not match a unit" not in ran.out
     fleet(tmp_path, file.replace("region =", "regoin ="), "net", "app", "own")
     said = " ".join(batch(tmp_path, "plan").out.split())
-    assert "A group gives the variable regoin (planner.batch.hcl:8), and none of its units declares it." in said
+    assert "A group sets the variable regoin (planner.batch.hcl:8), but none of its units declares it." in said
 
 
 def test_a_group_is_repeated(tmp_path: Path) -> None:
@@ -416,7 +416,7 @@ HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\
         ),
         (
             'unit "a" {\n  for_each = ["x"]\n  path = "a"\n}\ngroup "g" {\n  units = ["a"]\n}\n',
-            "Its repeated units are",
+            "Its units with for_each are named",
         ),
         ('unit "a" {\n  generate ".terraform" {\n    content = ""\n  }\n}\n', "Invalid file name"),
     ],

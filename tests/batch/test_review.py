@@ -158,7 +158,7 @@ def test_the_comment_of_a_thousand_units_fits() -> None:
     text = markdown(report, {}, document(causes=causes, changes=changes, outputs=outputs))
     assert len(text) <= 65_536
     shown = len(re.findall(r"^\| \S+ \| \[\d+\]", text, re.MULTILINE))
-    assert f"**{1000 - shown} more causes** have no room here." in text
+    assert f"**{1000 - shown} more causes** do not fit here." in text
     rows = len(re.findall(r"^\| 0 \|", text, re.MULTILINE))
     assert f"**Cut:** {1000 - rows} more units" in text
     assert text.count("<details") == text.count("</details>") > 1

@@ -83,7 +83,7 @@ def test_by_waves_each_round_is_shown_and_approved(tmp_path: Path) -> None:
     ran = batch(tmp_path, "apply", answers="yes\n" * 4)
     assert ran.code == 0, ran.errors
     assert ran.out.count("Do you want to continue") == 4
-    shown = ran.out.index("Wave 2 of 3, what was deferred:")
+    shown = ran.out.index("Wave 2 of 3, deferred parts:")
     assert 'create component.web["a-36"]: terraform_data.service' in ran.out[shown:]
     assert "1  shop/live  applied    2" in ran.out
 

@@ -389,7 +389,7 @@ def test_the_organisation_says_how_long_waivers_may_last(
     monkeypatch.delenv("PLANNER_POLICIES")
     with (folder / ".planner/policy.toml").open("a") as file:
         file.write("[waivers]\nlongest_days = 10\n")
-    assert "Not for a directory" in said(planner("policy", "check"))
+    assert "Setting reserved for the organisation" in said(planner("policy", "check"))
 
 
 def test_a_waiver_that_names_neither_a_type_nor_a_module_is_told(
@@ -402,11 +402,11 @@ def test_a_waiver_that_names_neither_a_type_nor_a_module_is_told(
     write(tmp_path, {"policy.toml": "[waivers]\nwide = false\n"})
     monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "policy.toml"))
     assert kinds(planner) == [("deny", "port"), ("warn", "waivers")]
-    assert "as the organisation wants, so it waives nothing" in said(planner("policy", "check"))
+    assert "as the organisation requires, so it waives nothing" in said(planner("policy", "check"))
     monkeypatch.delenv("PLANNER_POLICIES")
     with (folder / ".planner/policy.toml").open("a") as file:
         file.write("[waivers]\nwide = false\n")
-    assert "Not for a directory" in said(planner("policy", "check"))
+    assert "Setting reserved for the organisation" in said(planner("policy", "check"))
 
 
 def test_the_organisation_does_not_let_waive(

@@ -138,7 +138,7 @@ def plans(folder: Path) -> list[str]:
 def test_sarif_of_several_plans_has_a_run_for_each(plans: list[str]) -> None:
     code, out, problems = run("-format=sarif", *plans)
     runs = json.loads(out)["runs"]
-    assert code == 1 and "no.json cannot be judged" in problems
+    assert code == 1 and "no.json cannot be checked" in problems
     found = [
         (r["automationDetails"]["id"], len(r["results"]), r["invocations"][0]["executionSuccessful"]) for r in runs
     ]
@@ -164,7 +164,7 @@ def test_several_plans_as_markdown(plans: list[str]) -> None:
         "### Policies: ok.json",
         "### Policies: no.json",
     ]
-    assert out.count("**It could not be judged.**") == 1 and "| **deny** |" in out
+    assert out.count("**It could not be checked.**") == 1 and "| **deny** |" in out
 
 
 def test_what_the_rules_cost_for_several_plans(plans: list[str]) -> None:

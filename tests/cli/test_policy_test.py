@@ -67,17 +67,17 @@ def test_cases(folder: Path) -> None:
     assert (code, problems) == (0, "") and "2 cases: 2 passed, 0 failed." in out
     (folder / "house.case").write_text(GOOD.replace('"a", "is too large"', '"b", "is too large"'))
     code, out, _ = run("-coverage")
-    assert code == 1 and "missing" in out and "Ways that literals go" not in out
+    assert code == 1 and "missing" in out and "Outcomes of literals" not in out
 
 
 def test_what_cases_exercise(folder: Path) -> None:
     code, out, _ = run("-coverage")
-    assert code == 0 and "Rules that derive something in a case: 2 of 2. Ways that literals go: 6 of 6 (100%)." in out
+    assert code == 0 and "Rules that derive something in a case: 2 of 2. Outcomes of literals: 6 of 6 (100%)." in out
     (folder / "house.case").write_text(POOR)
     code, out, _ = run("-coverage")
     assert code == 0
     assert "never fails       not exempt(A)" in out and 'never holds       planned(A, "input.exempt", true)' in out
-    assert "Rules that derive something in a case: 1 of 2. Ways that literals go: 4 of 6 (66%)." in out
+    assert "Rules that derive something in a case: 1 of 2. Outcomes of literals: 4 of 6 (66%)." in out
 
 
 def test_plans_that_cases_give_are_exercise(folder: Path) -> None:
@@ -88,13 +88,13 @@ def test_plans_that_cases_give_are_exercise(folder: Path) -> None:
     (folder / "house.case").write_text(f'.case "x"\n.given "plan"\n{wanted}\n.case "none"\n.want none deny.\n')
     code, out, problems = run("-coverage")
     assert code == 0, problems
-    assert "Rules that derive something in a case: 1 of 2. Ways that literals go: 4 of 6 (66%)." in out
+    assert "Rules that derive something in a case: 1 of 2. Outcomes of literals: 4 of 6 (66%)." in out
 
 
 @pytest.mark.slow
 def test_mistakes_that_no_case_notices(folder: Path) -> None:
     code, out, _ = run("-mutants")
-    assert code == 0 and "no case notices" not in out and "Mistakes noticed: 8 of 8 (100%)." in out
+    assert code == 0 and "no case detects" not in out and "Mistakes detected: 8 of 8 (100%)." in out
     (folder / "house.case").write_text(POOR)
     code, out, _ = run("-mutants", "-json")
     document = json.loads(out)

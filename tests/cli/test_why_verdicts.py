@@ -173,7 +173,7 @@ resource "terraform_data" "store" {
 _STORE = "terraform_data.store"
 _COPIED = f"which {_STORE}.input.engine copies: command line -var=engine"
 _ACTION = f"  the planned action of {_STORE} is replace (reason: planner why {_STORE})"
-_EDITS = f"The policy judges the action itself. For the edits that avoid it, run: planner why -fix {_STORE}"
+_EDITS = f"The policy checks the action itself. For the edits that avoid it, run: planner why -fix {_STORE}"
 _ENGINE = [
     f'  {_STORE}.input.engine is "16": main.tf:4: input            = {{ engine = var.engine, size = var.size }}',
     "    which is var.engine (command line): command line -var=engine",

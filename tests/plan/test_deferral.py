@@ -123,7 +123,7 @@ def test_it_goes_together_with_exclude(folder: Path, planner: Planner) -> None:
 
 DECIDES = "count refers to terraform_data.a: main.tf:4: count = length(terraform_data.a.id) > 0 ? 2 : 0"
 WHY = {
-    "terraform_data.b": ["left with it, as they depend on it: module.m.terraform_data.x, terraform_data.c"],
+    "terraform_data.b": ["left with it, because they depend on it: module.m.terraform_data.x, terraform_data.c"],
     "terraform_data.b[1]": [],
     "terraform_data.c": ["terraform_data.c depends on terraform_data.b: main.tf:7:"],
     "module.m.terraform_data.x": ["module.m depends on terraform_data.b: main.tf:11:"],

@@ -303,10 +303,10 @@ def test_tables(name: str, text: str, types: dict[str, str], found: list[tuple[o
         ("d.json", '[{"name": "a", "size": 1},\n{}]', "d.json:2: The entry has no name."),
         ("d.json", '[{"name": "a", "size": "1"}]', 'd.json:1: size is a number; "1" is not one.'),
         ("d.json", '[{"name": "a", "size": true}]', 'd.json:1: size is a number; "True" is not one.'),
-        ("d.json", '[{"name": ["a"], "size": 1}]', "d.json:1: name is not a string, number or truth value."),
-        ("d.json", '[{"name": [], "size": 1}]', "d.json:1: name is not a string, number or truth value."),
-        ("d.json", '["a"]', "d.json:1: Here an object with name and size is expected."),
-        ("d.json", '"a"', "d.json:1: A file with columns is a list of objects, or an object."),
+        ("d.json", '[{"name": ["a"], "size": 1}]', "d.json:1: name is not a string, number or boolean."),
+        ("d.json", '[{"name": [], "size": 1}]', "d.json:1: name is not a string, number or boolean."),
+        ("d.json", '["a"]', "d.json:1: Expected an object with name and size."),
+        ("d.json", '"a"', "d.json:1: A file with columns must be a list of objects, or an object."),
     ],
 )
 def test_what_is_no_table_is_an_error_with_its_line(name: str, text: str, said: str) -> None:
@@ -319,7 +319,7 @@ def test_what_is_no_table_is_an_error_with_its_line(name: str, text: str, said: 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("d.csv", "a,b\n1,2\n1\n", "d.csv:3: The line has 1 fields, and the first line names 2."),
+        ("d.csv", "a,b\n1,2\n1\n", "d.csv:3: The line has 1 fields, but the first line names 2."),
         ("d.csv", "a,b\n1,2,3\n", "d.csv:2: The line has 3 fields"),
         ("d.csv", "a,a\n", "d.csv:1: There are two columns a."),
         ("d.csv", ",".join(f"a{i}" for i in range(251)) + "\n", "d.csv:1: A data file has at most 250 columns."),

@@ -101,7 +101,7 @@ def test_a_root_module_becomes_a_stack(folder: Path, planner: Planner) -> None:
     assert ran.code == 0, ran.out + ran.err
     assert "Proven, and nothing written" in ran.out
     assert sorted(path.name for path in folder.iterdir()) == before
-    assert "The backend is not taken over" in ran.out
+    assert "The backend is not converted" in ran.out
     ran = planner("stacks", "from-modules", "-write", "-deployment=prod")
     assert ran.code == 0, ran.out + ran.err
     assert planner("stacks", "fmt", "-check").code == 0
@@ -186,7 +186,7 @@ def test_other_objects_are_not_written_over(folder: Path, planner: Planner) -> N
     path.write_text(path.read_text().replace('"p-n', '"q-n'))
     others = path.read_bytes()
     ran = planner("stacks", "from-modules", "-write")
-    assert ran.code == 1 and "There is a state of component.net of a deployment main here" in " ".join(ran.err.split())
+    assert ran.code == 1 and "The state of component.net of a deployment main already exists here" in " ".join(ran.err.split())
     assert path.read_bytes() == others and (folder / "old.tfstate").read_bytes() == before
     (folder / "main.tfdeploy.hcl").write_text("")
     ran = planner("stacks", "from-modules", "-write", "-deployment=other")

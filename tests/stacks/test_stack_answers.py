@@ -230,7 +230,7 @@ def test_what_policies_cannot_decide_about_a_component_is_not_approved_by_checks
 def test_policies_that_are_not_there(two: Stack) -> None:
     assert "No policies" in two.run("policy", code=1)
     assert "no.dl" in two.run("policy", "-policy=no.dl", code=1)
-    assert "packs judge the plans of single components" in " ".join(
+    assert "packs check the plans of single components" in " ".join(
         two.run("policy", "-policy=builtin:required_tags", code=1).split()
     )
 
@@ -250,7 +250,7 @@ def test_a_component_is_planned_with_what_it_is_made_from(two: Stack) -> None:
     assert len(two.plan("-component=component.web")["a"]) == 3
     assert two.plan("-component=component.net") == {"a": {"component.net": "plan"}}
     text = two.run("plan", "-component=component.net")
-    assert 'Left out, as only others were named: component.web["eu"], component.web["us"].' in text
+    assert 'Not planned, because only other components were named: component.web["eu"], component.web["us"].' in text
     assert 'Did you mean "component.net"' in " ".join(two.run("plan", "-component=component.ne", code=1).split())
     assert "Conflicting options" in two.run("plan", "-component=component.net", "-destroy", code=1)
 

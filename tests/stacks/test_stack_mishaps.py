@@ -290,8 +290,8 @@ def test_names_of_options_that_mean_nothing_are_told(command: tuple[str, ...], r
     options = ("-identity-token=tokem=x", "-upstream=a/b/d=.")
     ran = run(deploy, *command, *options, code=1)
     said = " ".join(ran.err.split())
-    assert '-identity-token=tokem=... is for nothing in this stack. Did you mean "token"?' in said
-    assert "-upstream=a/b/d=... is for nothing in this stack." in said
+    assert '-identity-token=tokem=... matches nothing in this stack. Did you mean "token"?' in said
+    assert "-upstream=a/b/d=... matches nothing in this stack." in said
     assert not os.path.exists("stack-states")
 
 

@@ -267,7 +267,8 @@ def _head(data: bytes, path: str) -> tuple[dict[str, Any], Diagnostic | None]:
         head = loads(data)
     except JsonError:
         return {}, _not_a_plan(
-            path, "another program wrote it. OpenTofu's plan files can be applied by OpenTofu only, and ours by planner"
+            path,
+            "another program wrote it. Only OpenTofu can apply OpenTofu's plan files, and only planner its own",
         )
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         return {}, _not_a_plan(path, "another program wrote it")
@@ -374,7 +375,7 @@ def stale(plan: Plan, current: State | None) -> list[Diagnostic]:
     return [error("plan_file.stale", "Saved plan is stale", detail)]
 
 
-# ---------------------------------------------------------------- the configuration as it was
+# ---------------------------------------------------------------- the configuration files in a plan file
 
 
 def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list[Diagnostic]]:
@@ -389,7 +390,8 @@ def unpack_sources(sources: Mapping[str, bytes], folder: str) -> tuple[str, list
         for name, normal in names.items():
             if normal.startswith("/") or "\0" in normal or above > 100:
                 detail = (
-                    f"The plan file holds a file named {name!r}, which is not a valid path relative to the root module."
+                    f"The plan file contains a file named {name!r}, which is not a valid path relative to the root "
+                    "module."
                 )
                 return root, [error("plan_file.source_name", "Unusable plan file", detail)]
             target = os.path.normpath(os.path.join(root, normal))

@@ -110,7 +110,7 @@ class Because:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The data in the form of JSON documents."""
         return {
             "because": [step.json for step in self.steps],
             "root_causes": [root.json for root in self.roots],
@@ -605,7 +605,7 @@ def _whole(what: str) -> str:
 
 
 def is_part(name: str, source: str) -> bool:
-    """Whether a step is a source or a part of it."""
+    """Whether a name is the name of a source, or of a part of that source."""
     own = name.removeprefix("the text of ")
     return own == source or own.startswith((f"{source}.", f"{source}["))
 
@@ -767,7 +767,7 @@ class FactLocations:
         self._sources: dict[str, Any] = {}
         for predicate in sorted(
             facts.predicates, key=lambda predicate: predicate != "desired"
-        ):  # from the block itself
+        ):  # `desired` first: its source is the block itself
             rank = predicate in self._TELLING
             column = (
                 1

@@ -180,7 +180,7 @@ class CheckedRoots:
             if unit.kind == "object" and not self._instances.get(unit) and not _is_among(unit, steps):
                 if not unit.name.startswith("data."):
                     return None
-                missing.add(unit)  # it was read
+                missing.add(unit)  # a data source, which was read
         return roots | {self._leaf_or_name(unit, value) for unit in missing}
 
     def _parts(self, leaf: str, unit: ChangedInput | None, fitting: Collection[ChangedInput], value: str) -> set[str]:

@@ -146,7 +146,7 @@ def denial_fixes(finding: Finding, plain: PlainProofs, explainer: Explainer) -> 
     fixes = Fixes.of(evolve(smallest, sets=tuple(map(search.with_former_values, smallest.sets))), stuck)
     actions = dict.fromkeys(place.key for places in smallest.sets for place in places if place.kind == "action")
     commands = ", ".join(f"planner why -fix {shlex.quote(address)}" for address in actions)
-    further = f"The policy judges the action itself. For the edits that avoid it, run: {commands}" if actions else ""
+    further = f"The policy checks the action itself. For the edits that avoid it, run: {commands}" if actions else ""
     return evolve(fixes, limit=" ".join(filter(None, (fixes.limit, further))))
 
 

@@ -108,8 +108,9 @@ class FormerWorld:
         return place._replace(module=module, name=name, key=key) if module is not None else None
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
-        """A module instance. A module instance. Its repetition is unknown if the keys of its call are unknown, or if
-        `exists` is false and the instance did not exist."""
+        """A module instance. Its repetition is unknown if the keys of its call are unknown, or if `exists` is false and
+        the instance did not exist.
+        """
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:

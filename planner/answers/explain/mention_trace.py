@@ -459,7 +459,7 @@ class MentionTrace:
 
 
 def _has_text(given: GivenExpression, mentioned: Sequence[Chain]) -> bool:
-    """Whether an expression is more than a single mention, or than a computation from the key of a loop."""
+    """Whether an expression is neither a single mention nor a computation from the key of a loop."""
     node, names = given.node, [c.base.root if isinstance(c.base, Traversal) else c.base.name for c in mentioned]
     if any(chain.start == node.start and chain.end == node.end for chain in mentioned):
         return False

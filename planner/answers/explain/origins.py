@@ -3,7 +3,7 @@
     { one = var.a, two = var.b }    at .two     var.b
     c ? var.a : var.b               anywhere    the branch that is taken, and c, which decides that
     { for k, v in var.m : k => v }  at .x       var.m at .x
-    merge(local.base, var.more)     at .x       the last argument with an x, and those behind it, which may have had one
+    merge(local.base, var.more)     at .x       the last argument with an x, and those after it, which may have had one
 
 If this cannot be derived from the text (other functions, templates), the result is the whole expression, because
 everything that it mentions may matter."""

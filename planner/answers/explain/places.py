@@ -383,7 +383,7 @@ class LocationLookup:
             return ValueLocation(inside.module.parent, "each_call", name, None, (("index", inside.module.key), *path))
         return None
 
-    # ---------------------------------------------------------------- parts that have a place of their own
+    # ---------------------------------------------------------------- parts of all instances of a block
 
     def owner(self, place: ValueLocation) -> ValueLocation | None:
         """The target of a path into all instances of a resource or module: an instance, or an output of one."""

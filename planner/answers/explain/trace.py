@@ -279,7 +279,7 @@ class Trace(ValueTrace):
         text, source = str(place), self._source(place)
         words = f"the text of {text}"
         self._facts.add("attribute_place", text, instance, argument, source=source)
-        self._facts.add("altered", text, f"{argument} of {instance} is not given any more", source=source)
+        self._facts.add("altered", text, f"{argument} of {instance} is no longer set", source=source)
         self._facts.add("own_text", text, words, source=source)
         self._facts.add("changed_since", words, source=source)
 

@@ -33,7 +33,7 @@ from planner.logic.model.plan import ResourceChange
 from planner.logic.programs.actions import NO_OP, does
 
 _NAMING = ("filename", "path", "name", "id")
-"""attributes by which people know objects, the best one first"""
+"""attributes by which people recognise objects, the best one first"""
 
 
 class ValueTrace(MentionTrace):
@@ -107,7 +107,7 @@ class ValueTrace(MentionTrace):
             change = self.changes.get(place.root_text) if place.kind == "resource" and place.path else None
             before = part_at(change.before, place.path) if change is not None else None
             if before is not None and any(part_at(before, path) is None for path in open_parts(value)):
-                self._state_differs(place, before)  # as a whole
+                self._state_differs(place, before)  # the value as a whole differs
             for path in open_parts(value):
                 for inner, _ in self.value(place.at((*place.path, *path))):
                     self._part(place, inner)
@@ -156,7 +156,7 @@ class ValueTrace(MentionTrace):
             change = self.changes[place.root_text]
             self._facts.add("object_value", text, change.address, source=declaration(self.config, change))
             self._attribute_of(place, change)
-            if not mentions_some:  # otherwise the provider is not a cause
+            if not mentions_some:  # if there is a mention, the provider is not a cause
                 self.change(change)
                 self._provider(place, change)
 
@@ -431,7 +431,7 @@ class ValueTrace(MentionTrace):
         elif at.argument == "enabled":
             before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, and was not"
         elif at.key is None:
-            said = f"{of} has a for_each now, and had not"
+            said = f"{of} has a for_each now, but had none before"
         else:
             key = path_text((("index", at.key),))
             said = f"{of}{key} was removed" if goes else f"{of}{key} is new"

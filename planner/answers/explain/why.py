@@ -504,8 +504,9 @@ def near_actions(
 
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
-    """(predicate, whether its absence was needed) of the failed conditions, without conditions that only pass on
-    others."""
+    """(predicate, whether its absence was needed) of the failed conditions, without conditions that only repeat other
+    conditions.
+    """
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")

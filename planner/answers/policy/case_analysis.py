@@ -173,7 +173,7 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Values are decided only if no rule derives it without."""
+        """Whether some rule derives the verdict. Values are decided only if no rule derives it without them."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:
@@ -344,7 +344,7 @@ class _CaseEvaluation(Interpreter):
                 raise Inconclusive
             yield row
 
-    # -------- values that are not known
+    # -------- unknown values
 
     def unknown_rows(self, atom: Atom, values: Values) -> Iterator[tuple[Any, ...]]:
         """The possible rows of unknown values: the row itself if it is known which, otherwise one that represents any
@@ -376,7 +376,7 @@ class _CaseEvaluation(Interpreter):
         address, at = place
         unknown = self.cases.unknown[place]
         is_open = not isinstance(unknown.type, Primitive) or unknown.type is DYNAMIC
-        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is one
+        is_exact = isinstance(unknown.type, Primitive)  # DYNAMIC is also a Primitive
         name = atom.predicate
         if isinstance(path, Symbol):
             begin = self.case.prefix(path)
@@ -402,7 +402,7 @@ class _CaseEvaluation(Interpreter):
         elif name == "part":
             for inner in [*([at] if exact and is_open else []), *below]:
                 yield from self.part_rows(atom, values, address, inner)
-        else:  # JSON in a text
+        else:  # JSON in a string
             texts = [*([at] if exact and is_exact else []), *below]
             for text in texts:
                 yield from self.json_rows(atom, values, address, text)
@@ -472,7 +472,7 @@ class _CaseEvaluation(Interpreter):
             made = [Symbol((name, label, number), "any", True) for number in range(len(given))]
             yield address, path, *(m if g is None else g for g, m in zip(given, made, strict=True))
 
-    # -------- what is built in
+    # -------- built-in relations
 
     def generated(self, literal: Builtin, assignment: Values) -> Iterator[Way]:
         if literal.relation == MEMBER:

@@ -84,7 +84,7 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
         if not entry:
             if items[0][1] is EMPTY:
                 return
-            raise _failure(source, start, "A file with columns is a list of objects, or an object.")
+            raise _failure(source, start, "A file with columns must be a list of objects, or an object.")
         names = list(types)
         cells: dict[str, Any] = {}
         if entry[0].__class__ is str:
@@ -92,11 +92,11 @@ def _table(source: Source, leaves: Iterable[Leaf], types: dict[str, str]) -> Ite
         for steps, value, place in items:
             if len(steps) == 1 and value is not EMPTY:
                 if entry[0].__class__ is int or len(names) != 1:
-                    raise _failure(source, place, f"Here an object with {' and '.join(names)} is expected.")
+                    raise _failure(source, place, f"Expected an object with {' and '.join(names)}.")
                 cells[names[0]] = value
             elif len(steps) > 1 and steps[1] in names:
                 if len(steps) > 2 or value is EMPTY:
-                    raise _failure(source, place, f"{steps[1]} is not a string, number or truth value.")
+                    raise _failure(source, place, f"{steps[1]} is not a string, number or boolean.")
                 cells[str(steps[1])] = value
         for name, kind in types.items():
             value = cells.get(name)
@@ -152,7 +152,7 @@ def _csv(source: Source, types: dict[str, str]) -> tuple[Columns, Rows]:
             header = _header(source, cells, types)
         elif cells:
             if len(cells) != len(header):
-                detail = f"The line has {len(cells)} fields, and the first line names {len(header)}."
+                detail = f"The line has {len(cells)} fields, but the first line names {len(header)}."
                 raise _at_line(source, begin, detail)
             if len(rows) >= MOST_ROWS:
                 raise _at_line(source, begin, f"A data file has at most {MOST_ROWS} rows.")
@@ -177,7 +177,7 @@ def _header(source: Source, cells: list[str], types: dict[str, str]) -> list[str
         raise _at_line(source, 1, f"A data file has at most {MOST_COLUMNS} columns.")
     for name in names:
         if not _NAME.fullmatch(name):
-            detail = f'The first line names the columns, and "{name}" is not a valid name: small letters, digits and _.'
+            detail = f'"{name}" in the first line is not a valid name of a column: use lowercase letters, digits and _.'
             raise _at_line(source, 1, detail)
         if names.count(name) > 1:
             raise _at_line(source, 1, f"There are two columns {name}.")
@@ -278,7 +278,9 @@ def _yaml(source: Source) -> Iterator[Leaf]:
         depth = 0
         for event in yaml.parse(source.text, Loader=loader):
             if isinstance(event, yaml.AliasEvent):
-                raise _failure(source, place(event.start_mark), "The file has aliases (*name), which are not read.")
+                raise _failure(
+                    source, place(event.start_mark), "The file has aliases (*name), which are not supported."
+                )
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
                 raise _failure(source, place(event.start_mark), f"The file is nested more than {DEEPEST} deep.")
@@ -288,7 +290,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
         message = getattr(problem, "problem", None) or "it cannot be read"
         raise _failure(source, place(mark), f"This is not YAML: {message}.") from None
     if len(nodes) > 1:
-        raise _failure(source, place(nodes[1].start_mark), "The file has several documents; one is read.")
+        raise _failure(source, place(nodes[1].start_mark), "The file has several documents, but only one is allowed.")
 
     def walk(node: Any, steps: Steps) -> Iterator[Leaf]:
         start = place(node.start_mark)
@@ -298,7 +300,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
             seen: set[str] = set()
             for key, value in node.value:
                 if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
-                    raise _failure(source, place(key.start_mark), "A key is a plain text.")
+                    raise _failure(source, place(key.start_mark), "A key must be a plain string.")
                 if key.value in seen:
                     raise _failure(source, place(key.start_mark), f'The key "{key.value[:60]}" occurs twice.')
                 seen.add(key.value)
@@ -320,7 +322,7 @@ def _yaml(source: Source) -> Iterator[Leaf]:
 def _scalar(tag: str, text: str) -> Any:
     kind = tag.rpartition(":")[2]
     if kind in ("str", "timestamp", "value"):
-        return text  # a date is the text in the file
+        return text  # a date stays the string in the file
     if kind == "bool":
         return text.lower() in ("true", "yes", "on")
     if kind in ("int", "float"):

@@ -22,7 +22,7 @@ WAIVERS = "waivers"
 """the code of findings about waivers"""
 _SAYS = {
     "too_wide": "matches everything, so it waives nothing: name the objects that it is for",
-    "unnamed": "names neither a type nor a module, as the organisation wants, so it waives nothing",
+    "unnamed": "names neither a type nor a module, as the organisation requires, so it waives nothing",
     "wide": "names neither a type nor a module: it waives {findings}",
     "too_long": "ends later ({until}) than the organisation lets waivers last, so it waives nothing",
     "of_no_policy": "names a code that does not belong to any policy",
@@ -210,7 +210,7 @@ def _loosened(database: Database, policies: Policies) -> Iterator[Diagnostic]:
         detail = f"The organisation has {code} at level {kept}{f' ({place})' if place is not None else ''}, "
         level = mine.level if mine is not None else info.level if info is not None else ""
         span = mine.span if mine is not None else info.span if info is not None else None
-        detail += f"and {level} is looser. It may be made stricter here, never looser."
+        detail += f"and {level} is less strict. It may be made stricter here, but not less strict."
         yield error("policy.final", "Level set by the organisation", detail, span)
 
 

@@ -30,7 +30,7 @@ _ANY: Any = ("some element",)
 """a step into an element that is not known"""
 LOOSE, UNSURE, SURE = 0, 1, 2
 """the certainty of a reference: the reference only lists existing objects, or it is a choice that may have another
-result, or it certainly is to its target"""
+result, or it certainly refers to its target"""
 _MOST_STEPS, _DEEPEST = 20_000, 60
 _SAME_ELEMENTS = frozenset(("tomap", "tolist", "toset", "sensitive", "nonsensitive"))
 """functions whose result has the elements of their argument, under the same keys"""

@@ -2,7 +2,7 @@
 
     name = "acme.tags"
     version = "1.2.0"
-    [parameters.required_tag]           # the relation required_tag(value), a row an element
+    [parameters.required_tag]           # the relation required_tag(value), one row for each element
     type = "list(string)"
     default = ["Owner"]
     description = "tags that objects must have"
@@ -182,7 +182,7 @@ def _manifest(file: TomlFile) -> PackManifest:
     name = root.needed("name")
     if name and not PACK_NAME.fullmatch(name):
         root.problem(
-            "name", f'"{name}" is not a valid name of a pack: small letters, digits and _, parts joined with a dot.'
+            "name", f'"{name}" is not a valid name of a pack: lowercase letters, digits and _, parts joined with a dot.'
         )
     version = root.text("version")
     if version and not _VERSION.fullmatch(version):
@@ -204,7 +204,9 @@ def _manifest(file: TomlFile) -> PackManifest:
 def _named_tables(root: TomlTable, key: str, make: Any) -> Iterator[tuple[str, Any]]:
     for name, table in root.tables(key):
         if not _NAME.fullmatch(name):
-            root.table(key).problem(name, f'"{name}" is not a valid name of a relation: small letters, digits and _.')
+            root.table(key).problem(
+                name, f'"{name}" is not a valid name of a relation: lowercase letters, digits and _.'
+            )
             continue
         made = make(name, table)
         table.done()
@@ -218,7 +220,7 @@ def _parameter(name: str, table: TomlTable) -> Parameter | None:
     described, given = table.needed("description"), "default" in table
     if type_ is None:
         if text:
-            table.problem("type", f"There is no parameter type {text}. There are {TYPES}.")
+            table.problem("type", f"There is no parameter type {text}. The types are {TYPES}.")
         return None
     default = given_rows(type_, table, "default") if given else None
     return Parameter(name, type_, default, described, table.span)
@@ -236,7 +238,7 @@ def _data(name: str, table: TomlTable) -> DataFile:
     types = tuple((key, columns.word(key, _BASES, "string")) for key in columns.data)
     for key, _ in types:
         if not _NAME.fullmatch(key):
-            columns.problem(key, f'"{key}" is not a valid name of a column: small letters, digits and _.')
+            columns.problem(key, f'"{key}" is not a valid name of a column: lowercase letters, digits and _.')
     return DataFile(name, file, table.text("description"), types, table.span)
 
 
@@ -250,7 +252,7 @@ def _policies(root: TomlTable, pack: str) -> Iterator[PolicyInfo]:
         title, links, controls = table.text("title"), table.texts("links"), table.texts("controls")
         for link in links:
             if not link.startswith(("https://", "http://")):
-                table.problem("links", f'"{link}" is not a valid link: it begins with https://.')
+                table.problem("links", f'"{link}" is not a valid link: it must begin with https://.')
         secret = table.value("secret", bool, "a truth value", False)
         yield PolicyInfo(code, level, override, severity, title, links, controls, pack, table.span, secret)
         table.done()

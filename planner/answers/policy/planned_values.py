@@ -125,7 +125,7 @@ class ValueRows:
         self, address: str, path: str, items: list[tuple[Any, str, Value]], mark: str | None, looked: Looked
     ) -> None:
         if self.structure and looked.here and not looked.all and any(_is_secret(part) for _, _, part in items):
-            looked = EVERYTHING  # reports about the parts name them
+            looked = EVERYTHING  # the rows of `parts` name all parts, so the secret ones must be recorded
         if self.structure and looked.here:
             self.sizes.add((address, path, len(items)))
             self.parts.update((address, path, key, inner) for key, inner, _ in items)

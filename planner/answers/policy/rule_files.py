@@ -155,7 +155,7 @@ def choose(files: Files) -> str:
     names = [_names(file) for file in files if file[0].endswith((".dl", ".case"))]
     wanted = {name for _, mentioned in names for name in mentioned} - {name for own, _ in names for name in own}
     known = {name: len(wanted & set(rulebook.program(name).predicates)) for name in rulebook.PROGRAMS}
-    return max(known, key=lambda name: known[name])  # the first among equals
+    return max(known, key=lambda name: known[name])  # if several declare the same number, the first
 
 
 def about(case: tuple[str, str], rules: Files) -> Files:

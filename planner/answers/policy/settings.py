@@ -196,7 +196,7 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
                 detail = (
                     f"Only the policy file of an organisation can set {key}; it is named in PLANNER_POLICIES or in the "
                 )
-                root.problem(key, f"{detail}CLI configuration.", "Not for a directory")
+                root.problem(key, f"{detail}CLI configuration.", "Setting reserved for the organisation")
         within = root.table("groups")
         for group in within.data:
             groups[group] = within.texts(group)
@@ -210,13 +210,13 @@ def read_config(name: str, text: str, workspace: str, is_organisation: bool) -> 
         longest = waivers.value("longest_days", int, "a whole number", 0) if "longest_days" in waivers else None
         if longest is not None and not is_organisation:
             detail = "Only the policy file of an organisation may limit the duration of waivers."
-            waivers.problem("longest_days", detail, "Not for a directory")
+            waivers.problem("longest_days", detail, "Setting reserved for the organisation")
         elif longest is not None and not 0 < longest <= 36500:
             waivers.problem("longest_days", "longest_days must be a number of days, 1 or more.")
         wide = waivers.value("wide", bool, "true or false", True)
         if "wide" in waivers and not is_organisation:
             detail = "Only the policy file of an organisation may set the required fields of waivers."
-            waivers.problem("wide", detail, "Not for a directory")
+            waivers.problem("wide", detail, "Setting reserved for the organisation")
         waivers.done()
         root.done()
         uses, said = tuple(packs.values()), tuple(policies.values())
@@ -339,7 +339,7 @@ def _parameters(configs: Iterable[PolicyConfig], packs: Packs) -> Settings:
                 if parameter is None:
                     known = manifest.parameters
                     detail = f"{use.name} has no parameter {key}.{did_you_mean(key, known)}"
-                    detail += f" There are {', '.join(sorted(known))}." if known else ""
+                    detail += f" The parameters are {', '.join(sorted(known))}." if known else ""
                     problems.append(error(CODE, "Unknown parameter", detail, place))
                 elif kept is not None and key not in settable[use.name]:
                     where = places.get((use.name, key), kept.span)

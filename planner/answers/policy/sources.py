@@ -91,7 +91,7 @@ def _of_library(use: PackUse, texts: dict[str, str]) -> list[Diagnostic]:
     unknown = [code for code in use.policies or () if code not in known]
     if unknown:
         detail = f"{use.name} has no policy {unknown[0]}.{did_you_mean(unknown[0], known)} "
-        return [error("policy.unknown", "No such policy", f"{detail}There are {', '.join(known)}.", use.span)]
+        return [error("policy.unknown", "No such policy", f"{detail}The policies are {', '.join(known)}.", use.span)]
     problems: list[Diagnostic] = []
     for name in [use.name] if use.policies is None else use.policies:
         texts.update(builtin_files(name, problems))

@@ -1,7 +1,7 @@
 """Standing policies: the policies of the organisation, and the policies in a configuration's own directory.
 
 The organisation names its policies in `PLANNER_POLICIES` (paths and builtin:NAME, separated as in `PATH`) or in the
-settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); Policies for fleets are named in
+settings of the command line tool (`policies { plans = ["/etc/planner/policies"] }`); policies for fleets are named in
 `PLANNER_BATCH_POLICIES`, or as `fleets` in that block; policies for deployments in `PLANNER_STACK_POLICIES`, or as
 `stacks`. The author of a configuration can neither omit these policies nor add to their declarations. A path that does
 not exist is an error."""

@@ -70,7 +70,7 @@ class TomlTable:
     def needed(self, key: str) -> str:
         """The string of a required key."""
         if key not in self:
-            self.problem(key, f"There is no {key} here.", "Something is missing")
+            self.problem(key, f"The key {key} is required.", "Something is missing")
         return self.text(key)
 
     def word(self, key: str, words: Iterable[str], default: str) -> str:
@@ -83,7 +83,7 @@ class TomlTable:
         return result
 
     def texts(self, key: str) -> tuple[str, ...]:
-        result = self.value(key, list, "a list of texts", [])
+        result = self.value(key, list, "a list of strings", [])
         wrong = [x for x in result if not isinstance(x, str)]
         if wrong:
             self.problem(key, f"{key} must be a list of strings, but it contains {kind_of(wrong[0])}.")
@@ -116,7 +116,7 @@ class TomlTable:
         for key in self.data:
             if key not in self.known:
                 known = ", ".join(sorted(self.known))
-                detail = f"{key} is not valid here.{did_you_mean(key, self.known)} There are {known}."
+                detail = f"{key} is not valid here.{did_you_mean(key, self.known)} The keys are {known}."
                 self.problem(key, detail, "Unknown key")
 
 

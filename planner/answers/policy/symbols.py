@@ -210,7 +210,7 @@ class SymbolCase:
             return "truth" in kinds or len(kinds) > 1
         return self.holds(("test", name, values))
 
-    # -------- what follows
+    # -------- consequences
 
     def implied(self, proposition: Proposition) -> bool | None:
         """Whether a proposition holds, if that follows from other decisions and from the plan; otherwise None."""
@@ -426,7 +426,7 @@ class SymbolCase:
             return (near, far) if function == "max" else (far, near)
         return _sum(lowers), _sum(uppers)
 
-    # -------- how texts begin
+    # -------- the beginnings of strings
 
     def prefix(self, value: Any) -> str:
         """The known beginning of a string."""

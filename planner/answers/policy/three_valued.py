@@ -308,7 +308,7 @@ class _Rewriter:
         for i, (reason, head, body) in enumerate(made, 1):
             self.rules.append((f"{rule.name} (broken {i})", reason, atom(self.broken, *head), body))
 
-    # -------- what certainly holds
+    # -------- certain results
 
     def _sure(self, rule: Rule, literal: syntax.Literal) -> Iterator[syntax.Literal]:
         if isinstance(literal, syntax.Negation):
@@ -365,7 +365,7 @@ class _Rewriter:
         read = VALUES | self.links
         return any(a.predicate in read or a.predicate in self.dependent for a, _ in atoms(body))
 
-    # -------- what could hold
+    # -------- possible results
 
     def _lost_sets(self, atom: syntax.Atom) -> list[tuple[int, ...]]:
         """The sets of columns of an atom that could be LOST together; the first is the empty set."""

@@ -384,7 +384,7 @@ def broken_rules(
         key = (str(code), str(address), tuple(map(str, body)))
         if key not in seen:
             seen.add(key)
-            reason = broken.text.replace("{", "(").replace("}", ")")  # braces are for variables
+            reason = broken.text.replace("{", "(").replace("}", ")")  # braces in a reason contain variables
             yield f"{reason} has no value", (code, address, concatenation(message, *values)), body
 
 

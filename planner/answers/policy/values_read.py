@@ -118,7 +118,7 @@ class Interest:
             if atom.predicate in READERS
         ]
 
-    # -------- whose values
+    # -------- the owners of values
 
     def condition(self, rule: Rule, address: syntax.Term, bound: Bound = _UNBOUND) -> Condition:
         """The conditions of a rule on the objects of an address, if variables have the values in `bound`."""
@@ -229,7 +229,7 @@ class Interest:
             possible |= values
         return frozenset(possible)
 
-    # -------- which paths
+    # -------- paths
 
     def _listable(self, body: Body, term: syntax.Term) -> Values:
         """The values that a term may have, if they can be listed."""

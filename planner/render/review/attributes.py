@@ -180,7 +180,7 @@ FATES = {
 
 
 def without_label(text: str) -> str:
-    """A message without a label at its end that nothing follows, such as `Output:` in `exit status 1. Output:`."""
+    """A message without a final label that has no text after it, such as `Output:` in `exit status 1. Output:`."""
     return _EMPTY_LABEL.sub("", text)
 
 

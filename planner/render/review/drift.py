@@ -103,9 +103,9 @@ def drift_decisions(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
     changes = [one for one in changes if one["action"] != "delete"]
     kinds = (
         (RESTORED, "changed outside; an apply restores what was applied"),
-        (KEPT, "changed outside; the configuration leaves it so"),
+        (KEPT, "changed outside; the configuration keeps the change"),
         (CHANGED, "changed outside; the configuration restores it in part, or changes it again"),
-        (OPEN, "changed outside; what the configuration makes of it is not known"),
+        (OPEN, "changed outside; the effect of an apply is not known"),
     )
     named = (
         (

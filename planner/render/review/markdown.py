@@ -130,7 +130,7 @@ def _fitted(pieces: Iterable[Piece], room: int) -> tuple[list[str], int]:
 
 
 def _elsewhere(document: Mapping[str, Any]) -> str:
-    return f"are on [the page]({address(document['page'])})" if document.get("page") else "have no room here"
+    return f"are on [the page]({address(document['page'])})" if document.get("page") else "do not fit here"
 
 
 # ---------------------------------------------------------------- the head

@@ -104,7 +104,7 @@ def _waiting(waits: Sequence[Mapping[str, Any]], denies: bool) -> str:
     elif known == {"after"}:
         when = f"known only after {changed}"
         effect = "a denial then stops the apply, but that change and earlier ones are made"
-    effect = effect if denies else "the apply goes on in any case"
+    effect = effect if denies else "the apply continues in any case"
     return f"It depends on {', '.join(named[:MOST_NAMED])}{more}, {when}; {effect}"
 
 

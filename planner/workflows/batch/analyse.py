@@ -1,4 +1,4 @@
-"""A fleet as the rules see it: its surveys, with edges, waves and selection."""
+"""The analysis of a fleet: its surveys, with the edges, waves and selection that the rules derive."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Analysis:
     orphaned: tuple[tuple[str, str], ...] = ()
     """removed units whose states still have objects, with these states"""
     parts: dict[str, tuple[tuple[str, str], ...]] = field(factory=dict)
-    """the states of the components of a deployment that others read, as (state, component), by deployment"""
+    """by deployment: the states of its components that other units read, as (state, component)"""
     share: Share | None = None
     """the share of the selected units that this job runs, if several jobs divide them"""
 
@@ -203,7 +203,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         )
         yield warning("batch.orphaned", "A removed unit still has objects", detail)
     for variable, place in database.sorted("idle_offer"):
-        detail = f"A group gives the variable {variable} ({place}), and none of its units declares it."
+        detail = f"A group sets the variable {variable} ({place}), but none of its units declares it."
         yield warning("batch.idle_input", "Input does not match a unit", detail)
     for (unit,) in database.sorted("takes_itself"):
         detail = f"{unit} would need its own outputs before it can be planned."
@@ -217,12 +217,12 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         yield error("batch.missing_output", "Unknown output of a unit", detail)
     for unit, other, outcome in database.sorted("left_behind"):
         detail = (
-            f"{unit} waits for {other}, which is left out here and ended as {outcome} when it was last run. {unit} "
+            f"{unit} waits for {other}, which is excluded from this run and whose last outcome was {outcome}. {unit} "
             f"is planned with the present state of {other}."
         )
         yield warning("batch.left_behind", "A dependency is excluded", detail)
     for unit, other in database.sorted("loses_ground"):
-        detail = f"{unit} depends on {other}, which is destroyed, and is not selected, although it may have objects."
+        detail = f"{unit} may have objects and is not selected, but it depends on {other}, which is destroyed."
         yield warning("batch.loses_ground", "Dependents are excluded", detail)
     cycles: dict[str, list[str]] = {}
     for unit, cycle in database.sorted("in_cycle"):
@@ -234,7 +234,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
         for read in survey.remote:
             if not read.state:
                 detail = (
-                    f"{name} reads a state in {read.object} ({read.place}) that the configuration alone does not name. "
+                    f"{name} reads a state in {read.object} ({read.place}) whose location is not constant. "
                     f"If another unit writes it, add depends_on to the fleet's file."
                 )
                 yield warning("batch.unresolved_read", "Unknown remote state", detail)

@@ -83,7 +83,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
 def deferred(run: Run, command: str, units: list[str], title: str, approve: Approve) -> None:
     """Plan the deferred parts of these units, whose inputs may be known by now."""
     before = {unit: run.done[unit].result for unit in units}
-    wave(run, command, units, f"{title}, what was deferred", approve)
+    wave(run, command, units, f"{title}, deferred parts", approve)
     for unit, earlier_result in before.items():
         done = run.done[unit]
         if done.result is not None and earlier_result is not None:
@@ -96,7 +96,7 @@ def deferred(run: Run, command: str, units: list[str], title: str, approve: Appr
 
 
 def _is_open(done: FinishedUnit) -> bool:
-    """Whether a unit does not have a valid plan, because it was skipped or an input was unknown."""
+    """Whether a unit lacks a valid plan, because it was skipped or an input was unknown."""
     if done.outcome == "incomplete" and done.result is not None and done.result.is_partial:
         return bool(done.because) or done.result.result == "applied"
     return done.outcome in ("incomplete", "skipped")

@@ -125,7 +125,7 @@ def apply_saved(folder: str, options: BatchOptions, listener: BatchListener, app
     manifest = saved_plan.read(folder)
     if manifest.shard is not None:
         which = f"the shard {manifest.shard.number} of {manifest.shard.count}"
-        detail = f"{folder} is {which}: planner batch join makes one plan of all of them."
+        detail = f"{folder} is {which}. Combine the plans of all shards with planner batch join."
         raise Failure(error("batch.shard", "A shard of a saved plan was not applied", detail))
     command = "destroy" if manifest.mode == "destroy" else "apply"
     approval = _approval(folder, manifest, options)
@@ -209,11 +209,12 @@ def _begin(
         if path:
             _copy(path, plans[unit])
         done[unit] = saved.done(path)
-    _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)  # so that a resumed run needs no folder
+    # so that a resumed run does not need the directory
+    _copy(os.path.join(record.path, saved_plan.NAME), manifest.data)
     run = Run(batch, analysis, record, listener, done, key=bytes.fromhex(manifest.key), policies=policies)
     base = saved_plan.base_of(batch.fleet.root)
     for unit, saved in manifest.units.items():
-        if saved.outcome == "incomplete" or unit in begun:  # otherwise its plan is complete
+        if saved.outcome == "incomplete" or unit in begun:  # the plans of other units are complete
             run.asked[unit] = _with_paths(saved.asked, lambda text: os.path.join(base, text))
     return run
 

@@ -4,22 +4,22 @@
     unit "app" {
       for_each   = toset(local.regions)        # app/eu and app/us; each.key, each.value
       template   = "service"                   # defaults of the unit
-      path       = "live/app"                  # the label, when it is not given
+      path       = "live/app"                  # the default is the label
       tags       = ["web"]
       variables  = { region = each.key }
-      var_files  = ["eu.tfvars"]               # as seen from the unit
+      var_files  = ["eu.tfvars"]               # relative to the unit
       inputs     = { db_url = unit.db[each.key].url }    # expressions over the outputs of other units
-      depends_on = [unit.network]              # order alone
+      depends_on = [unit.network]              # only for the order
       workspace  = each.key
     }
     template "service" { time_limit = "10m" }
-    units "live/*" { tags = ["live"] }         # every root module that the pattern finds, called by its path
+    units "live/*" { tags = ["live"] }         # every root module that matches, named by its path
     group "eu" { units = ["app/eu"]  variables = { region = "eu" }  inputs = { vpc = unit.network.id } }
-    removed "old" { action = "destroy" }       # or "forget": a unit that is not here any more
-    include "teams/*.batch.hcl" {}             # more of the same, from files below this one's folder
+    removed "old" { action = "destroy" }       # or "forget": a unit that is no longer declared
+    include "teams/*.batch.hcl" {}             # more blocks, from files below this directory
 
 Settings of a unit take precedence over those of its template and groups, and a `unit` over `units`. Inputs of a group
-apply only to units that declare the variable. Other settings (hooks, tries, limits, credentials, generated files) are
+apply only to units that declare the variable. Other settings (hooks, retries, limits, credentials, generated files) are
 read by file_recipe.py."""
 
 from __future__ import annotations

@@ -174,7 +174,8 @@ class Cache:
     def keep_result(self, request: Request, result: UnitResult, run: str) -> None:
         """Store a plan without errors if all its inputs are known."""
         self._held.pop(request.unit, None)
-        is_lost = bool(result.changed) and not result.planned_file  # its values could not be passed to its readers
+        # then its values could not be passed to the units that read them
+        is_lost = bool(result.changed) and not result.planned_file
         if is_lost or result.is_secret or result.result not in ("changes", "no-changes") or not result.reads:
             self.forget(request.unit)
             return

@@ -54,7 +54,7 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         table: dict[str, StackFolder] = {}
         paths = {os.path.join(folder, name) for name in root_modules(folder, known, left=left, stacks=table)}
         stacks |= {os.path.relpath(os.path.join(folder, name), root): stack for name, stack in table.items()}
-        if folders and is_module(folder):  # a directory that is named is a unit, whatever blocks it has
+        if folders and is_module(folder):  # a directory that the command names is a unit, whatever blocks it has
             paths.add(folder)
         if (
             not (paths or any(one.deployments for one in table.values()))
@@ -71,9 +71,9 @@ def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMe
         problems = _add_stacks(units, stacks)
     units = {name: units[name] for name in sorted(units)}
     detail = (
-        "A unit is a directory with configuration that is named, or one with a backend, cloud or required_ setting in "
-        f"a terraform block, or with a file {MARKERS[0]}; or each deployment of a stack; or it is named in a file "
-        f"{NAME}."
+        "A unit is a directory with configuration that the command names, a directory with a backend, cloud or "
+        f"required_ setting in a terraform block or with a file {MARKERS[0]}, a deployment of a stack, or a unit "
+        f"in a file {NAME}."
     )
     if not units:
         problems += (error("batch.no_units", f"No units below {', '.join(folders) or root}", detail),)
@@ -91,8 +91,8 @@ def _add_stacks(units: dict[str, Unit], stacks: dict[str, StackFolder]) -> tuple
         for name, unit in units_of(folder, folder, stack.deployments).items():
             if name in units:
                 detail = (
-                    f"{name} is a directory with configuration, and the deployment {unit.deployment} of the stack in "
-                    f"{folder}. Name them in a file {NAME}."
+                    f"{name} is both a directory with configuration and the deployment {unit.deployment} of the stack "
+                    f"in {folder}. Name them in a file {NAME}."
                 )
                 problems.append(error("batch.same_name", "Two units have the same name", detail))
             units[name] = unit

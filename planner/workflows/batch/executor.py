@@ -18,7 +18,7 @@ class Workplace(Executor):
         return 0
 
     def stop(self) -> None:
-        """Request that running work finishes and begins nothing more, as far as it can be notified."""
+        """Request that running work finishes and begins nothing more, as far as workers can be notified."""
 
     def end(self) -> None:
         """Stop running work immediately, without waiting for it."""

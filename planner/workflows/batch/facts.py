@@ -122,7 +122,7 @@ def has_objects(path: str) -> bool:
     except OSError:
         return False
     if b'"encryption_version"' in data and b'"encrypted_data"' in data:
-        return True  # assumed if unknown
+        return True  # an encrypted state is assumed to have objects
     state, _ = read_state(data, path)
     return state is not None and any(resource.mode == "managed" for resource in state.resources.values())
 

@@ -204,17 +204,15 @@ def deployed(unit: Unit, stack: StackFolder, span: Span, problems: Problems) -> 
 def refuse_values(name: str, span: Span, problems: Problems) -> None:
     """Report that a block sets values which stacks do not accept."""
     detail = (
-        f"{name} is a stack: its deployments get their inputs by its own files, from locals, stores and "
-        "upstream_input. Leave variables, var_files, inputs and workspace out."
+        f"{name} is a stack: the inputs of its deployments come from its own files (locals, stores, upstream_input). "
+        "Remove variables, var_files, inputs and workspace."
     )
     problems.error("stack_inputs", "Stacks do not accept values", detail, span)
 
 
 def warn_of_group(name: str, span: Span, problems: Problems) -> None:
     """Report that a group sets values for units which do not accept any."""
-    detail = (
-        f"{name} is a deployment of a stack, which cannot have variables of groups: they are only for root modules."
-    )
+    detail = f"{name} is a deployment of a stack, and variables of groups apply only to root modules."
     problems.warning("stack_inputs", "Stacks do not accept values", detail, span)
 
 

@@ -1,6 +1,7 @@
-"""The arguments and blocks in a fleet's file that form the recipe of units: hooks, tries, limits, credentials,
+"""The arguments and blocks in a fleet's file that form the recipe of units: hooks, retries, limits, credentials,
 generated files. A unit's own settings take precedence over the settings of its template, which take precedence over the
-settings of its groups."""
+settings of its groups.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ class UnitRecipe:
 
 
 class AroundReader:
-    """Reads the parts of a block that belong to the recipe, in a scope."""
+    """Reads the arguments and blocks that belong to a recipe, and evaluates them in a scope."""
 
     def __init__(self, scope: FleetScope, problems: Problems) -> None:
         self.scope, self.problems = scope, problems
@@ -203,7 +204,7 @@ class AroundReader:
         if "if_exists" in content.attributes:
             self._one_of(exists, EXISTS, "if_exists", content.attributes["if_exists"].expr_span)
         if not name or "/" in name or "\0" in name or name in (".", "..", ".terraform"):
-            detail = f'A file of the unit\'s directory is named here, not "{name}".'
+            detail = f'Expected a file in the unit\'s directory, not "{name}".'
             self.problems.error("file_name", "Invalid file name", detail, span)
             return None
         return GeneratedFile(name, self._text(content, "content"), exists, self._text(content, "comment", "# "), span)

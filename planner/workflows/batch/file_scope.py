@@ -73,7 +73,7 @@ class FleetScope(Scope):
             return f"each.{word} is not valid here: a unit with for_each has each.key and each.value."
         if name == "unit":
             return "Outputs of units can be used only in inputs: unit.NAME.OUTPUT."
-        return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} There are local and each."
+        return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} Use local or each."
 
     def local(self, name: str, span: Span) -> Value:
         """Raises Failure."""
@@ -108,7 +108,7 @@ class FleetScope(Scope):
             return None
         value = unmark_deep(value)[0]
         if not is_wholly_known(value):
-            detail = "This has to be known before anything is planned."
+            detail = "This value must be known before anything is planned."
             problems.error("unknown", "Value is not known", detail, expr.span)
             return None
         return value
@@ -143,7 +143,7 @@ class FleetScope(Scope):
         return tuple(item for item in texts if item is not None)
 
     def named_texts(self, expr: Expr, problems: Problems) -> dict[str, str]:
-        """An object of texts."""
+        """An object of strings."""
         value = self.value(expr, problems)
         if value is None:
             return {}
@@ -194,7 +194,7 @@ class FleetScope(Scope):
                 step: Any = node.steps[0]  # type: ignore[union-attr]
                 used.setdefault(root, {})[str(getattr(step, "name", getattr(step, "key", "")))] = value
                 if not is_wholly_known(value) or value.__class__ is Unknown:
-                    detail = "This has to be known before anything is planned."
+                    detail = "This value must be known before anything is planned."
                     raise Failure(error("config.unknown", "Value is not known", detail, span))
         return tuple((root, expression_text(unmark_deep(values)[0])) for root, values in sorted(used.items()))
 
@@ -231,7 +231,9 @@ def check_patterns(
             detail = f"There is no unit {pattern}, which the group {group} names."
             problems.warning("no_units", "Pattern without units", detail, span)
             continue
-        hint = f" Its repeated units are {pattern}/*." if pattern in repeated else did_you_mean(pattern, names)
+        hint = (
+            f" Its units with for_each are named {pattern}/*." if pattern in repeated else did_you_mean(pattern, names)
+        )
         problems.error("unknown_unit", "Unknown unit", f"{pattern} in the group {group} matches no unit.{hint}", span)
 
 

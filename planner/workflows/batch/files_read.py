@@ -39,7 +39,7 @@ coarse"""
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """the directory with records of runs, which is not compared"""
 SHARED_MEMORY = "/dev/shm/"
-"""the only directory of files among the devices"""
+"""the only directory below /dev that contains ordinary files"""
 _ASKS = (LOOKED, LISTED)
 """the files that functions of a configuration read"""
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
@@ -154,7 +154,7 @@ class FileRecorder:
         self._known.clear()
 
     def look_again(self, folder: str) -> None:
-        """Read again below a directory, because this process has changed it since it was recorded."""
+        """Discard what was recorded of paths below a directory, because this process has changed it since."""
         paths = self.paths
         assert paths is not None
         inside = os.path.normpath(os.path.join(self._home, folder)) + os.sep

@@ -22,7 +22,7 @@ from planner.workflows.batch.model import FinishedUnit, Fleet
 from planner.workflows.batch.unit_options import UnitArguments
 
 _OF_PACKS = (
-    "packs judge the plans of single units: name them in a unit's .planner/policy.toml or with batch plan "
+    "packs check the plans of single units: name them in a unit's .planner/policy.toml or with batch plan "
     "-policy=PACK. Policies about all plans together belong in rule files outside of packs."
 )
 

@@ -1,5 +1,5 @@
 """Runs programs before and after units, such as hooks. Each has its own process group, which is ended as a whole after
-the time limit or when this process ends. planner passes an interrupt on to it, once."""
+the time limit or when this process ends. planner forwards an interrupt to it only once."""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
-    """The digests of the inputs of the shard's own units, and of other units as the shard saw them; values included."""
+    """The digests of the inputs of the shard's own units, and of other units as the shard saw them, including their
+    values.
+    """
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
@@ -161,7 +163,7 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
         )
         yield error("batch.join_seen", "Inconsistent shards", detail)
     for there, wanted in result.sorted("lacks_units"):
-        detail = f"The fleet has {wanted} units, and the shards have {there}."
+        detail = f"The fleet has {wanted} units, but the shards contain {there}."
         yield error("batch.join", "Incomplete shards", detail)
 
 

@@ -54,8 +54,8 @@ def known_units(root: str) -> dict[str, UnitStateEntry] | None:
 def damaged_manifest() -> Diagnostic:
     """The diagnostic about a damaged manifest."""
     detail = (
-        f"{NAME}, which knows the units that there were and their states, cannot be read: whether one is gone that "
-        "still has objects is not known. Restore the file; or delete it, and the next run records the current units."
+        f"{NAME}, which records the units of earlier runs and their states, cannot be read. So it is unknown whether a "
+        "removed unit still has objects. Restore the file; or delete it, and the next run records the current units."
     )
     return warning("batch.manifest", "The list of units is damaged", detail)
 

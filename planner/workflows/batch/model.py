@@ -80,7 +80,7 @@ class Input:
 @frozen
 class Unit:
     """A root module that runs on its own. `folder` is relative to the fleet's root, `working` is the directory in which
-    the unit runs, if it is a different directory; `variables` are expressions of constants as text."""
+    the unit runs, if it is a different directory; `variables` are constant expressions as text."""
 
     name: str
     folder: str
@@ -289,7 +289,7 @@ class Request:
 
 
 IDENTITIES = "identities"
-"""the key of the objects that a unit manages, among the facts about its state"""
+"""the key for managed objects in the facts about a unit's state"""
 
 
 @frozen
@@ -457,7 +457,7 @@ def _options_to_json(options: OperationOptions) -> dict[str, Any]:
         value, default = getattr(options, one.name), getattr(NO_OPTIONS, one.name)
         if value != default:
             if not isinstance(value, str | bool | int | float | tuple | Limits):
-                raise TypeError(f"the option {one.name} cannot leave the process")
+                raise TypeError(f"the option {one.name} cannot be sent to another process")
             given[one.name] = _plain(value)
     return given
 

@@ -125,9 +125,9 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 # The planned outputs of a unit, as plain data for their readers; and the unknown parts of them that the plan of a
 # reader depends on.
 #
-# Values travel as planner.answers.documents.encoding writes them, in memory; in a file only if that is permitted
-# (record.py). An unknown part has a mark with its place. The mark passes to every value that is made from it, as
-# `sensitive` does.
+# Values are passed in memory, in the encoding of planner.answers.documents.encoding. They are written to a file only if
+# that is permitted (record.py). An unknown part has a mark with its place. The mark passes to every value that is made
+# from it, as `sensitive` does.
 
 
 NEW = ""
@@ -217,7 +217,7 @@ def _only_read(plan: Plan) -> frozenset[str]:
 
 # decided in Python: whether a plan consists only of postponed reads -- it concerns one plan, before units are compared
 def _is_nothing_but(plan: Plan, reads: frozenset[str]) -> bool:
-    """Whether a plan consists only of such reads."""
+    """Whether a plan consists only of postponed reads of data sources."""
     if not reads or any(output.action != "no-op" for output in plan.outputs):
         return False
     return all((c.action == "no-op" and c.importing is None) or c.address in reads for c in plan.changes)
@@ -255,7 +255,8 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
     """The parts of a plan that depend on unknown outputs of other units, as (address, mark). A data source that reads
-    one of the `states` later is not such a part by itself."""
+    one of the `states` later is not included for that reason alone.
+    """
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

@@ -253,8 +253,8 @@ def spared_result(request: Request, diagnostics: Iterable[Diagnostic], tainted: 
     names = "".join(f"\n  - {address}" for address in tainted)
     detail = (
         f"A process died while it made these objects of {request.unit}, so they are tainted, and applying would "
-        f"destroy them and make them anew:{names}\n\nNothing more was done. Look at them; then apply again to replace "
-        "them, or keep them with `planner untaint`."
+        f"destroy them and create them again:{names}\n\nNothing more was done. Inspect them; then apply again to "
+        "replace them, or keep them with `planner untaint`."
     )
     problem = error("batch.tainted", "Tainted objects are not replaced without approval", detail)
     return UnitResult(request.unit, "tainted", diagnostics=diagnostics_json([*diagnostics, problem]))

@@ -165,8 +165,8 @@ def start_server() -> None:
     """Start the server of processes if it does not run. The server ignores interrupts; the processes handle them
     themselves."""
     forkserver.set_forkserver_preload([PRELOAD])
-    resource_tracker.ensure_running()  # it blocks and unblocks signals itself
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # new processes inherit it
+    resource_tracker.ensure_running()  # before the next line, because it changes the signal mask itself
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # the server inherits this mask
     try:
         forkserver.ensure_running()
     finally:
@@ -250,7 +250,7 @@ def _hear(pipe: int) -> None:
 
 
 def _leave() -> None:
-    """End immediately. Running plugins and commands have a moment to end."""
+    """End immediately. Running plugins and commands get a short time to end."""
     moment = threading.Timer(GOODBYE, os._exit, (130,))
     moment.daemon = True
     moment.start()

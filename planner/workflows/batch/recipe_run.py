@@ -30,7 +30,7 @@ from planner.workflows.batch.recipe import Hook, Recipe, Role
 Outputs = Callable[[str], Any]
 Run = Callable[[Request], UnitResult]
 _COMMANDS = {"apply_plan": "apply", "survey": "plan"}
-_SECRET = "The values of it are not shown."
+_SECRET = "Its values are not shown."
 
 
 def command_of(request: Request) -> str:
@@ -215,7 +215,7 @@ def _hook(hook: Hook, request: Request, recipe: Recipe, log: list[str], secrets:
     if ran.is_late:
         return [error("batch.hook", "A hook took too long", f"{name} has a time limit of {recipe.seconds:g} s.")]
     if ran.code:
-        detail = f"{name} ran {hook.words[0]}, which ended with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
+        detail = f"{name} ran {hook.words[0]}, which exited with {ran.code}.\n\n{text.strip()[-4000:]}".strip()
         return [error("batch.hook", "A hook failed", detail)]
     return []
 
@@ -260,9 +260,7 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
     program, folder, seconds = recipe.auth[0], recipe.home or ".", recipe.seconds or 300
 
     def refuse(why: str) -> Failure:
-        return Failure(
-            error("batch.auth", "No credentials", f"{program}, which auth of {unit} names, {why}. {_SECRET}")
-        )
+        return Failure(error("batch.auth", "No credentials", f"The auth program {program} of {unit} {why}. {_SECRET}"))
 
     environment = {**os.environ, **dict(recipe.environment), "PLANNER_UNIT": unit}
     try:

@@ -4,7 +4,7 @@
     events.jsonl  one line for each event, appended before anything depends on it; synced to disk by then if
                   the run makes changes
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
-                  read where none is sensitive; for the user alone
+                  read, if none is sensitive; readable only by the user
     logs/         the output of each unit's run
 
 Events: {"event": "started", "unit", "attempt", "command"}, {"event": "finished", "unit", "outcome", "done"}, {"event":
@@ -86,7 +86,7 @@ class Record:
             return cls._new(root, asked, durable)
         except OSError as problem:
             why = f"{problem.filename or root}: {problem.strerror or problem}."
-            detail = f"{why} Each run of a fleet is on record in its {FOLDER}, which has to be writable."
+            detail = f"{why} Each run of a fleet is recorded in its directory {FOLDER}, which must be writable."
             raise Failure(error("batch.record", "Cannot create a record", detail)) from None
 
     @classmethod
@@ -105,7 +105,9 @@ class Record:
             text = orjson.dumps(document, option=orjson.OPT_INDENT_2)
             _write(os.path.join(record.path, "run.json"), text, durable)
             return record
-        raise Failure(error("batch.record", "Cannot create a record", f"{root} has too many runs from this second."))
+        raise Failure(
+            error("batch.record", "Cannot create a record", f"Too many runs were started in {root} within this second.")
+        )
 
     @classmethod
     def last(cls, root: str) -> Record:
@@ -115,7 +117,7 @@ class Record:
             names = sorted(n for n in os.listdir(runs) if is_run(n))
             names = [
                 n for n in names if os.path.exists(os.path.join(runs, n, "run.json"))
-            ]  # otherwise the run was interrupted at its beginning
+            ]  # without this file, the run was interrupted at its beginning
         except OSError:
             names = []
         if not names:
@@ -341,5 +343,5 @@ def _busy(file: IO[bytes], root: str) -> Failure:
         batch = f"`batch {holder['command']}` of {holder['who']}, process {holder['process']}, since {holder['since']},"
     except (orjson.JSONDecodeError, KeyError, TypeError, OSError):
         batch = "Another batch"
-    detail = f"{batch} is at work on the fleet in {root}. Wait for it, or let this command wait with -lock-timeout=5m."
+    detail = f"{batch} is using the fleet in {root}. Wait for it, or let this command wait with -lock-timeout=5m."
     return Failure(error("batch.busy", "The fleet is in use", detail))

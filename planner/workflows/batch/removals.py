@@ -46,7 +46,7 @@ def with_removals(fleet: Fleet) -> tuple[dict[str, Unit], list[Diagnostic]]:
         entry = known.get(removal.unit)
         if entry is None or (os.path.isabs(entry.state) and not has_objects(entry.state)):
             hint = did_you_mean(removal.unit, (n for n in known if n not in fleet.units and n != removal.unit))
-            detail = f"There is nothing left of {removal.unit}: remove the block ({removal.place}).{hint}"
+            detail = f"{removal.unit} has no objects left: remove the block ({removal.place}).{hint}"
             diagnostics.append(warning("batch.removed", "Nothing to remove", detail))
             continue
         if entry.backend is not None and not _is_backend(*entry.backend):

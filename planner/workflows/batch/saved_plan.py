@@ -348,9 +348,9 @@ def _parse_saved(name: str, raw: Any) -> Saved:
     options: UnitOptions = from_json(UnitOptions, raw["asked"])
     for option, text in options.variables:
         if option not in ("var", "var-file") or (option == "var-file" and not is_inside(text)):
-            raise ValueError(f"{name} has variables from elsewhere")
+            raise ValueError(f"{name} has a variable file outside the fleet")
     if not all(word.startswith("builtin:") or is_inside(word) for word in options.policies):
-        raise ValueError(f"{name} is judged by policies from elsewhere")
+        raise ValueError(f"{name} is checked by policies outside the fleet")
     return Saved(**{column: raw[column] for column in _SHAPE}, before=tuple(before), result=result, asked=options)
 
 

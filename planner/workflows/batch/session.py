@@ -148,7 +148,7 @@ class Batch:
         return Ships(root, needs_of(root, files), store, self.known_bundles)
 
     def analysis(self, want: tuple[str, ...] = (), selected: bool = True, asks: bool = True) -> Analysis:
-        """The fleet as the rules see it; with `asks`, including the database. Raises Failure."""
+        """The analysis of the fleet; with `asks`, it includes the database of derived facts. Raises Failure."""
         options = self.options
         chosen = tuple(self.selectors) or (() if options.words else targeted(options.asked, self.fleet.units))
         selection = Selection(

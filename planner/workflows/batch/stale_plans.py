@@ -65,7 +65,7 @@ def refusals(
     counted = [(unit, text) for unit, what, name, text in moved if (unit, what, name) in refused]
     problems = [error("batch.refused", f"{unit}: the saved plan is stale", text) for unit, text in counted]
     if problems:
-        made = f"It was made {manifest.made} by {manifest.by}. Nothing was touched. Make the plan again."
+        made = f"It was made {manifest.made} by {manifest.by}. Nothing was changed. Make the plan again."
         problems.append(error("batch.refused", "The saved plan is not applied", made))
     return before, problems
 
@@ -108,7 +108,7 @@ def _files(batch: Batch, saved: Saved) -> Iterable[Moved]:
     for name, content in saved.files.items():
         path = os.path.join(base, name)
         if os.path.relpath(os.path.realpath(path), base).startswith(".."):
-            yield saved.unit, "file", name, f"{name} is a link that leads out of {base}."
+            yield saved.unit, "file", name, f"{name} is a link to a target outside {base}."
         elif digest(path, "file") != content:
             changed = "does not exist any more" if not os.path.exists(path) else f"has changed{_when(path)}"
             yield saved.unit, "file", name, f"The file {name} {changed}."

@@ -181,7 +181,9 @@ _since_tidy = 0
 
 
 def tidy() -> None:
-    """Collect garbage now and then, among new objects: otherwise the cycles that units leave would accumulate."""
+    """Collect garbage among new objects from time to time; otherwise the reference cycles of finished units would
+    accumulate.
+    """
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

@@ -225,7 +225,7 @@ def _apply_once(request: Request, options: OperationOptions, check: Check) -> Un
         tainted = [c.address for c in made.plan.changes if c.reason == "replace_because_tainted"]
         if tainted and request.spares_tainted:
             return spared_result(request, planned.diagnostics, tainted)
-        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before the apply changes its values
+        short = of_plan(evolve(request, facts=()), made, planned.diagnostics)  # before apply replaces planned values
         applied = apply(options, planned, hooks)
     finally:
         problems += release(planned)

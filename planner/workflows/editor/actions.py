@@ -213,7 +213,7 @@ class _Actions:
         if count is None or not is_there or block.type not in ("resource", "module") or self.path.endswith(".json"):
             return
         if variables(count) and self.workspace.callers(self.directory):
-            return  # the callers decide about it
+            return  # the values in each calling module determine the number
         model, source = self.model_of(self.path), Source(os.path.basename(self.path), self.document.text)
         number = model.value(Expr(count.expr, source), "count")
         labels = ".".join(label.value for label in block.labels)

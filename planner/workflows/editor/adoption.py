@@ -134,7 +134,7 @@ class _Adoption:
             if key not in self.objects:
                 source = parse_provider_configuration(change.provider).source
                 schema = self.before.loaded.schemas.resource(source, change.mode, change.type)
-                assert schema is not None  # of an object that was planned
+                assert schema is not None  # the object was planned with this schema
                 self.objects[key] = _NewResource(change, schema.block)
             self.objects[key].add(change)
         if parts := sorted(others & {*self.objects}):

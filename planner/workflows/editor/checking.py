@@ -43,7 +43,7 @@ class Checking:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._models: dict[str, Model] = {}
-        self._former: dict[str, Model] = {}  # the last models of those modules that were edited since then
+        self._former: dict[str, Model] = {}  # the models of edited modules before the edits
         self._edited: dict[str, set[str]] = {}  # the edited files of these modules
         self._declared: dict[str, dict[str, frozenset[str]]] = {}  # names by module and file, as in the model
         self._reach: dict[str, frozenset[str]] = {}  # the directories of each module's tree at the last check
@@ -303,7 +303,7 @@ _CHECKS = {
 
 
 class _NoMemory:
-    """A memory without earlier commands, which keeps nothing."""
+    """A Memory without data from earlier commands, which stores nothing."""
 
     def folder(self, path: str) -> None:
         return None

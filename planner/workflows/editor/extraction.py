@@ -165,7 +165,7 @@ class _Extraction:
         """The former and the current addresses of the objects."""
         return [(key, f"module.{self.name}.{key}") for key in self.pieces if not key.startswith("local.")]
 
-    # ---------------------------------------------------------------- what comes in
+    # ---------------------------------------------------------------- inputs of the new module
 
     def _bring(self, piece: Piece) -> None:
         """Make the edits of a piece, with the variables and providers that it needs."""
@@ -261,7 +261,7 @@ class _Extraction:
             if isinstance(node, Call) and node.name.startswith("provider::"):
                 self.providers.setdefault(node.name.split("::")[1], set())
 
-    # ---------------------------------------------------------------- what goes out
+    # ---------------------------------------------------------------- outputs of the new module
 
     def _outside(self) -> Edits:
         """The edits of the references in other blocks."""

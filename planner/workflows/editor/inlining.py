@@ -118,7 +118,7 @@ class _Inlining:
         arguments = attributes_of(self.call.holder.body)
         for one in ("count", "for_each", "depends_on"):
             if one in arguments:
-                raise refusal(f"module.{self.name} has {one}: its blocks alone cannot have that.")
+                raise refusal(f"module.{self.name} has {one}, which cannot be added to its blocks.")
         if isinstance(self.call.holder.body, NativeBody) and self.call.holder.body.blocks:
             raise refusal(f"module.{self.name} has a block {self.call.holder.body.blocks[0].type}.")
         source = self.workspace.module(self.directory).sources.get(self.name, "")
@@ -158,7 +158,7 @@ class _Inlining:
         """The former and the current addresses of the objects."""
         return [(f"module.{self.name}.{o}", n) for o, n in self.names.items() if not o.startswith("local.")]
 
-    # ---------------------------------------------------------------- what comes in
+    # ---------------------------------------------------------------- inputs of the module
 
     def _comments(self) -> dict[str, list[str]]:
         """The comments of the call, and the comments of the removed variables and outputs together with those of their
@@ -226,10 +226,8 @@ class _Inlining:
         except ValueError:
             with suppress(ValueError):
                 return completed(source, wanted, defaults)
-            detail = (
-                f"The argument {decl.name} of module.{self.name} gets attributes by its type, but is not written out"
-            )
-            raise refusal(f"{detail}: give it all optional attributes.") from None
+            detail = f"The argument {decl.name} of module.{self.name} is computed, and its type adds attributes"
+            raise refusal(f"{detail}: write it as an object with all optional attributes.") from None
         return cut_text(text, node.start, node.end, changes)
 
     def _default(self, decl: VariableDecl) -> tuple[Expression, str]:
@@ -342,7 +340,7 @@ class _Inlining:
         passed = {(inner.name, inner.alias or ""): str(outer) for inner, outer in call.providers}
         for inner, outer in call.providers:
             if outer.key is not None or inner.key is not None:
-                raise refusal(f"module.{self.name} gets a provider configuration that a key chooses.")
+                raise refusal(f"A key selects the provider configuration of module.{self.name}.")
         used: set[tuple[str, str]] = {(name, "") for name in self.inner.root.required_providers}
         used |= {(decl.provider_name, decl.provider_alias) for decl in self.inner.root.resources.values()}
         result = {}
@@ -365,7 +363,9 @@ class _Inlining:
                 return one
         used = {decl.provider_name for decl in root.resources.values()} | {*root.required_providers}
         if name in used:
-            raise refusal(f"The provider {name} is {source} in module.{self.name} and another one around it.")
+            raise refusal(
+                f"The provider {name} is {source} in module.{self.name} and a different provider in the calling module."
+            )
         required = self.inner.root.required_providers[name]
         version = f"      version = {quote(required.version)}\n" if required.version else ""
         self.required.append(f"    {name} = {{\n      source = {quote(source)}\n{version}    }}\n")
@@ -397,7 +397,7 @@ class _Inlining:
         prefix = "" if block.type == "resource" else f"{block.type}."
         return prefix + ".".join(label.value for label in block.labels)
 
-    # ---------------------------------------------------------------- the module around
+    # ---------------------------------------------------------------- the calling module
 
     def edits(self) -> Edits:
         """The edits of the calling module."""
@@ -425,7 +425,7 @@ class _Inlining:
             if key.startswith("module."):
                 length, key = 3, ".".join(key.split(".")[:2])
             if key not in self.names:
-                raise refusal(f"A block names {use.node.root}.{use.ref.name} by its address, such as override_module.")
+                raise refusal(f"A block such as override_module names {use.node.root}.{use.ref.name} by its address.")
             return start, use.end(length), self.names[key]
         if use.role == "depends_on":
             if use.attribute and self._output(use.attribute) in self.names.values():
@@ -450,7 +450,7 @@ class _Inlining:
             value = arguments["value"]
             path = next(path for path in self.paths if self.workspace.document(path).text is text)
             if "depends_on" in arguments:
-                self.notes.append(f"output.{name} waited for its depends_on; what used it no longer does.")
+                self.notes.append(f"output.{name} had depends_on; objects that used the output no longer wait for it.")
             source = cut_text(text, value.expr.start, value.expr.end, self.changes[path])
             decl = self.inner.root.outputs[name]
             if decl.sensitive:

@@ -263,7 +263,7 @@ def module_uses(workspace: Workspace, directory: str, keys: Iterable[str]) -> It
     for path, file in workspace.module(directory).files.items():
         if path.endswith(".json"):
             if wanted & {mention.key for mention in file.mentions}:
-                raise refusal(f"{os.path.relpath(path)} is written in JSON and refers to what would move.")
+                raise refusal(f"{os.path.relpath(path)} is written in JSON and refers to an object that would move.")
         elif kind_of(path) != "values" and (not wanted or wanted & {mention.key for mention in file.mentions}):
             for use in uses(native_body(workspace, path)):
                 yield path, use

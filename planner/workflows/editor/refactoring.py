@@ -205,7 +205,7 @@ def _manifest(options: OperationOptions, renamed: dict[str, str]) -> dict[str, s
     return {manifest_path(root, data): manifest_text(recorder.manifest).decode()}
 
 
-# ---------------------------------------------------------------- what is meant
+# ---------------------------------------------------------------- the objects to which addresses refer
 
 
 def workspace_of(options: OperationOptions) -> Workspace:

@@ -134,7 +134,7 @@ def undo(
     path = _record_path(options)
     record = _record(path)
     if not record:
-        raise refusal("There is no refactoring to take back.")
+        raise refusal("There is no refactoring to undo.")
     entry = record[-1]
     folder = os.path.abspath(options.directory)
     files = []
@@ -173,7 +173,7 @@ def _record_path(options: OperationOptions) -> str:
 
 
 def _record(path: str) -> list[dict[str, Any]]:
-    """The kept refactorings. Raises Failure if the file is not such a record."""
+    """The recorded refactorings. Raises Failure if the file is not a record of refactorings."""
     try:
         entries = json.loads(read_whole(path))
         texts = [text for entry in entries for text in entry["command"]]

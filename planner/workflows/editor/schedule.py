@@ -30,7 +30,7 @@ TIDY_DELAY = 1.0
 _MOST_CHECKS = 50
 """the number of checks after which new garbage is collected immediately"""
 _TICK = 0.1
-"""seconds between two looks at whether a running check is still needed"""
+"""seconds between two tests of whether a running check is still needed"""
 _SLICE = 0.01
 """seconds for which called modules are read before the next message is handled"""
 

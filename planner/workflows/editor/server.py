@@ -100,7 +100,7 @@ async def _scan() -> None:
             await asyncio.sleep(0)
             while schedule.reading:
                 await asyncio.sleep(_PAUSE)
-    gc.freeze()  # these objects live until the end
+    gc.freeze()  # these objects live until the process ends
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -187,7 +187,7 @@ def _lenses(params: lsp.CodeLensParams) -> Any:
 @server.command(WHY)
 def _why(uri: str, key: str = "") -> str:
     """The planned actions of a block and their causes, as Markdown. The editor also displays them."""
-    text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan does nothing with {key}."
+    text = plans.markdown(workspace.directory_of(path_of(uri)), key) or f"The last plan has no actions for {key}."
     server.show_result(lsp.MessageType.Info, text)
     return text
 
@@ -198,7 +198,11 @@ async def _fix(root: str, address: str) -> list[Json]:
     chooses."""
     result = await fixes(workspace, plans, root, address)
     lines = [fix["text"] for fix in result]
-    text = f"To avoid the change of {address}: {'; or '.join(lines)}" if lines else f"Nothing avoids it: {address}."
+    text = (
+        f"To avoid the change of {address}: {'; or '.join(lines)}"
+        if lines
+        else f"No edit avoids the change of {address}."
+    )
     chances = {f"Do {number}": fix["edit"] for number, fix in enumerate(result, 1) if "edit" in fix}
     items = [lsp.MessageActionItem(title) for title in chances]
     request = lsp.ShowMessageRequestParams(lsp.MessageType.Info, text, items)

@@ -139,7 +139,7 @@ class _Transfer:
             if self.workspace.callers(one):
                 raise refusal(f"{os.path.relpath(one)} is called as a module, and is not a root module.")
 
-    # ---------------------------------------------------------------- what moves
+    # ---------------------------------------------------------------- blocks that move
 
     def _add(self, key: str) -> None:
         piece = piece_of(self.workspace, DeclaredObject(self.source, key))

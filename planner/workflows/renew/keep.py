@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Logs = Mapping[str, CallLog | None]
 
 TOGETHER = 64
-"""the number of resources whose objects are stored together, so that parts in common are written once"""
+"""the number of resources whose objects are stored together, so that common parts are written only once"""
 
 
 @frozen(eq=False)
@@ -281,7 +281,7 @@ def _parts(
     ends = list(accumulate(map(len, printed.pieces)))
     places: dict[str, tuple[int, int]] = {}
     for change, written in printed.told:
-        # a line break, and the object; a piece ends where the next one begins, except for the first
+        # an object has two pieces, a line break and its text, and begins at the end of the piece before them
         places[change.address] = (ends[written - 3] if written >= 3 else 0, ends[written - 1])
     changes = [
         (c.address, block_of(c.resource_address), c.mode, c.action, *places.get(c.address, (-1, -1)))

@@ -181,7 +181,7 @@ class _Repetition:
         return Located(self._programs[address])
 
     def _begin(self, provider: PluginProvider, calls: Calls) -> None:
-        """The calls that come first; the last of these configures the provider."""
+        """The calls that must be made first; the last of these configures the provider."""
         for one in calls:
             self._repeat(provider, *one)
 

@@ -278,8 +278,9 @@ Spans = dict[str, tuple[int, int]]
 
 @frozen(eq=False)
 class EditedBlock:
-    """A top-level block, or a local value (`local`): its type, and its name in expressions (others by their words and
-    number)."""
+    """A top-level block, or a local value (`local`): its type, and its name in expressions (for other blocks, their
+    words and number).
+    """
 
     type: str
     name: str

@@ -1,4 +1,4 @@
-"""The text of a renewed plan: the former output for objects with an unchanged plan, and the new output between."""
+"""The text of a renewed plan: the former output for objects with an unchanged plan, and the new output in between."""
 
 from __future__ import annotations
 

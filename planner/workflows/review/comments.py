@@ -1,5 +1,5 @@
 """The comment that contains a report. There is one comment for each name; it is found by a hidden marker, and updated
-in place. Older comments with the same name are folded. Its first line states whether a run is in progress, or ended
+in place. Older comments with the same name are collapsed. Its first line states whether a run is in progress, or ended
 without a report."""
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _LOCKED = (
     "If the state is still locked, make sure that no run is active, then remove the lock: "
     "`planner force-unlock ID`, with the ID that the next run reports."
 )
-_LEFT = "\n\n*The rest has no room in a comment.*\n"
+_LEFT = "\n\n*The rest does not fit into a comment.*\n"
 _UNDER_WAY, _CUT = "> \N{HOURGLASS WITH FLOWING SAND} ", "> \N{OCTAGONAL SIGN} "
 """the beginnings of first lines about a run without a report"""
 _OLDER = re.compile(
     r"(?:<details><summary>)?(?:Plan|Report) of an (?:older commit, [0-9a-f]{7,10}|earlier run)(?:</summary>)?\n+"
 )
-"""the line above an older report, which is folded"""
+"""the line above an older report, which is collapsed"""
 _REVISION = re.compile(r"revision `([0-9a-f]{7,10})`")
 _TAGS = re.compile(r"</?(?:details|summary|sub)[^>]*>")
 
@@ -93,7 +93,7 @@ def _marker(review: CodeReview, name: str, kind: str = "report") -> str:
 
 
 def _put_note(review: CodeReview, name: str, comment: Comment, note: str, revision: str) -> None:
-    """Put a line about the run of a commit above the report of an older run, which is folded."""
+    """Put a line about the run of a commit above the report of an older run, which is collapsed."""
     start = _marker(review, name)
     rest = comment.body[len(start) :].lstrip("\n")
     if rest.startswith((_UNDER_WAY, _CUT)):

@@ -35,7 +35,7 @@ class CodeReview:
     most = 65_536
     """the maximum number of characters of a comment"""
     hides_html = True
-    """whether HTML comments are invisible, and details can be folded"""
+    """whether HTML comments are invisible, and `<details>` can be collapsed"""
 
     def __init__(self, base: str, headers: Mapping[str, str], number: str) -> None:
         self.base, self.number = base, number

@@ -92,7 +92,7 @@ def _check(
         if value is True:
             return "holds", ""
         if isinstance(value, Unknown):
-            return "undecided", "it rests on a value that is not known"
+            return "undecided", "it depends on a value that is not known"
         if value is not False:
             return "undecided", "it is neither true nor false"
         reason, marks = unmark(flow.evaluate(check.reason, context)) if check.reason is not None else ("", ())

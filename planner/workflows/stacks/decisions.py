@@ -180,6 +180,6 @@ def _is_in(text: str, begin: str) -> bool:
 def _unknown(text: str, names: Iterable[PromiseName], word: str = "") -> Failure:
     known = sorted(map(str, names))
     more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    there = f" There is {', '.join(known[:MOST_NAMED])}{more}." if known else " There is none."
+    there = f" The names are {', '.join(known[:MOST_NAMED])}{more}." if known else " There are no components."
     detail = f"{text}{(word and did_you_mean(word, known)) or there}"
     return Failure(error("stack.unknown_component", "No such component", detail))

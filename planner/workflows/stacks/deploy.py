@@ -83,7 +83,7 @@ class Runner:
                 self._hold(problems)
             recorded = self.states.recorded()
             if mode == "destroy" and only:
-                detail = "Everything in the deployment is to be destroyed: name no component."
+                detail = "Everything in the deployment is to be destroyed: do not name a component."
                 raise Failure(error("stack.component_destroy", "Components cannot be selected", detail))
             if mode == "destroy":
                 decided, more = plan_removals(self, recorded, None)
@@ -286,8 +286,8 @@ class _Applying:
         given = [name for name, value in sorted(self.runner.inputs.items()) if not is_wholly_known(value)]
         if given:
             detail += (
-                f" The deployment {self.runner.deployment} is given no known value for {', '.join(given)}: what that "
-                "comes from (an upstream stack, a token, a variable set) has none yet."
+                f" The deployment {self.runner.deployment} has no known value for {', '.join(given)}, because the "
+                "source of the value (an upstream stack, a token, a variable set) does not have it yet."
             )
         return error("stack.unknown_input", "Unknown inputs", detail, instance.span)
 

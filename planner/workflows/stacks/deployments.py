@@ -61,7 +61,7 @@ class DeploymentFlow:
             return dict.fromkeys(self.stack.root.variables, UNKNOWN)
         items: Any = value if isinstance(value, dict) else getattr(value, "items", None)
         if not isinstance(items, dict):
-            detail = "inputs is an object: the stack's variables with their values."
+            detail = "inputs must be an object: the stack's variables with their values."
             raise Failure(error("stack.inputs", "Invalid inputs", detail, deployment.inputs.span))
         extra = sorted(set(items) - set(self.stack.root.variables))
         if extra:
@@ -190,7 +190,7 @@ def _tfvars(folder: str, name: str, span: Span) -> dict[str, Value]:
     path = os.path.join(folder, f"{name}.tfvars")
     if not os.path.lexists(path):
         detail = (
-            f"The variable set {name} is not here: write its values into {path}, or name another directory with "
+            f"The variable set {name} does not exist: write its values into {path}, or name another directory with "
             "-varset-dir."
         )
         raise Failure(error("stack.varset", "No such variable set", detail, span))

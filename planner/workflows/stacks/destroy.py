@@ -1,4 +1,4 @@
-"""Removes instances: those that are recorded and not requested any more, or all of them."""
+"""Removes instances: those that are recorded but no longer requested, or all of them."""
 
 from __future__ import annotations
 

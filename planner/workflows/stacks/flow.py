@@ -105,7 +105,7 @@ class Flow:
     def _make(self, name: PromiseName) -> Any:
         return self._makers[name.kind](name)
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ the instances
 
     def module(self, path: Path) -> StackModule:
         module = self.stack.root
@@ -312,7 +312,7 @@ class StackScope(Scope):
             key: Value = Unknown(STRING) if isinstance(self.key, Wild) else self.key
             return {"key": key, "value": self.value}, 0
         if not steps or not isinstance(steps[0], nodes.GetAttr) or root not in ("var", "local", "component", "stack"):
-            detail = f"{root} cannot be used alone in a stack. There are var.NAME, local.NAME and component.NAME."
+            detail = f"{root} cannot be used alone in a stack. Use var.NAME, local.NAME or component.NAME."
             raise Failure(error("stack.reference", "Invalid reference", detail, span))
         name = steps[0].name
         ask = self.flow.promises.ask

@@ -41,9 +41,9 @@ _REFUSED = {
     "data": "Data sources belong into a module, which can be a component: move it into one first.",
     "ephemeral": "Ephemeral resources belong into a module, which can be a component: move it into one first.",
     "check": "Checks belong into a module.",
-    "import": "Carry the import out first, and remove the block.",
-    "moved": "Carry the move out first, and remove the block.",
-    "removed": "Carry it out first, and remove the block.",
+    "import": "Apply the import first, and remove the block.",
+    "moved": "Apply the move first, and remove the block.",
+    "removed": "Apply the removal first, and remove the block.",
 }
 
 
@@ -86,7 +86,7 @@ def convert(
 def _root_files(directory: str, problems: Problems) -> list[str]:
     files = module_files(directory)
     for name in (*files.override, *(name for name in files.normal if name.endswith(".json"))):
-        detail = f"{name} would have to be taken over by hand: only ordinary files in native syntax are read."
+        detail = f"{name} must be converted by hand: only ordinary files in native syntax are read."
         problems.error("from_modules", "File cannot be converted", detail)
     return [name for name in files.normal if not name.endswith(".json")]
 
@@ -119,7 +119,7 @@ class _StackWriter:
         for inner in _native(block.body).blocks:
             if inner.type in ("backend", "cloud"):
                 detail = "The stack's states are stored in stack-states, or at the location in planner.stack.hcl."
-                title = "The backend is not taken over"
+                title = "The backend is not converted"
                 self.problems.warning("from_modules", title, detail, inner.header_span)
 
     def variable(self, block: Block) -> None:
@@ -165,7 +165,9 @@ class _StackWriter:
         name = block.labels[0].value
         call = self.config.root.calls[name]
         if call.count is not None or call.enabled is not None:
-            detail = "Components are repeated with for_each only: use that here first (moved blocks keep the objects)."
+            detail = (
+                "Components are repeated with for_each only: use for_each here first (moved blocks keep the objects)."
+            )
             self.problems.error("from_modules", "Stacks do not support count", detail, block.header_span)
         lines = [self.argument(body.attributes[k]) for k in ("source", "version", "for_each") if k in body.attributes]
         inputs = [self.argument(a) for key, a in body.attributes.items() if key not in _IN_COMPONENT]
@@ -297,7 +299,7 @@ def divided(root: ModuleConfig, state: State, problems: Problems) -> dict[Promis
     for resource in state.resources.values():
         steps = parse_module(resource.module).steps if resource.module else ()
         if not steps or steps[0][0] not in root.calls:
-            detail = f"{resource.address} is in the state and in no module that the configuration calls."
+            detail = f"{resource.address} is in the state, but in none of the modules that the configuration calls."
             problems.error("from_modules", "Object outside a component", detail)
             continue
         name, key = steps[0]

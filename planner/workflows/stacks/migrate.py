@@ -93,7 +93,7 @@ def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMi
 
 
 def _exists(name: str) -> Failure:
-    detail = f"There is {name} here already: this is a stack."
+    detail = f"{name} already exists: this directory is a stack."
     return Failure(error("stack.exists", "Stack is there", detail))
 
 
@@ -119,14 +119,14 @@ def _check_unfinished(converted: ConvertedModule, deployment: str, diagnostics: 
         if there is not None and there.resources:
             ours = converted.states.get(name_of, State())
             if write_state(State(resources=there.resources)) != write_state(State(resources=ours.resources)):
-                detail = f"There is a state of {name_of} of a deployment {deployment} here, with other objects."
+                detail = f"The state of {name_of} of a deployment {deployment} already exists here, with other objects."
                 raise Failure(error("stack.state_exists", "State is there", f"{detail} Name another with -deployment."))
 
 
 def proven(
     converted: ConvertedModule, deployment: str, options: OperationOptions, diagnostics: Diagnostics
 ) -> DeploymentPlan:
-    """The plan of the stack with its states, in a directory of its own. Raises Failure."""
+    """The plan of the stack with its states, in a separate directory. Raises Failure."""
     here = os.path.abspath(".")
     with tempfile.TemporaryDirectory(prefix="planner-stack-") as folder:
         for name in os.listdir(here):
@@ -220,7 +220,7 @@ def _write(converted: ConvertedModule, deployment: str, stored: Stored[Operation
     return list(diagnostics)
 
 
-# ---------------------------------------------------------------- the way back
+# ---------------------------------------------------------------- to-modules
 
 
 @frozen(eq=False)

@@ -46,7 +46,7 @@ class OpenedStack:
         for name in names:
             items = set(fnmatch.filter(known, name))
             if not items:
-                hint = did_you_mean(name, known) or f" There is {', '.join(sorted(known))}."
+                hint = did_you_mean(name, known) or f" The deployments are {', '.join(sorted(known))}."
                 detail = f'There is no deployment "{name}".{hint}'
                 raise Failure(error("stack.deployment", "No such deployment", detail))
             wanted |= items
@@ -113,7 +113,7 @@ def open_stack(
     def outputs(deployment: str) -> Mapping[str, Value] | None:
         planned = coming.get((here, deployment))
         if planned is not None and not planned:
-            detail = f"The deployment {deployment} of the stack in {here} is going to be destroyed, with its outputs."
+            detail = f"The deployment {deployment} of the stack in {here} will be destroyed with its outputs."
             raise Failure(error("stack.upstream_goes", "Published outputs would be removed", detail))
         return deployment_outputs(backend, deployment) if planned is None else planned
 
@@ -148,7 +148,8 @@ def open_named(around: ServiceStandIns, diagnostics: Diagnostics) -> OpenedStack
 
 def _unmeant(option: str, name: str, known: Iterable[str]) -> Diagnostic:
     there = ", ".join(sorted(known)) or "none"
-    detail = f"-{option}={name}=... is for nothing in this stack.{did_you_mean(name, known) or f' There is {there}.'}"
+    hint = did_you_mean(name, known) or f" The names are: {there}."
+    detail = f"-{option}={name}=... matches nothing in this stack.{hint}"
     return error("stack.unmeant", "Undeclared name", detail)
 
 

@@ -22,7 +22,7 @@ from planner.workflows.stacks.questions import facts_about
 from planner.workflows.stacks.steps import DeploymentPlan
 
 _OF_PACKS = (
-    "packs judge the plans of single components: name them with planner stacks plan -policy=PACK. Policies about a "
+    "packs check the plans of single components: name them with planner stacks plan -policy=PACK. Policies about a "
     "deployment as a whole belong in rule files outside of packs."
 )
 

@@ -164,7 +164,7 @@ class Promises(Generic[K]):
                 return []
             thread = self._makers[at]
 
-    # ------------------------------------------------------------ what happened
+    # ------------------------------------------------------------ results
 
     @property
     def awaited(self) -> list[tuple[Await[K], Span | None]]:

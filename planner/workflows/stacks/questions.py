@@ -208,7 +208,7 @@ def _database(plan: DeploymentPlan) -> Database:
 
 def _not_so(predicate: str, name: str, other: str) -> str:
     if predicate == "made_from":
-        return f"{name} is not made from {other}: nothing that it is given leads there."
+        return f"{name} is not made from {other}: none of its inputs depends on it."
     return f"{name} is not deferred: it is planned now."
 
 

@@ -48,7 +48,7 @@ def show_plan(plan: DeploymentPlan, view: View, terminal: Terminal, schema_of: S
     if quiet:
         whole.tell(f"\nNo changes: {', '.join(quiet)}.")
     if plan.left_out:
-        whole.tell(f"\nLeft out, as only others were named: {', '.join(plan.left_out)}.")
+        whole.tell(f"\nNot planned, because only other components were named: {', '.join(plan.left_out)}.")
     text = summary(plan)
     more: dict[str, Any] = {"mode": plan.mode, "applyable": plan.can_apply, "complete": not plan.is_partial}
     more |= {"changes": _numbers(total(plan)), "left_out": list(plan.left_out)}

@@ -45,7 +45,7 @@ def _read(path: str) -> tuple[str, dict[str, Any]]:
     problems = Problems(item)
     blocks = read(body, _FILE, problems).blocks
     if len(blocks) != 1:
-        detail = "It must have one backend block, with the location of the stack's states."
+        detail = "The file must have exactly one backend block, with the location of the stack's states."
         problems.error("stack_backend", f"Invalid {FILE}", detail, blocks[1].header_span if blocks else None)
         raise Failure(problems)
     (block,) = blocks

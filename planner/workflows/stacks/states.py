@@ -113,7 +113,7 @@ class States:
     # ------------------------------------------------------------ the deployment
 
     def write_outputs(self, outputs: Mapping[str, tuple[Value, bool]]) -> list[Diagnostic]:
-        """Record the outputs of the deployment, each with a flag whether it is sensitive."""
+        """Record the outputs of the deployment, each with a flag that marks it as sensitive."""
         self.create()
         store = self.store()
         state, problems = store.read()

@@ -85,7 +85,7 @@ class _RootModuleWriter:
             detail = (
                 "Child stacks have no equivalent in a root module."
                 if kind == "stack"
-                else "Apply it first, and remove it."
+                else "Apply this block first, then remove it."
             )
             self.refuse(f"Root modules do not support {kind}", detail, block.header_span)
         elif kind == "required_providers":
@@ -141,7 +141,7 @@ class _RootModuleWriter:
         lines = []
         for item in expr.node.items:
             if not isinstance(item.key, nodes.Literal):
-                self.refuse("Computed inputs not supported", "Write the names of inputs out first.", expr.span)
+                self.refuse("Computed inputs not supported", "First write the names of inputs literally.", expr.span)
                 continue
             value = self.rewritten(item.value, item.value.start, item.value.end, expr.source)
             lines.append(f"{item.key.value} = {value}")

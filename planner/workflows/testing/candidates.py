@@ -130,7 +130,7 @@ def _near(value: Value) -> list[Value]:
     return [value, value + 1, value - 1]
 
 
-# ---------------------------------------------------------------- what is compared
+# ---------------------------------------------------------------- values in comparisons
 
 
 def expressions(module: ModuleConfig) -> Iterator[Expr]:
@@ -231,7 +231,7 @@ def _inside(node: Any) -> Iterator[Any]:
                 yield from _inside(inner)
 
 
-# ---------------------------------------------------------------- what is accepted
+# ---------------------------------------------------------------- validations
 
 
 def is_refused(decl: VariableDecl, values: Mapping[str, Value]) -> bool | None:

@@ -75,7 +75,7 @@ def coverage_lcov(coverage: Coverage) -> str:
 
 # Test files as JUnit XML, as CI servers read it: a suite for each file, a test case for each run.
 
-# XML 1.0 has no other characters, not even escaped.
+# Other characters are not valid in XML 1.0, even if they are escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _COUNTED = ("skip", "fail", "error")
 

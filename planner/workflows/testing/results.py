@@ -134,7 +134,7 @@ class TestListener(Protocol):
         """Problems about a run that do not count as its failures."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Everything stopped at once."""
+        """Everything was stopped immediately."""
 
 
 def object_addresses(state: State) -> Iterator[tuple[str, str]]:
@@ -178,7 +178,7 @@ def left_before(file: TestFile, run: TestRun) -> list[Diagnostic]:
 def save_beside(state: State, path: str = LEFT_OVER) -> tuple[str, list[Diagnostic]]:
     """Write a state to a new file, safely even if other processes do so at the same time. Returns the path and the
     problems."""
-    with suppress(OSError):  # reported in a moment
+    with suppress(OSError):  # opening the file reports the problem
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     root, ending = os.path.splitext(path)
     for free in chain([path], (f"{root}.{number}{ending}" for number in count(2))):

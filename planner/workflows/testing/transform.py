@@ -146,7 +146,8 @@ def _with_modules(root: ModuleConfig, file: TestFile, run: TestRun, problems: Pr
             if name not in module.outputs:
                 detail = "Specified output to override is not present in the module and will be ignored."
                 problems.warning("override_output", f"Output not found: {name}", detail, override.target.span)
-        if not any(override.path[: len(path)] == path for path in emptied):  # otherwise the module has been emptied
+        # skipped if the module is in a module that was emptied before
+        if not any(override.path[: len(path)] == path for path in emptied):
             root = _replace_module(root, override.path, _giving(override))
             emptied.add(override.path)
     return root
@@ -205,7 +206,7 @@ def _replace_module(
     return evolve(module, children={**module.children, name: child})
 
 
-# ---------------------------------------------------------------- what is wrong by itself
+# ---------------------------------------------------------------- errors that do not depend on other blocks
 
 
 def duplicates(overrides: Iterable[Override], modules: Iterable[ModuleOverride]) -> list[Diagnostic]:

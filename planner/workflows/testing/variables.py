@@ -190,7 +190,7 @@ def _expressions(body: Body) -> Iterator[Expr]:
             yield from _expressions(block.body)
 
 
-# `plan_options` of runs: their addresses, and the consequences of such limits.
+# `plan_options` of runs: their addresses, and the effects of limiting a plan to them.
 
 
 def is_limited(run: TestRun) -> bool:

@@ -71,7 +71,7 @@ class RunPlanOptions:
 
 @define(eq=False)
 class UnderWay:
-    """The work at this moment, for stopping it."""
+    """The objects that are being created and the state, for the report of an immediate stop."""
 
     creating: tuple[str, ...] = ()
     state: State = field(factory=State)
@@ -120,7 +120,7 @@ def apply(
 def destroy(
     subject: TestedConfiguration, state: State, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after destroying everything in it, possibly only a part."""
+    """The state after its objects were destroyed; objects that could not be destroyed remain."""
     made, problems = plan(subject, state, variables, RunPlanOptions("destroy"), parallelism)
     if made is None or has_errors(problems):
         return state, problems

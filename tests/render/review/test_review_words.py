@@ -142,7 +142,7 @@ def finding(kind: str, would: str = "deny", *known: tuple[str, str, str]) -> dic
         (
             finding("undecided", "warn", ("a.b", "", "after"), ("a.c", "x", "before")),
             "`c` `a.b`: warned of if this turns out to be true: m. It depends on `a.b.key`, `a.c.key` (`x`), known "
-            "during the apply; the apply goes on in any case",
+            "during the apply; the apply continues in any case",
         ),
     ],
 )
@@ -298,7 +298,7 @@ def drifted(action: str, outcome: str, at: str = "", by: str = "") -> dict[str, 
         (drifted("delete", "kept"), "was destroyed outside; an apply forgets it", "an apply forgets it"),
         (drifted("delete", "unknown"), "was destroyed outside", "destroyed outside"),
         (drifted("update", "restored"), "was changed outside", "restores what was applied"),
-        (drifted("update", "kept", "T", "bob"), "was changed outside (last modified T by bob)", "leaves it so"),
+        (drifted("update", "kept", "T", "bob"), "was changed outside (last modified T by bob)", "keeps the change"),
         (drifted("update", "changed", "", "bob"), "was changed outside (last modified by bob)", "in part"),
         (drifted("update", "unknown"), "was changed outside", "is not known"),
     ],

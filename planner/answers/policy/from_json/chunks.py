@@ -214,7 +214,7 @@ def can_be_judged_apart(policies: Policies) -> bool:
     names, given = policies.reads.predicates, policies.given
     written, modal = policies.program, policies.modal_program
     return (
-        (not own_files(policies.files) or is_tame(written.rules))  # otherwise they are evaluated on the whole plan
+        (not own_files(policies.files) or is_tame(written.rules))  # only tame rules are evaluated on single chunks
         and is_apart(modal, (*policies.modal.verdicts, "judged"), names, given)
         and is_apart(written, (*VERDICTS, "judged"), names, given)
         and _could_needs_unknowns(policies)

@@ -98,7 +98,7 @@ def _loaded(data: bytes) -> Any:
 
 def not_usable(name: str, why: str) -> Failure:
     """The error about a document that cannot be checked."""
-    return Failure(error("policy.document", "Not a plan or state", f"{name} cannot be judged: {why}."))
+    return Failure(error("policy.document", "Not a plan or state", f"{name} cannot be checked: {why}."))
 
 
 # ---------------------------------------------------------------- parts

@@ -55,7 +55,7 @@ class Excerpt:
         has_outputs = data.startswith(_OUTPUTS, after)
         parts = [(0, before), (after, len(data))]
         looks = [(name, part) for part in parts for name in (*_NAMES, _ESCAPE)]
-        looks.remove((_NAMES[3], parts[0]))  # no configuration is there
+        looks.remove((_NAMES[3], parts[0]))  # the configuration is not in this part
         once = {(_NAMES[1], after): int(has_outputs), (_NAMES[2], after): 1, (_NAMES[3], after): 1}
         for name, (begin, end) in looks[share::shares]:
             if name == _ESCAPE:

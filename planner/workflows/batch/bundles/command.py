@@ -79,7 +79,7 @@ class CommandExecutor:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    start_new_session=True,  # only planner passes an interrupt from the terminal on, once
+                    start_new_session=True,  # only planner forwards an interrupt from the terminal, and only once
                 )
             except (OSError, ValueError) as problem:
                 reason = getattr(problem, "strerror", None) or problem

@@ -166,8 +166,8 @@ def _refusal(request: Request, tree: str) -> str:
     if local and request.command != "validate":
         name = os.path.relpath(local, tree)
         return (
-            f"The state {name} is a file of the machine that the bundle comes from, so another one can neither read "
-            "nor write it. Configure a backend that all machines can reach, or run it here with -executor=processes."
+            f"The state {name} is a file on the machine that sent the bundle, so this machine can neither read nor "
+            "write it. Configure a backend that all machines can reach, or run it here with -executor=processes."
         )
     return ""
 

@@ -106,7 +106,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
     target = os.path.realpath(os.path.join(root, path))
     real = os.path.realpath(root)
     if target != real and not target.startswith(f"{real}{os.sep}"):
-        raise _refusal(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+        raise _refusal(f"{path} is a link to a target outside {root}, which a bundle cannot contain.")
     inner = os.path.relpath(target, real).replace(os.sep, "/")
     if inner in (".", path) or path.startswith(f"{inner}/"):
         raise _refusal(f"{path} is a link to a directory that contains it.")
@@ -116,7 +116,7 @@ def _through_link(root: str, path: str) -> Iterator[str]:
 
 def _archive(root: str, paths: list[str]) -> bytes:
     if len(paths) > MOST_FILES:
-        raise _refusal(f"A bundle of {len(paths):,} files is too much: {MOST_FILES:,} may be in one.")
+        raise _refusal(f"The bundle would contain {len(paths):,} files; at most {MOST_FILES:,} are allowed.")
     packed, left, real = io.BytesIO(), LARGEST, os.path.realpath(root)
     with (
         gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, compresslevel=6) as zipped,
@@ -126,7 +126,7 @@ def _archive(root: str, paths: list[str]) -> bytes:
         for path in paths:
             where = os.path.join(root, path)
             if os.path.islink(where) and not os.path.realpath(where).startswith(f"{real}{os.sep}"):
-                raise _refusal(f"{path} is a link that leads out of {root}, where a bundle has nothing from.")
+                raise _refusal(f"{path} is a link to a target outside {root}, which a bundle cannot contain.")
             try:
                 data = read_whole(where)
                 runs = os.stat(where).st_mode & 0o100
@@ -136,7 +136,7 @@ def _archive(root: str, paths: list[str]) -> bytes:
                 raise _refusal(f"{path} cannot be read: {getattr(problem, 'strerror', None) or problem}.") from None
             left -= len(data)
             if left < 0:
-                raise _refusal(f"With {path}, the bundle would have more than {LARGEST >> 20} MiB.")
+                raise _refusal(f"With {path}, the bundle would be larger than {LARGEST >> 20} MiB.")
             member = tarfile.TarInfo(f"tree/{path}")
             member.size, member.mode = len(data), 0o755 if runs else 0o644
             archive.addfile(member, io.BytesIO(data))

@@ -135,7 +135,7 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadParcel("The received data is not a bundle, or is incomplete.") from None
     if other_version != version():
-        raise BadParcel(f"{whose} planner {str(other_version)[:80]}, and this is {version()}: both must be the same.")
+        raise BadParcel(f"{whose} planner {str(other_version)[:80]}, but this is {version()}: both must be the same.")
     return header, rest[:one], rest[one:]
 
 

@@ -132,7 +132,7 @@ class Shipping(Workplace):
             raise Failure(error("batch.bundle_store", "A bundle cannot be stored", detail)) from None
         self._stored.add(bundle.digest)
 
-    # ---------------------------------------------------------------- and back
+    # ---------------------------------------------------------------- results
 
     def _back(self, request: Request, bundle: Bundle, future: Future[Any], number: int, done: Future[bytes]) -> None:
         try:

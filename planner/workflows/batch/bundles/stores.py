@@ -100,7 +100,7 @@ class Beside:
     def get(self, digest: str) -> bytes:
         count = self._client.get_beside(f"bundle-{digest}") or b""
         if not count.isdigit() or len(count) > 4 or int(count) > _MOST_PARTS:
-            raise FileNotFoundError(2, f"there is no bundle {digest[:12]} beside {self._client.place}")
+            raise FileNotFoundError(2, f"there is no bundle {digest[:12]} next to {self._client.place}")
         items = (self._client.get_beside(f"bundle-{digest}.{number}") or b"" for number in range(int(count)))
         return b"".join(items)
 
@@ -111,9 +111,11 @@ def _service(text: str) -> ArchiveStore:
     for word in filter(None, rest.split(",")):
         name, equals, value = word.partition("=")
         if not equals or not name:
-            raise _refusal(text, f'"{word}" is not a setting: NAME=VALUE.')
+            raise _refusal(text, f'"{word}" is not a setting of the form NAME=VALUE.')
         if _SECRETS.search(name):
-            raise _refusal(text, f"{name} is a secret, and the text goes to all workers: give it to each of them.")
+            raise _refusal(
+                text, f"{name} is a secret, but this string is sent to all workers. Configure it on each worker."
+            )
         settings[name] = value
     backend, problems = open_backend(kind, settings)
     if has_errors(problems):
@@ -124,4 +126,4 @@ def _service(text: str) -> ArchiveStore:
 
 
 def _refusal(text: str, detail: str) -> Failure:
-    return Failure(error("batch.bundle_store", f"Not a place for bundles: {text}", detail))
+    return Failure(error("batch.bundle_store", f"Not a store for bundles: {text}", detail))

@@ -35,7 +35,7 @@ LAYERS = (
     ("order", "configured order"),
 )
 BOXES_FROM = 30
-"""the number of units from which they are grouped by directory"""
+"""from this number of units on, units are grouped by directory"""
 
 
 def html(
@@ -137,7 +137,7 @@ def _facts(unit: dict[str, Any]) -> list[tuple[str, str]]:
         ("Wave", str(unit["wave"])),
         ("Selected by", chosen),
     ]
-    rows += [("From before", "nothing has changed since")] if unit["reused"] else []
+    rows += [("From an earlier run", "its inputs are unchanged")] if unit["reused"] else []
     rows += [("Objects", counts)] if counts else []
     return [*rows, *((d["severity"], _problem(d)) for d in unit["diagnostics"])]
 

@@ -2,8 +2,8 @@
 comment may be.
 
 Units are in the order of waves; if there are many, failed units come first, then units that change by themselves, then
-units that change because of others. Below the table, the changes of each unit are in a fold. Units that do not fit are
-omitted from the end, and counted."""
+units that change because of others. Below the table, the changes of each unit are in a collapsible section. Units that
+do not fit are omitted from the end, and counted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FOLD = 6_000
 HEAD = ("| wave | {} | outcome | add | change | destroy | |", "| ---: | --- | --- | ---: | ---: | ---: | --- |")
 """the head of the table; {}: the noun for the planned parts"""
 MOST_OPEN = 30
-"""the maximum number of rows of the table outside the fold"""
+"""the maximum number of rows of the table outside the collapsible section"""
 MOST_OUTPUTS = 4
 """the maximum number of outputs of a unit in the table"""
 CAUSES = 0.45
@@ -50,8 +50,9 @@ _BAD = ("failed", "denied", "died", "stopped", "skipped", "declined")
 
 
 def markdown(document: dict[str, Any], texts: dict[str, str], review: Mapping[str, Any] | None = None) -> str:
-    """A table of the units that are not unchanged, followed by the changes of each unit in a fold. `review`: the review
-    of the fleet (review.py), whose decisions, causes and outputs come first, and whose attributes are in the folds."""
+    """A table of the units that are not unchanged, followed by the changes of each unit in a collapsible section.
+    `review`: the review of the fleet (review.py), whose decisions, causes and outputs come first, and whose attributes
+    are in these sections."""
     shown = ordered(document)
     where = where_lines(review) if review is not None else ()
     lines = [f"### {_title(document)}", "", *where, _totals(document), "", *_problems(document)]
@@ -160,7 +161,7 @@ def _totals(document: dict[str, Any]) -> str:
 
 
 def _fitting(texts: list[str], room: int) -> tuple[list[str], int]:
-    """The first texts that fit, and the room that remains."""
+    """The first texts that fit into the remaining length, and the length that is left after them."""
     items = []
     for text in texts:
         if len(text) + 1 > room:
@@ -222,7 +223,8 @@ def _fold(
     reviewed: Mapping[str, list[Mapping[str, Any]]] = {},
     outputs: Mapping[str, list[Mapping[str, Any]]] = {},
 ) -> str:
-    """The changes and diagnostics of a unit, or of several units with equal changes, in a fold; "" if there are none.
+    """The changes and diagnostics of a unit, or of several units with equal changes, in a collapsible section; "" if
+    there are none.
     `reviewed`: the changes of units, attribute by attribute, and `outputs`."""
     unit = group[0]
     shown = [

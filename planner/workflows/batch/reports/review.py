@@ -271,7 +271,7 @@ class _Fleet:
         link = links.of({**one, "file": file})
         return {"file": file, "line": one["line"], **({"link": link} if link else {})}
 
-    # ---- the rest
+    # ---- decisions and other changes
 
     def _union(self, name: str) -> Iterator[dict[str, Any]]:
         """Decisions, or changes without causes, of all units, grouped by kind."""

@@ -26,7 +26,7 @@ WHOLE: dict[str, Value] = {
     "terraform_version_constraint": "",
     "terragrunt_version_constraint": "",
 }
-"""the default parts of every file"""
+"""the default arguments and blocks of every file"""
 
 
 def _all(*names: str) -> dict[str, Value]:
@@ -64,7 +64,7 @@ _LABELLED: dict[str, dict[str, Value]] = {
 
 
 def complete_part(name: str, value: Value) -> Value:
-    """A part of a file, with the defaults for arguments that are missing."""
+    """A block of a file, with the defaults for arguments that are missing."""
     if value.__class__ is not dict:
         return value
     if name == "generate":

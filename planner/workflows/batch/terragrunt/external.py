@@ -60,7 +60,7 @@ def _printed(words: tuple[str, ...], folder: str, environment: Any) -> str:
         raise FunctionError(f"{words[0]} cannot be run in {folder}: {reason}.") from None
     if done.returncode:
         output = done.stderr.decode("utf-8", "replace").strip()[-2000:]
-        raise FunctionError(f"{words[0]} ended with {done.returncode}{f': {output}' if output else ''}.")
+        raise FunctionError(f"{words[0]} exited with {done.returncode}{f': {output}' if output else ''}.")
     return done.stdout.decode("utf-8", "replace").removesuffix("\n")
 
 

@@ -315,18 +315,18 @@ class Frame(Scope):
     def _known_value(self, expr: Expr, kind: type) -> Any:
         value = unmark_deep(self.evaluate(expr))[0]
         if value.__class__ is Unknown:
-            detail = "This has to be known before planning, but depends on values that are not known yet."
+            detail = "This value must be known before planning, but depends on values that are not known yet."
             raise Failure(error("terragrunt.unknown", "Value is not known", detail, expr.span))
         try:
             value = convert(value, STRING if kind is str else BOOL)
         except ConversionError as problem:
             raise Failure(error("terragrunt.type", "Unsuitable value", f"{problem}.", expr.span)) from None
         if value.__class__ is Null:
-            raise Failure(error("terragrunt.type", "Unsuitable value", "It must not be null.", expr.span))
+            raise Failure(error("terragrunt.type", "Unsuitable value", "This value must not be null.", expr.span))
         return value
 
     def block(self, part: DocumentBlock) -> dict[str, Value]:
-        """A block as an object, in which inner blocks are by label, or single. Raises Failure."""
+        """A block as an object, in which inner blocks are keyed by label, or are single objects. Raises Failure."""
         result: dict[str, Value] = {name: self.evaluate(expr) for name, expr in sorted(part.attributes.items())}
         for kind, parts in part.blocks.items():
             if any(inner.label for inner in parts):
@@ -352,8 +352,9 @@ class Frame(Scope):
             return self.block(parts[0])
         if name in SCALARS or name in UNIT.blocks:
             return {} if name in ("inputs", "generate") else Null(DYNAMIC)
-        detail = f"A Terragrunt file has no part {name}.{did_you_mean(name, (*SCALARS, *UNIT.blocks, 'locals'))}"
-        raise Failure(error("terragrunt.unknown_part", "Unknown part", detail, span))
+        hint = did_you_mean(name, (*SCALARS, *UNIT.blocks, "locals"))
+        detail = f"A Terragrunt file has no argument or block {name}.{hint}"
+        raise Failure(error("terragrunt.unknown_part", "Unknown argument or block", detail, span))
 
     def _own_blocks(self) -> Value:
         """The dependencies of an included file in the form that other files see: the arguments and outputs of each.
@@ -364,8 +365,9 @@ class Frame(Scope):
         return result
 
     def merged(self, name: str) -> Value:
-        """A part of the file, merged with the same part of the files that it includes; null if none of the files has
-        it. Raises Failure."""
+        """An argument or block type of the file, merged with that of the files that it includes; null if none of the
+        files has it. Raises Failure.
+        """
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame

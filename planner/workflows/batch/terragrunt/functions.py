@@ -241,7 +241,7 @@ class Functions:
         if file in self.session.reading:
             raise FunctionError(f"{file} reads itself through other files.", 0)
         if self.frame.depth > DEEPEST:
-            raise FunctionError(f"{file} is read over more than {DEEPEST} other files.", 0)
+            raise FunctionError(f"{file} is read through more than {DEEPEST} other files.", 0)
         return self.frame.config_of(file)
 
     @_declared(Param("path", STRING))

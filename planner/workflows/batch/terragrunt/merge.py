@@ -1,6 +1,8 @@
-"""Merges a file with the files that it includes, part by part: shallow (the value of the including file takes
-precedence, but named items are combined), or deep (objects are merged, lists are concatenated). Files that are included
-later take precedence over earlier files, and the including file takes precedence over all of them."""
+"""Merges the arguments and blocks of a file with those of the files that it includes: shallow (the value of the
+including file takes precedence, but named items are combined), or deep (objects are merged, lists are concatenated).
+Files that are included later take precedence over earlier files, and the including file takes precedence over all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ NAMED = ("generate", "dependency", "feature")
 """blocks that are distinguished by labels"""
 _UNITED = ("extra_arguments", "before_hook", "after_hook", "error_hook")
 _WHOLE = ("remote_state", "generate", "dependency", "feature")
-"""parts that are never merged item by item"""
+"""arguments and block types that are never merged item by item"""
 
 
 def open_marks(value: Value) -> Value:
@@ -43,7 +45,7 @@ def open_marks(value: Value) -> Value:
 
 
 def merge_part(name: str, parent: Value, child: Value, is_deep: bool) -> Value:
-    """The part `name` of a file, merged with the same part of an included file."""
+    """The argument or block type `name` of a file, merged with that of an included file."""
     if is_null(child):
         return parent
     if is_null(parent):

@@ -138,7 +138,7 @@ def _values(values: Value, part: DocumentBlock) -> str | None:
 
 def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> None:
     if os.path.isdir(target) and os.listdir(target) and not _is_made(target):
-        detail = f"{target} is there already, and neither planner nor Terragrunt made it."
+        detail = f"{target} exists already, and neither planner nor Terragrunt made it."
         raise Failure(error("terragrunt.exists", "A directory would be overwritten", detail, part.header))
     os.makedirs(target, exist_ok=True)
     wanted = {
@@ -154,7 +154,9 @@ def _copy(origin: str, target: str, values: str | None, part: DocumentBlock) -> 
             _put(place, source)
     if values is not None:
         _write(os.path.join(target, VALUES), values)
-    _write(os.path.join(target, MARK), signed("# This folder is made from a stack. What is in it is overwritten.\n"))
+    _write(
+        os.path.join(target, MARK), signed("# This directory is generated from a stack. Its content is overwritten.\n")
+    )
 
 
 def _is_made(target: str) -> bool:

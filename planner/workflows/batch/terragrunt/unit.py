@@ -158,7 +158,7 @@ def _hook(reading: UnitReading, name: str, when: str, hook: Mapping[str, Value],
     commands = _known_texts(hook["commands"], span)
     for command in commands:
         if command in _NOT_RUN:
-            detail = f"The hook {name} is not run for {command}: planner reads and fetches by itself."
+            detail = f"The hook {name} is not run for {command}: planner reads and fetches configuration itself."
             reading.remarks.append(warning("terragrunt.hook", "Hook skipped", detail, span))
     words = _known_texts(hook["execute"], span)
     if not words:
@@ -223,7 +223,7 @@ def _errors(reading: UnitReading, frame: Frame) -> None:
             raise Failure(error("terragrunt.retry", "Not a number", "Expected whole numbers.", span))
         reading.retries.append(Retry(patterns, times, float(pause)))
     for name in entries(block.get("ignore")):
-        detail = f"errors.ignore.{name} is not heeded: an error of the unit is an error."
+        detail = f"errors.ignore.{name} has no effect: planner does not ignore errors of units."
         reading.remarks.append(warning("terragrunt.ignore", "Errors are not ignored", detail, span))
     former = _scalar(frame, "retryable_errors")
     if former is not None:
@@ -304,7 +304,7 @@ def generated_files(reading: UnitReading, frame: Frame) -> list[GenerateBlock]:
     return result
 
 
-# ---------------------------------------------------------------- small help
+# ---------------------------------------------------------------- helpers
 
 
 def _frames(frame: Frame) -> Iterable[Frame]:
@@ -321,7 +321,7 @@ def _has(frame: Frame, name: str) -> bool:
 
 
 def _span(frame: Frame, name: str, label: str = "") -> Span:
-    """The place of a part, in the file or in an included file."""
+    """The place of an argument or block, in the file or in an included file."""
     for one in _frames(frame):
         if name in one.root.attributes:
             return one.root.attributes[name].span

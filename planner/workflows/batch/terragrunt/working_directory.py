@@ -153,8 +153,9 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
-    """Write a generated file; its if_exists decides if another file exists. `below`: the linked directories of a
-    working directory."""
+    """Write a generated file; its if_exists decides whether an existing file is overwritten. `below`: the linked
+    directories of a working directory.
+    """
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -167,7 +168,7 @@ def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
         if file.if_exists == "skip":
             return
         if file.if_exists in ("error", "overwrite_terragrunt") and not (not below and _is_same(path, data)):
-            detail = f"{there} is there already, and neither planner nor Terragrunt wrote it."
+            detail = f"{there} exists already, and neither planner nor Terragrunt wrote it."
             raise Failure(error("terragrunt.exists", "A file would be overwritten", detail, file.span))
     if not os.path.islink(path) and _is_same(path, data):
         return
