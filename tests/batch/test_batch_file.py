@@ -222,14 +222,14 @@ def test_a_hook_that_fails_keeps_the_unit_from_being_run(tmp_path: Path) -> None
     fleet(tmp_path, f'unit "a" {{\n{hook}}}\nunit "b" {{\n  depends_on = [unit.a]\n}}\n', "a", "b")
     ran = batch(tmp_path, "apply", "-auto-approve", "-json")
     assert ran.outcomes == {"a": "failed", "b": "skipped"}
-    assert "ended with 3.\n\nreason" in ran.unit("a")["diagnostics"][0]["detail"]
+    assert "exited with 3.\n\nreason" in ran.unit("a")["diagnostics"][0]["detail"]
     assert not (tmp_path / "a/terraform.tfstate").exists()
 
 
 def test_errors_that_a_pattern_matches_are_tried_again(tmp_path: Path) -> None:
     words = '["sh", "-c", "echo x >> ../tries; test $(wc -l < ../tries) -ge 3"]'
     count = f'hook "n" {{\n  when = "before"\n  run = {words}\n}}'
-    for matches, times, code in (("ended with 1", 3, 0), ("ended with 1", 2, 1), ("something else", 3, 1)):
+    for matches, times, code in (("exited with 1", 3, 0), ("exited with 1", 2, 1), ("something else", 3, 1)):
         retry = f'retry {{\n  matches = ["{matches}"]\n  times = {times}\n}}\n'
         fleet(tmp_path, f'unit "a" {{\n{count}\n{retry}}}\n', "a")
         (tmp_path / "tries").unlink(missing_ok=True)
@@ -276,7 +276,7 @@ unit "b" {{}}
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("exit 7", "ended with 7"),
+        ("exit 7", "exited with 7"),
         ("echo no", "printed no JSON"),
         ("echo [1]", "must print a JSON object of strings"),
         ('echo \'{"a=b": "c"}\'', "a name that is not a valid variable name"),
@@ -326,7 +326,7 @@ WRONG = {
     'unit "a" {\n  hook "h" {\n    when = "after"\n    run = []\n  }\n}\n': "run of the hook h is empty",
     'unit "a" {\n  retry {\n    matches = ["("]\n    times = 2\n  }\n}\n': "not a regular expression",
     'unit "a" {\n  retry {\n    matches = ["x"]\n    times = 0\n  }\n}\n': "from 1 to 100",
-    'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "A file of the unit's directory",
+    'unit "a" {\n  generate "../x" {\n    content = ""\n  }\n}\n': "Expected a file in the unit's directory",
     'unit "a" { environment = { "a=b" = "c" } }\n': "cannot be a variable",
     'unit "a" { environment = ["x"] }\n': "An object is required",
     'unit "a" { auth = "x" }\n': "Expected a list in brackets",

@@ -111,7 +111,7 @@ def test_what_was_saved_is_applied_there(fleet: Path) -> None:
 def test_a_local_state_does_not_travel(tmp_path: Path) -> None:
     write(tmp_path, {"a/main.tf": 'terraform {\n  backend "local" {}\n}\nresource "terraform_data" "x" {}\n'})
     ran = batch(tmp_path, "plan", f"-executor={WORKER}")
-    assert ran.code == 1 and "is a file of the machine that the bundle comes from" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "is a file on the machine that sent the bundle" in " ".join(ran.errors.split())
 
 
 @pytest.mark.slow

@@ -282,7 +282,10 @@ class TestWhatIsNoWhole:
 
     def test_a_part_is_not_applied(self, two: Path) -> None:
         ran = batch(two / "job1", "apply", "-auto-approve", "part")
-        assert ran.code == 1 and "part is the shard 1 of 2: planner batch join makes one plan" in said(ran)
+        assert (
+            ran.code == 1
+            and "part is the shard 1 of 2. Combine the plans of all shards with planner batch join" in said(ran)
+        )
 
     def test_a_saved_plan_is_not_shared_out(self, two: Path) -> None:
         assert batch(two, "join", "-out=fleet/saved", "job1/part", "job2/part").code == 0

@@ -62,7 +62,7 @@ def test_what_is_approved_here_is_applied_there(fleet: Path) -> None:
 def test_local_states_do_not_travel(tmp_path: Path) -> None:
     write(tmp_path, NET)
     ran = batch(tmp_path, "plan", f"-executor={WORKER}")
-    assert ran.code == 1 and "is a file of the machine that the bundle comes from" in " ".join(ran.errors.split())
+    assert ran.code == 1 and "is a file on the machine that sent the bundle" in " ".join(ran.errors.split())
 
 
 @pytest.mark.slow

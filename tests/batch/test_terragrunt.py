@@ -499,7 +499,7 @@ WRONG = {
     "locals {\n  a = local.b\n  b = local.a\n}\ndownload_dir = local.a\n": "local.a depends on itself",
     "download_dir = local.c\n": "No local value is named c",
     'download_dir = get_env("NOBODY_SETS_THIS")\n': "The environment has no variable NOBODY_SETS_THIS",
-    'download_dir = run_cmd("false")\n': "false ended with 1",
+    'download_dir = run_cmd("false")\n': "false exited with 1",
     'download_dir = find_in_parent_folders("none")\n': "No directory above",
     'inputs = { x = sops_decrypt_file("terragrunt.hcl") }\n': "encrypted with sops",
     'inputs = { x = get_aws_account_id() }\n': "calls AWS",
@@ -530,7 +530,7 @@ def test_what_is_wrong_is_named(repository: Path, text: str, monkeypatch: pytest
 
 REMARKS = {
     'engine {\n  source = "x"\n}\n': "planner has no engines",
-    'errors {\n  ignore "x" {\n    ignorable_errors = ["x"]\n  }\n}\n': "errors.ignore.x is not heeded",
+    'errors {\n  ignore "x" {\n    ignorable_errors = ["x"]\n  }\n}\n': "errors.ignore.x has no effect",
     'terraform {\n  extra_arguments "x" {\n    commands = ["plan"]\n    arguments = ["-target=x"]\n  }\n}\n':
         "extra argument -target=x",
     'terraform {\n  after_hook "x" {\n    commands = ["read-config"]\n    execute = ["true"]\n  }\n}\n':

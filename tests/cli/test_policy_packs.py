@@ -255,7 +255,7 @@ def test_codes_that_the_organisation_computes_are_its_own(
     write(tmp_path, {"house/house.dl": COMPUTED})
     monkeypatch.setenv("PLANNER_POLICIES", str(tmp_path / "house"))
     write(folder, {".planner/policy.toml": '[policies.ssh]\nlevel = "info"\n'})
-    assert "looser. It may be made stricter here, never looser" in said(planner("policy", "check"))
+    assert "less strict. It may be made stricter here, but not less strict" in said(planner("policy", "check"))
     write(folder, {".planner/policies/local.dl": LOCAL})  # another rule that says the same does not hide it
     assert "The organisation has ssh at level open" in said(planner("policy", "check"))
     write(folder, {".planner/policy.toml": '[policies.own]\nlevel = "info"\n'})

@@ -457,7 +457,7 @@ def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run
         done = planner("refactor", "inline-module", "module.net")
         assert done.code == 0, done.err
         assert '= { x = { name = "none" } }\n' in done.out
-        assert "output.out waited for its depends_on" in done.out and '+variable "topic" {' in done.out
+        assert "output.out had depends_on" in done.out and '+variable "topic" {' in done.out
         assert is_unchanged(planner)
         assert planner("refactor", "undo").code == 0 and files(shop) == before
     shapes = 'locals {\n  shapes = { n = { name = "n", inner = { size = 4 } } }\n}\n'
@@ -472,7 +472,7 @@ def test_types_with_optional_attributes_are_written_out(shop: Path, planner: Run
     call = MAIN.replace("  cidr   =", '  shape  = merge(local.shapes["n"])\n  cidr   =')
     (shop / "main.tf").write_text(call + shapes)
     done = planner("refactor", "inline-module", "module.net")
-    assert done.code == 1 and "gets attributes by its type" in " ".join(done.err.split())
+    assert done.code == 1 and "its type adds attributes" in " ".join(done.err.split())
 
 
 WHOLE = """variable "tags" { type = map(string) }

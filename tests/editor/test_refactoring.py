@@ -99,7 +99,7 @@ def test_each_leaves_the_plan_as_it_is_and_is_taken_back(applied: Path, planner:
         assert files(applied) == after, name
         assert planner("refactor", "undo").code == 0
         assert files(applied) == before, name
-    assert "no refactoring to take back" in planner("refactor", "undo").err
+    assert "no refactoring to undo" in planner("refactor", "undo").err
 
 
 REFUSED = {
@@ -480,7 +480,7 @@ def test_a_write_that_fails_leaves_all_files_as_they_were(applied: Path, planner
     done = planner("refactor", "mv", "terraform_data.reads", "reader")
     assert done.code == 1 and "All files have their former content" in " ".join(done.err.split())
     assert files(applied) == before
-    assert "no refactoring to take back" in planner("refactor", "undo").err
+    assert "no refactoring to undo" in planner("refactor", "undo").err
 
 
 def test_what_is_edited_meanwhile_is_not_written(applied: Path, planner: Run) -> None:

@@ -150,7 +150,7 @@ def test_a_parameter_of_another_type_is_an_error_with_its_place(value: str, said
 def test_parameters_that_there_are_not_and_those_that_are_missing() -> None:
     config = ("p.toml", '[packs."acme.t".parameters]\ntags = ["a"]\n')
     (said,) = refused(*pack("acme.t", READS, TAGS), config)
-    assert said == 'p.toml:2: acme.t has no parameter tags. Did you mean "tag"? There are tag.'
+    assert said == 'p.toml:2: acme.t has no parameter tags. Did you mean "tag"? The parameters are tag.'
     (said,) = refused(*pack("acme.t", READS, TAGS.replace('default = ["Owner"]\n', "")))
     assert "acme.t needs tag: tags. Set it in .planner/policy.toml" in said
 
@@ -196,7 +196,7 @@ def test_what_the_organisation_sets_is_final() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "There is no name here."),
+        ("", "The key name is required."),
         ('name = "Acme"\n', '"Acme" is not a valid name of a pack'),
         ('name = "a"\nversion = "one"\n', '"one" is not a valid version'),
         ("name = 5\n", "name is the number 5; it must be a string."),
@@ -323,7 +323,7 @@ def test_what_is_no_table_is_an_error_with_its_line(name: str, text: str, said: 
         ("d.csv", "a,b\n1,2,3\n", "d.csv:2: The line has 3 fields"),
         ("d.csv", "a,a\n", "d.csv:1: There are two columns a."),
         ("d.csv", ",".join(f"a{i}" for i in range(251)) + "\n", "d.csv:1: A data file has at most 250 columns."),
-        ("d.csv", "a b\n", 'd.csv:1: The first line names the columns, and "a b" is not a valid name'),
+        ("d.csv", "a b\n", 'd.csv:1: "a b" in the first line is not a valid name of a column'),
         ("d.csv", "size\nmany\n", 'd.csv:2: size is a number; "many" is not one.'),
         ("d.csv", "", "The file is empty."),
         ("d.csv", 'a\n"x\n', "d.csv:2: This is not CSV"),

@@ -289,7 +289,7 @@ deployment "a" { inputs = { name = "a", regions = local.regions, token = identit
     assert "secret-token" not in text
     assert 'component.web["eu"]' in text
     assert "has not the form NAME=VALUE" in stack.run("plan", "-identity-token=t", code=1)
-    assert "There is a." in stack.run("plan", "-deployment=b", "-varset-dir=sets", code=1)
+    assert "The deployments are a." in stack.run("plan", "-deployment=b", "-varset-dir=sets", code=1)
 
 
 def test_one_stack_reads_what_another_publishes(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> None:

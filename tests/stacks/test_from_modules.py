@@ -116,7 +116,7 @@ def test_a_root_module_becomes_a_stack(folder: Path, planner: Planner) -> None:
     assert "no changes" in planner("stacks", "apply", "-auto-approve").out
     assert json.loads(planner("stacks", "output", "-json").out)["prod"]["ids"]["value"] == ids
     ran = planner("stacks", "from-modules")
-    assert ran.code == 1 and "this is a stack" in ran.err
+    assert ran.code == 1 and "this directory is a stack" in ran.err
     assert planner("stacks", "destroy", "-auto-approve").code == 0
     end_all()
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
     assert (folder / "old.tfstate").read_bytes() == before
     (folder / "main.tfdeploy.hcl").mkdir()
     ran = planner("stacks", "from-modules", "-write")
-    assert ran.code == 1 and "this is a stack" in ran.err
+    assert ran.code == 1 and "this directory is a stack" in ran.err
     (folder / "main.tfdeploy.hcl").rmdir()
     assert planner("stacks", "from-modules", "-write").code == 0
     end_all()
@@ -186,11 +186,13 @@ def test_other_objects_are_not_written_over(folder: Path, planner: Planner) -> N
     path.write_text(path.read_text().replace('"p-n', '"q-n'))
     others = path.read_bytes()
     ran = planner("stacks", "from-modules", "-write")
-    assert ran.code == 1 and "The state of component.net of a deployment main already exists here" in " ".join(ran.err.split())
+    assert ran.code == 1 and "The state of component.net of a deployment main already exists here" in " ".join(
+        ran.err.split()
+    )
     assert path.read_bytes() == others and (folder / "old.tfstate").read_bytes() == before
     (folder / "main.tfdeploy.hcl").write_text("")
     ran = planner("stacks", "from-modules", "-write", "-deployment=other")
-    assert ran.code == 1 and "main.tfcomponent.hcl" not in ran.err and "this is a stack" in ran.err
+    assert ran.code == 1 and "main.tfcomponent.hcl" not in ran.err and "this directory is a stack" in ran.err
     end_all()
 
 

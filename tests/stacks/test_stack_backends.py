@@ -73,8 +73,8 @@ def test_states_in_services(kind: str, tmp_path: Path, planner: Planner, monkeyp
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "It must have one backend block"),
-        ('backend "local" {}\nbackend "local" {}\n', "It must have one backend block"),
+        ("", "must have exactly one backend block"),
+        ('backend "local" {}\nbackend "local" {}\n', "must have exactly one backend block"),
         ('backend "what" {}\n', 'There is no backend type named "what"'),
         ('backend "pg" { what = 1 }\n', "what"),
         ('backend "pg" { conn_str = var.x }\n', "Variables not allowed"),

@@ -279,7 +279,7 @@ def test_what_nobody_has_published_yet_is_named_before_anything_is_made(run: Pla
     deploy += 'deployment "d" { inputs = { n = upstream_input.up.n } }\n'
     said = " ".join(run(deploy, "apply", "-auto-approve", components=components, code=1).err.split())
     assert "Still unknown: name of component.c." in said
-    assert "The deployment d is given no known value for n" in said
+    assert "The deployment d has no known value for n" in said
     assert not os.path.exists("stack-states/d.c/terraform.tfstate")
 
 
