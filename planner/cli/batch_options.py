@@ -40,7 +40,7 @@ RUN = (
     Flag(
         "executor",
         "string",
-        "Where units run: processes (the default; of a few units, the first run in this process), inline,"
+        "Where units run: processes (the default; the first units without plugins are planned in this process), inline,"
         " dask://HOST:PORT, dask+tls://HOST:PORT, ray://HOST:PORT or command:WORDS.",
         "",
         "WHERE",

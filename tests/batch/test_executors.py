@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from batch.fleets import batch, chain, unit, write
 
+from planner.workflows.batch import executors
 from planner.workflows.batch.processes import Processes, start_server
+from planner.workflows.batch.session import Batch, BatchOptions
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "09_fleet"
 PASSING = ("run", "seconds", "workers", "peak_memory", "plan_file", "reused")
@@ -40,6 +42,27 @@ def story(folder: Path, executor: str) -> list[Any]:
     found.append(rows)
     found.append(stable(batch(folder, "destroy", *words, "-auto-approve").json))
     return found
+
+
+def test_the_first_work_is_done_here_and_the_rest_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    nearby = executors.open_executor("", 2, begins_here=True)
+    assert isinstance(nearby, executors.Nearby)
+    assert nearby.submit(os.getpid).result() == os.getpid() and nearby.keep() is None
+    nearby.spent = executors.BUDGET
+    assert nearby.submit(os.getpid).result() != os.getpid()
+    pool = nearby.keep()
+    nearby.spent = 0.0
+    assert pool is not None and nearby.submit(os.getpid).result() != os.getpid()
+    nearby.shutdown()
+
+
+def test_units_whose_providers_are_locked_have_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {f"{name}/main.tf": unit() for name in ("net", "app")} | {"app/.terraform.lock.hcl": ""})
+    monkeypatch.chdir(tmp_path)
+    session = Batch(BatchOptions(executor="inline"), "plan")
+    session.survey()
+    assert [name for name in session.fleet.units if session.has_plugins(name)] == ["app"]
+    session.close()
 
 
 @pytest.mark.slow

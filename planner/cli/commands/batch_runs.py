@@ -13,8 +13,6 @@ from planner.foundation.support.signals import install
 from planner.foundation.vocabulary.nearest import word
 from planner.foundation.vocabulary.records import evolve
 from planner.render.terminal import Terminal
-from planner.workflows.batch.cache_files import is_known
-from planner.workflows.batch.executors import warm_up
 from planner.workflows.batch.model import FinishedUnit
 from planner.workflows.batch.saved_plan import is_left_over, is_saved_plan
 
@@ -78,13 +76,6 @@ def batch_plan(arguments: Arguments, terminal: Terminal) -> int:
 
 def plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     """The common part of plan and validate."""
-    # Let other processes begin to load modules before this one does.
-    if not is_known("."):  # all units will be read
-        warm_up(arguments.get("executor", ""))
-    return _plan(arguments, terminal, command)
-
-
-def _plan(arguments: Arguments, terminal: Terminal, command: str) -> int:
     from planner.cli.batch_view import conclude, is_brief, listener
     from planner.workflows.batch import plan as batch
 

@@ -149,11 +149,6 @@ def entry_names(root: str) -> tuple[str, str]:
     return FLEETS.name(_FORMAT, place, _rules()), FLEETS.name(_FORMAT, place, _rules(), "more")
 
 
-def is_known(root: str) -> bool:
-    """Whether there is a cache of a fleet."""
-    return FLEETS.has(entry_names(root)[0])
-
-
 @cache
 def _rules() -> str:
     """A digest of the product's rules."""

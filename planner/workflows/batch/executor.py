@@ -17,6 +17,10 @@ class Workplace(Executor):
         """The number of units that run at a time, if the place determines it; otherwise 0."""
         return 0
 
+    def keep(self) -> Workplace | None:
+        """The executor for other work of the same batch; None if there is nothing to keep."""
+        return self
+
     def stop(self) -> None:
         """Request that running work finishes and begins nothing more, as far as workers can be notified."""
 

@@ -3,6 +3,7 @@ All are Executors."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
     from planner.workflows.batch.bundles.shipping import Carrier
 
 FEW = 3
-"""the maximum number of units that are planned in this process, and not in new ones"""
+"""the maximum number of units with plugins that are planned in this process, and not in new ones"""
+BUDGET = 0.4
+"""the seconds of work that this process does itself: about the time in which other processes load their modules"""
+WARNING = 0.1
+"""the seconds of work after which other processes begin to load, as more work is likely to follow"""
 
 
 @frozen
@@ -34,11 +39,11 @@ class Ships:
     """the complete bundles from earlier work, by unit"""
 
 
-def open_executor(text: str, workers: int, is_small: bool = False, ships: Ships | None = None) -> Workplace:
+def open_executor(text: str, workers: int, begins_here: bool = False, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" means processes; with `is_small`, the first units run in this process. Raises Failure."""
-    if text == "" and is_small:
-        return Few(workers)
+    `command:WORDS`; "" means processes. With `begins_here`, the first work is done in this process. Raises Failure."""
+    if text == "" and begins_here:
+        return Nearby(workers)
     if text in ("", "processes"):
         return _processes(workers)
     if text == "inline":
@@ -88,21 +93,29 @@ class Inline(Workplace):
         return future
 
 
-class Few(Workplace):
-    """Runs the first jobs in this process, which is faster than starting others, and the other jobs in processes."""
+class Nearby(Workplace):
+    """Runs the first jobs in this process, until they have taken BUDGET seconds, and the other jobs in processes. Small
+    fleets thus need no other process, and in large ones this process works while the others load."""
 
     def __init__(self, workers: int) -> None:
-        self.workers, self.left = workers, FEW
+        self.workers, self.spent = workers, 0.0
         self.here = Inline()
         self.pool: Workplace | None = None
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if self.left:
-            self.left -= 1
-            return self.here.submit(fn, *args, **kwargs)
+        if self.pool is None and self.spent < BUDGET:
+            begun = time.monotonic()
+            done = self.here.submit(fn, *args, **kwargs)
+            self.spent += time.monotonic() - begun
+            if self.spent > WARNING:
+                warm_up("")
+            return done
         if self.pool is None:
             self.pool = _processes(self.workers)
         return self.pool.submit(fn, *args, **kwargs)
+
+    def keep(self) -> Workplace | None:
+        return self.pool
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         if self.pool is not None:

@@ -188,8 +188,6 @@ class Run:
                 path = run.record.outputs_path(request.unit) if request.command == "plan" else ""
                 return run.handed.take(result, path)
 
-        is_small = sum(unit not in self.done and not cache.may_hold(unit) for unit in units) <= FEW < len(units)
-
         class Keeper(BatchListener):
             """Stores plans without errors for the next run, and passes on all results."""
 
@@ -224,7 +222,7 @@ class Run:
             self.analysis.before,
             self.analysis.reads_from,
             Runs(),
-            lambda: self.batch.open_executor(command == "plan" and is_small),
+            lambda: self.batch.open_executor(command in HARMLESS and self._begins_here(units)),
             self.batch.workers,
             self.record,
             Keeper(),
@@ -237,6 +235,11 @@ class Run:
             cache.look_again()
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
+
+    def _begins_here(self, units: list[str]) -> bool:
+        """Whether this process plans the first units itself. With plugins it would wait for one unit after another."""
+        unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
+        return len(unknown) <= FEW < len(units) or not any(map(self.batch.has_plugins, unknown))
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
         """A unit whose outputs another unit reads, described by its plan or by its state."""

@@ -18,7 +18,7 @@ from planner.workflows.batch.analyse import Analysis, analyse, environment, from
 from planner.workflows.batch.cache import Cache, survey_of
 from planner.workflows.batch.discover import find_fleet
 from planner.workflows.batch.executor import Workplace, is_death
-from planner.workflows.batch.executors import FEW, Ships, open_executor, warm_up, work
+from planner.workflows.batch.executors import Ships, open_executor, warm_up, work
 from planner.workflows.batch.manifest import damaged_manifest, known_units
 from planner.workflows.batch.model import NO_OPTIONS, Fleet, Request, Survey, UnitResult
 from planner.workflows.batch.record import Hold, take
@@ -26,13 +26,16 @@ from planner.workflows.batch.schedule import HARMLESS
 from planner.workflows.batch.selectors import Selection
 from planner.workflows.batch.unit_options import NOTHING_ASKED, UnitArguments, UnitOptions, of_units, targeted
 from planner.workflows.batch.worker import survey_units
+from planner.world.provider import lock_file
 
 if TYPE_CHECKING:
     from planner.workflows.batch.bundles.pack import Bundle
     from planner.workflows.batch.fleet_policies import FleetPolicies
 
-CHUNK = 25
+CHUNK = 5
 """the number of units that one task surveys"""
+MANY = 100
+"""the number of units, all of them unknown, from which on other processes are certainly needed"""
 
 
 @frozen
@@ -86,7 +89,7 @@ class Batch:
 
         self.fleet, self.selectors = find_fleet(options.words, options.file, cache_of)
         self.cache = cache_of(self.fleet.root)
-        if self.cache.is_new:
+        if self.cache.is_new and len(self.fleet.units) > MANY:
             self.warm_up()
         self.own = own_rules(options, self.fleet)
         self.workers = options.workers or os.cpu_count() or 1
@@ -124,18 +127,20 @@ class Batch:
     def warm_up(self) -> None:
         warm_up(self.options.executor)
 
-    def open_executor(self, is_small: bool = False) -> Workplace:
+    def open_executor(self, begins_here: bool = False) -> Workplace:
         kept, self.pool = self.pool, None
         if kept is not None:
             return kept
-        return open_executor(self.options.executor, self.workers, is_small, self._ships())
+        return open_executor(self.options.executor, self.workers, begins_here, self._ships())
 
     def _ships(self) -> Ships | None:
         """The transport of units to machines without shared files; None if not requested."""
+        return self._bundled() if self._is_shipping else None
+
+    @property
+    def _is_shipping(self) -> bool:
         text = self.options.executor
-        if not ((text.startswith("dask") and self.options.bundles) or text.startswith(("command:", "ray:"))):
-            return None
-        return self._bundled()
+        return text.startswith(("command:", "ray:")) or (text.startswith("dask") and bool(self.options.bundles))
 
     def _bundled(self) -> Ships:
         from planner.workflows.batch.bundles.shipping import needs_of, root_of
@@ -182,6 +187,11 @@ class Batch:
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
+    def has_plugins(self, unit: str) -> bool:
+        """Whether providers are locked for a unit."""
+        folders = {os.path.dirname(file) for file in self.surveyed(unit)}
+        return any(os.path.lexists(os.path.join(folder, lock_file.NAME)) for folder in folders)
+
     def _remaining_states(self) -> dict[str, str]:
         """The states of units from earlier runs that are no longer in the fleet."""
         known = known_units(self.fleet.root)
@@ -223,8 +233,6 @@ class Batch:
     def _survey_missing(self, requests: list[Request]) -> list[Survey]:
         root, units = self.fleet.root, self.fleet.units
         folders = [os.path.relpath(units[r.unit].directory(root), root) for r in requests]
-        if len(requests) <= CHUNK and (not self.options.executor.startswith("dask") or self.options.bundles):
-            return survey_units(requests, folders)
         try:
             return self._survey_elsewhere(requests, folders)
         except Exception as problem:
@@ -240,7 +248,7 @@ class Batch:
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
         # Configurations are surveyed in their own directories.
-        executor = self.open_executor() if self._ships() is None else open_executor("processes", self.workers)
+        executor = open_executor("", self.workers, True) if self._is_shipping else self.open_executor(True)
         try:
             parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
@@ -248,8 +256,8 @@ class Batch:
         except BaseException:
             executor.end()
             raise
-        self.pool = executor
-        if not self.keeps_pool or self._ships() is not None:
+        self.pool = executor.keep()
+        if not self.keeps_pool or self._is_shipping:
             self._give_back()
         return surveys
 
@@ -278,12 +286,12 @@ class Batch:
         """Let workers process requests that change nothing."""
         if not requests:
             return []
-        executor = self.open_executor(len(requests) <= FEW)
+        executor = self.open_executor(True)
         futures = [executor.submit(work, request) for request in requests]
         try:
             return [future.result() for future in futures]
         finally:
-            self.pool = executor
+            self.pool = executor.keep()
 
     def close(self) -> None:
         """Release the processes, unless they were taken over, and the lock of the fleet."""
