@@ -115,7 +115,7 @@ def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """The value of a variable without marks; what is signed is only one digest of all values."""
+    """The value of a variable without marks. Only a single digest of all values is signed."""
     try:
         return simple_json(unmark_deep(value)[0])
     except CodecError:

@@ -294,12 +294,12 @@ class _FormerFiles:
         self._former, self._files = former, files
 
     def read(self, name: str) -> bytes:
-        """As planner.foundation.support.disk.Tree."""
+        """The content of a file, as in planner.foundation.support.disk.Tree."""
         with view(self._former if f"/{name}" in self._files else None):
             return read_whole(f"/{name}")
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As planner.foundation.support.disk.Tree."""
+        """The entries of a directory, as in planner.foundation.support.disk.Tree."""
         entries: dict[str, Entry] = {}
         for tree in (None, self._former):
             with view(tree), suppress(OSError):

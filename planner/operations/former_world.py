@@ -309,7 +309,7 @@ class RecordedTree:
         self._folders = {posixpath.dirname(name) for name in run.files}
 
     def read(self, name: str) -> bytes:
-        """As Tree. Raises UnrecordedError for a file whose content is not known."""
+        """The content of a file, as in Tree. Raises UnrecordedError for a file whose content is not known."""
         path = f"/{name}"
         relative = os.path.relpath(path, self._directory)
         key = self._run.files.get(relative) or self._run.files.get(path)
@@ -333,8 +333,8 @@ class RecordedTree:
         return text.encode()
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As in Tree: the recorded names or, if none are recorded, the current names. For configuration files in a
-        module directory, always the recorded names."""
+        """The entries of a directory, as in Tree: the recorded names or, if none are recorded, the current names. For
+        configuration files in a module directory, always the recorded names."""
         relative = os.path.relpath(f"/{directory}", self._directory)
         folder = "" if relative == "." else relative
         names = self._run.listed.get(relative)

@@ -78,7 +78,7 @@ def _of_plan(
         facts = graphs.apply_facts(made.plan, made.loaded, queried_address)
     elif as_planned and kind == "plan":
         facts = graphs.planning_facts(made.plan, made.loaded, queried_address)
-    else:  # for another operation, or as drawn: the whole configuration and the state of the plan
+    else:  # a graph for another operation, or as drawn, contains the whole configuration and the state of the plan
         walk = walk_of("plan", "destroy" if kind == "plan-destroy" else "normal")
         state = made.plan.prior_state
         facts = graphs.graph_facts(walk, made.loaded, state, options.limits, (), queried_address, imports=as_planned)

@@ -207,7 +207,7 @@ def _instances_left(plan: Plan, before: State, after: State) -> set[str]:
             left.discard(change.address)
     for address in [address for address in left if parse_resource_instance(address).mode == "data"]:
         if address not in earlier or earlier[address].attributes != now[address].attributes:
-            left.discard(address)  # it was already read while planning
+            left.discard(address)  # the object was already read while planning
     reached = {o.name for o in plan.outputs if o.action == "no-op" or not _is_kept(before, after, o.name)}
     return left | {f"output.{name}" for name in after.outputs if name not in reached}
 

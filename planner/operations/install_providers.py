@@ -68,7 +68,7 @@ class InstalledConnections:
 
 
 def connections() -> InstalledConnections:
-    """Raises Failure if the settings cannot be read."""
+    """The user's settings and the clients that they configure. Raises Failure if the settings cannot be read."""
     config = load_cli_config(os.environ)
     web = Web(config.retries, config.timeout)
     return InstalledConnections(config, web, Hosts(config, web, os.environ))

@@ -68,7 +68,7 @@ class MovedBlock:
         return [pair for move in self.moves for pair in move.carried]
 
 
-# ---------------------------------------------------------------- the module where it belongs
+# ---------------------------------------------------------------- the module for a moved block
 
 
 def moved_blocks(moves: Sequence[ProposedMove], config: Config, state: State) -> list[MovedBlock]:
@@ -212,7 +212,7 @@ def _file_of(module: ModuleConfig, to: Address, config: Config) -> str:
     return native[0] if native and name.endswith(".json") else name
 
 
-# ---------------------------------------------------------------- the configuration with them
+# ---------------------------------------------------------------- the configuration with moved blocks
 
 
 def with_moved(config: Config, blocks: Sequence[MovedBlock]) -> tuple[Config, dict[Span, MovedBlock]]:

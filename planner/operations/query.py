@@ -93,7 +93,7 @@ def query(
         return _ask_policies(options, target, made, program, of_policies, words[0])
     expression = node_set(words, program)
     if options.made is not None and not target.kind:
-        target = evolve(target, kind="plan")  # unless the query is about changes
+        target = evolve(target, kind="plan")  # the default, unless the query is about changes
     if expression is not None:
         return _ask_graph(options, program, expression, target, made)
     parsed, problems = _parsed(program, words[0])

@@ -171,7 +171,7 @@ def show_saved_run(
 
 @contextmanager
 def _service() -> Iterator[None]:
-    """Problems of the server become diagnostics."""
+    """Raise problems of the server as a Failure."""
     try:
         yield
     except ServiceError as problem:

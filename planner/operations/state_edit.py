@@ -171,7 +171,7 @@ def taint(options: StateOptions, address: str, allow_missing: bool = False) -> l
 
 
 def untaint(options: StateOptions, address: str, allow_missing: bool = False) -> list[Diagnostic]:
-    """Remove the mark."""
+    """Remove the taint mark of an instance."""
     return _mark(options, address, False, allow_missing)
 
 

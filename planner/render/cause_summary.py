@@ -513,7 +513,7 @@ class ChangeCount:
 
     @classmethod
     def of(cls, planned: Mapping[str, str]) -> ChangeCount:
-        """`planned`: actions by name."""
+        """The counts of these changes; `planned`: the actions by the name of the change."""
         numbers: dict[str, int] = {}
         outputs = 0
         for name, action in sorted(planned.items(), key=lambda item: words_for(item[1]).risk):

@@ -25,7 +25,7 @@ class HumanHooks(ProgressHooks):
         self._running = StillRunning(self._still)
 
     def say(self, text: str) -> None:
-        """A line in bold."""
+        """Print a line in bold."""
         self._line(self.terminal.paint(text, "bold"))
 
     def _line(self, text: str) -> None:
@@ -177,7 +177,7 @@ class StillRunning:
         self._thread: threading.Thread | None = None
 
     def start(self, key: Any) -> None:
-        """An operation begins."""
+        """Start reporting on an operation."""
         with self._changed:
             now = time.monotonic()
             self._started[key] = now

@@ -59,7 +59,7 @@ class JsonLines:
         return lines
 
     def message(self, text: str, type: str = "", level: str = "info", **more: Any) -> None:
-        """One line. Further keys come in alphabetical order, `type` among them."""
+        """Write one line. Additional keys, `type` among them, come in alphabetical order."""
         more = {**self._about, **more}
         now = time.time()
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1_000_000):06d}Z"
@@ -70,13 +70,13 @@ class JsonLines:
         self.text(dumps(line, escape_html=False).decode("utf-8"))
 
     def text(self, line: str) -> None:
-        """A line that is already JSON."""
+        """Write a line that is already JSON."""
         with self._lock:
             self._stream.write(line + "\n")
             self._stream.flush()
 
     def version(self) -> None:
-        """The first line: the program and the version of the format."""
+        """Write the first line: the program and the version of the format."""
         self.message(f"planner {RELEASE}", "version", planner=RELEASE, tofu=COMPATIBLE_VERSION, ui=UI_VERSION)
 
     def log(self, text: str) -> None:
@@ -91,7 +91,7 @@ class JsonLines:
             self.message(f"{title}: {d.summary}", "diagnostic", level, diagnostic=diagnostic_json(d), **more)
 
     def plan(self, plan: Plan, causes: Causes | None = None) -> None:
-        """Drift, planned changes, their summary and the outputs."""
+        """Write drift, planned changes, their summary and the outputs."""
         for change in plan.drift:
             if change.action != "no-op" or plan.mode == "refresh-only":
                 data = change_json(change)
@@ -115,7 +115,7 @@ class JsonLines:
             self.message(f"Outputs: {len(outputs)}", "outputs", outputs=dict(sorted(outputs.items())))
 
     def planned_changes(self, changes: Iterable[ResourceChange], causes: Causes | None = None) -> None:
-        """The planned changes, one line for each; data that is no longer read is left out."""
+        """Write the planned changes, one line for each; data that is no longer read is left out."""
         for change in changes:
             if change.mode == "managed" or not does(change.action, "ends"):
                 data = change_json(change)
@@ -124,7 +124,7 @@ class JsonLines:
                 self.message(f"{change.address}: Plan to {data['action']}", "planned_change", change=data)
 
     def summary(self, text: str, counts: Counts, operation: str) -> None:
-        """`operation` is plan, apply or destroy."""
+        """Write the numbers of changes; `operation` is plan, apply or destroy."""
         changes: dict[str, Any] = {
             "add": counts.add,
             "change": counts.change,
@@ -140,13 +140,13 @@ class JsonLines:
         self.message(text, "change_summary", changes=changes)
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        """The output values after apply; sensitive ones without their value."""
+        """Write the output values after an apply; sensitive outputs have no value."""
         shown = shown_outputs(outputs)
         self.message(f"Outputs: {len(shown)}", "outputs", outputs=shown)
 
 
 def shown_outputs(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
-    """Output values as in messages: sensitive ones without their value."""
+    """Output values in the form of messages; sensitive outputs have no value."""
     from planner.render.state import output_json
 
     shown = {}

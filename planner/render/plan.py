@@ -149,7 +149,7 @@ class PlanText:
             self.terminal.out(line)
 
     def bodies(self, changes: list[ResourceChange]) -> None:
-        """The changes of each object."""
+        """Print the change of each object."""
         for change in changes:
             self.terminal.out()
             for line in self.body(change):

@@ -59,7 +59,7 @@ class ProgressLine:
             self._shown = False
 
     def stop(self) -> None:
-        """The walk is over."""
+        """End the walk."""
         if self._over is not None:
             self._over.set()
         with self._lock:

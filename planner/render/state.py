@@ -32,7 +32,7 @@ class StateText:
         self.style = Style(all=True, symbols=False, secrets=show_sensitive)
 
     def show(self, state: State) -> None:
-        """All objects, module by module, and the outputs."""
+        """Print all objects, module by module, and the outputs."""
         out = self.terminal.out
         if state.is_empty:
             out("The state file is empty. No resources are represented.")
@@ -52,7 +52,7 @@ class StateText:
                 out(f"{name} = {self.output(state.outputs[name])}")
 
     def object(self, resource: ResourceState, instance: InstanceState, deposed: str, obj: ObjectState) -> str:
-        """One object: a comment with its address and a block."""
+        """The text of one object: a comment with its address, and a block."""
         remark = f" (deposed object {deposed})" if deposed else " (tainted)" if obj.tainted else ""
         keyword = "resource" if resource.mode == "managed" else resource.mode
         value = self.decode(resource, obj)
@@ -62,7 +62,7 @@ class StateText:
         return f'# {address}:{remark}\n{keyword} "{resource.type}" "{resource.name}" {body}'
 
     def output(self, output: OutputState) -> str:
-        """One output value."""
+        """The text of one output value."""
         value = mark(output.value, frozenset((SENSITIVE,))) if output.sensitive else output.value
         change = ValueChange(value, value)
         diff = diff_dynamic(change) if output.type is DYNAMIC else diff_type(change, output.type)

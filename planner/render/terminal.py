@@ -91,7 +91,7 @@ class Terminal:
         self.error_paint = Paint(allowed and is_terminal(self.stderr))
 
     def out(self, text: str = "") -> None:
-        """A line (or several) for people on standard output."""
+        """Print a line (or several lines) for people on standard output."""
         self.stdout.write(f"{_harmless(text)}\n")
 
     def data(self, text: str) -> None:
@@ -99,7 +99,7 @@ class Terminal:
         self.stdout.write(f"{text}\n")
 
     def err(self, text: str = "") -> None:
-        """A line (or several) for people on standard error."""
+        """Print a line (or several lines) for people on standard error."""
         self.stdout.flush()
         self.stderr.write(f"{_harmless(text)}\n")
         self.stderr.flush()
@@ -121,7 +121,7 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Columns of standard output."""
+        """The number of columns of standard output."""
         return self._width or columns(self.stdout)
 
     @property
@@ -136,7 +136,7 @@ class Terminal:
 
     @property
     def error_width(self) -> int:
-        """Columns of standard error."""
+        """The number of columns of standard error."""
         return self._width or columns(self.stderr)
 
     @property

@@ -18,8 +18,8 @@ def count_verdicts(verdict: Verdict) -> str:
 
 
 def compared_verdicts(verdict: Verdict | None, former: Verdict | None, paint: Paint) -> list[str]:
-    """The counts, and the findings that are new (+) or gone (-) compared with a former verdict. Without policies it is
-    None."""
+    """The counts, and the findings that are new (+) or gone (-) compared with a former verdict. `verdict` is None if
+    there are no policies."""
     found, was = (
         [f"{f.kind} {cell(f.code)} {cell(f.address or '(plan)')}: {_line(f.message)}" for f in one.findings]
         if one

@@ -26,39 +26,39 @@ class View:
     hooks: Hooks
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Diagnostics, in the order of the run."""
+        """Show diagnostics, in the order of the run."""
 
     def plan(self, plan: Plan, schema_of: SchemaOf, causes: Causes | None = None) -> None:
-        """The finished plan, with the causes of its changes."""
+        """Show the finished plan, with the causes of its changes."""
 
     def saved_plan(self, plan: Plan) -> None:
-        """The plan from a file, which is applied without prompting."""
+        """Show the plan from a file, which is applied without prompting."""
 
     def next_steps(self, path: str, generated: str) -> None:
-        """The messages with the paths of the saved plan ("" if it was not saved) and of generated configuration."""
+        """Show the paths of the saved plan ("" if it was not saved) and of generated configuration."""
 
     def finished(self, counts: Counts, destroyed: bool) -> None:
-        """The result of an apply in which everything was applied."""
+        """Show the result of an apply in which everything was applied."""
 
     def outputs(self, outputs: Mapping[str, OutputState]) -> None:
-        """The output values after apply."""
+        """Show the output values after an apply."""
 
     def log(self, text: str) -> None:
-        """A remark."""
+        """Show a remark."""
 
     def say(self, text: str | None, message: str = "", level: str = "info", **more: Any) -> None:
-        """A line of a command that neither plans nor applies: `text` for people (None: nothing), `message` for programs
-        (by default the text without its final full stop), with additional fields."""
+        """Show a line of a command that neither plans nor applies: `text` for people (None: nothing), `message` for
+        programs (by default the text without its final full stop), with additional fields."""
 
     def tell(self, text: str) -> None:
-        """A line only for people."""
+        """Show a line only to people."""
 
     def about(self, **more: str) -> View:
         """The view for messages about a part, such as a deployment, which have these additional keys."""
         return self
 
     def document(self, text: str, data: Any) -> None:
-        """Text for people, and the same content as a JSON document for programs."""
+        """Show text to people, or the same content as a JSON document to programs."""
 
     def finish(self, diagnostics: Iterable[Diagnostic]) -> int:
         """End the command: show its diagnostics, and return the exit code, which is 1 if one of them is an error."""
@@ -68,14 +68,14 @@ class View:
         return int(has_errors(problems))
 
     def verdict(self, verdict: Verdict) -> None:
-        """The result of policies; denials and warnings follow as diagnostics."""
+        """Show the result of policies; denials and warnings follow as diagnostics."""
 
     def unsaved_state(self, text: str) -> None:
-        """The text of a state that could not be saved."""
+        """Print a state that could not be saved."""
 
 
 class HumanView(View):
-    """Text on the terminal."""
+    """Shows text on the terminal."""
 
     def __init__(self, terminal: Terminal, show_sensitive: bool = False) -> None:
         from planner.render.hooks_human import HumanHooks
@@ -169,7 +169,7 @@ class HumanView(View):
 
 
 class JsonView(View):
-    """UI messages."""
+    """Writes UI messages as JSON lines."""
 
     def __init__(self, stream: object, show_sensitive: bool = False) -> None:
         from planner.render.json_ui import JsonLines

@@ -80,7 +80,7 @@ def _plan_json(plan: Plan, config: Config, schema_of: SchemaOf) -> dict[str, Any
     checks = plan_groups(plan)
     if checks:
         out["checks"] = checks_json(checks)
-    if plan.policy is not None and plan.policy.overrides:  # unlike OpenTofu
+    if plan.policy is not None and plan.policy.overrides:  # OpenTofu has no such member
         out["policy_overrides"] = [{"code": code, "reason": reason} for code, reason in plan.policy.overrides]
     if plan.timestamp:
         out["timestamp"] = plan.timestamp
@@ -94,7 +94,7 @@ def shown_drift(plan: Plan) -> tuple[ResourceChange, ...]:
 
 
 def path_json(path: Iterable[tuple[str, Any]]) -> list[Any]:
-    """A path as names and keys."""
+    """A path as a list of attribute names and keys."""
     return [plain(key) for _, key in path]
 
 

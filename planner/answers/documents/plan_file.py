@@ -216,7 +216,7 @@ def read_review(path: str, seal: Seal = PLAIN) -> Any:
 
 
 def _open(data: bytes, path: str, seal: Seal) -> bytes:
-    """The archive. Raises Failure."""
+    """The bytes of the archive in a plan file, decrypted if necessary. Raises Failure."""
     if seal is PLAIN and data[:1] == b"{" and b'"encryption_version"' in data:
         raise Failure(_not_a_plan(path, "it is encrypted, and no encryption is configured to read it"))
     return seal.unseal(data).data

@@ -413,7 +413,8 @@ _STEPS_OF_NAME = re.compile(r'(?:^|\.)[^.\[]+|\["(?:[^"\\]|\\.)*"\]|\[[^\]"]*\]'
 
 
 def _to_part(chain: list[str], roots: Collection[str]) -> list[str]:
-    """The chain, ending at the part of its last step that is one of the roots; empty if no root is such a part."""
+    """The chain, whose last step is replaced by the root that is a part of it; empty if no root is a part of the last
+    step."""
     part = next((root for root in sorted(roots) if chain and is_part(root, plain(chain[-1]))), "")
     return [*chain[:-1], part] if part else []
 
@@ -470,7 +471,7 @@ class _Worlds:
         return next((self._owners[whole] for whole in wholes(name) if whole in self._owners), None)
 
     def name(self, name: str, number: int) -> str:
-        """A name in the joined relations."""
+        """The name that a name of one former world has in the joined relations."""
         return name if self._is_single or self.owner(name) is not None else f"{name}{_WORLD}{number}"
 
     def of(self, name: str, number: int) -> int:
@@ -795,5 +796,5 @@ class FactLocations:
         return self.of(what)
 
     def of(self, what: str) -> Any:
-        """The place; None if it is not known."""
+        """The place of a subject; None if it is not known."""
         return self._sources.get(what)

@@ -109,8 +109,7 @@ class FormerWorld:
 
     def _module(self, address: ModuleAddress, exists: bool) -> ModuleInstance | None:
         """A module instance. Its repetition is unknown if the keys of its call are unknown, or if `exists` is false and
-        the instance did not exist.
-        """
+        the instance did not exist."""
         here: ModuleInstance | None = self.context.root
         for name, key in address.steps:
             if here is None or name not in here.config.children:
@@ -164,7 +163,7 @@ class FormerWorld:
             return []
 
     def _declares(self, place: ValueLocation) -> bool:
-        """Whether the object of the value was declared."""
+        """Whether the former world declared the object of the value."""
         return self.places.declaration(place) is not None
 
     def status(self, place: ValueLocation, value: Value) -> Status:
@@ -288,7 +287,7 @@ class FormerWorld:
                 return False
 
     def had(self, place: ValueLocation) -> bool:
-        """Whether an instance was declared."""
+        """Whether the former world declared an instance."""
         with view(self.tree):
             was = self.place(place)
             if was is None or not self._declares(was):

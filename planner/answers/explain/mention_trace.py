@@ -210,7 +210,7 @@ class MentionTrace:
             origin = given.span.filename
             source, is_written = self._written.part(given.span, place.path)
             if not is_written and value is not None:
-                origin = "default"  # for an attribute that is optional in the type and not set at this place
+                origin = "default"  # the attribute is optional in the type, and not set at this place
         if hidden:
             source = Unquoted.of(decl.span)
         if origin == "command line":

@@ -170,7 +170,7 @@ class MixedTree:
         self._is_digested = is_digested
 
     def read(self, name: str) -> bytes:
-        """As planner.foundation.support.disk.Tree."""
+        """The content of a file, as in planner.foundation.support.disk.Tree."""
         with view(None if f"/{name}" in self._new else self._former):
             try:
                 return read_whole(f"/{name}")
@@ -181,7 +181,7 @@ class MixedTree:
                 raise
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """As planner.foundation.support.disk.Tree."""
+        """The entries of a directory, as in planner.foundation.support.disk.Tree."""
         entries: dict[str, Entry] = {}
         for tree, is_new in ((self._former, False), (None, True)):
             with view(tree):

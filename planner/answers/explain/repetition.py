@@ -27,7 +27,7 @@ class RepetitionLocation:
 
     @property
     def argument(self) -> str:
-        """count, for_each or enabled."""
+        """The argument of the repetition: count, for_each or enabled."""
         return repetition(repeatable(self.place))[0]
 
     def counted(self) -> tuple[str, str]:

@@ -429,7 +429,7 @@ class ValueTrace(MentionTrace):
             before, (now, had) = len(at.before), at.counted()
             said = f"{of} has {now} now and had {had}"
         elif at.argument == "enabled":
-            before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, and was not"
+            before, said = goes, f"enabled of {of} is {'false' if goes else 'true'} now, but was not before"
         elif at.key is None:
             said = f"{of} has a for_each now, but had none before"
         else:

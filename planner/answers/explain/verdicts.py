@@ -65,7 +65,7 @@ class Culprits:
             path = path[: max(path.rfind("."), path.rfind("["), 0)]
 
     def span(self, place: ValueLocation | None) -> Span | None:
-        """The text that sets a value."""
+        """The place of the text that sets a value."""
         given = self.places.given(place) if place is not None else None
         return given.span if given is not None else None
 

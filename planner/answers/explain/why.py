@@ -470,7 +470,7 @@ def near_actions(
     if (
         "changed",
         True,
-    ) in failing:  # no-op means: as declared
+    ) in failing:  # no-op means that the object is as declared
         failing = [("changed", True)]
     missing = {predicate for predicate, is_negated in failing if not is_negated}
     is_unmoved = not missing.isdisjoint(("differs", "requires_replace")) and missing.issuperset(_ASKS)
@@ -505,8 +505,7 @@ def near_actions(
 
 def _failing(rules: Collection[dict[str, Any]]) -> Iterator[tuple[str, bool]]:
     """(predicate, whether its absence was needed) of the failed conditions, without conditions that only repeat other
-    conditions.
-    """
+    conditions."""
     for obstacle in rules:
         fails = obstacle["fails"]
         is_negated = fails.startswith("not ")
@@ -529,7 +528,7 @@ def _at(source: Any) -> str:
 
 
 def _forced(name: str, relations: Mapping[str, Collection[Any]], places: FactLocations) -> list[str]:
-    """The causes of a replacement."""
+    """Sentences about the causes of a replacement."""
     paths = sorted({row[1] for row in relations.get("requires_replace", ()) if row[0] == name})
     lines = [_forcing(name, path, relations, places) for path in paths]
     lines += ["it is tainted"] if _holds(relations, "tainted", name) else []

@@ -28,8 +28,7 @@ class PolicyGuard:
     """Checks policies again whenever a value of an undecided denial becomes known (planner.engine.apply.walk.Guard).
 
     Each object is checked once, before its provider changes it. Values that the provider returns only afterwards (an
-    id) are checked in `afterwards`, when it is too late to prevent anything.
-    """
+    id) are checked in `afterwards`, when it is too late to prevent anything."""
 
     def __init__(
         self, policies: Policies, facts: PolicyFacts, verdict: Verdict, overrides: Overrides, clock: int | None = None
@@ -83,7 +82,7 @@ class PolicyGuard:
         return {str(row[0]) for name in MAYBE for row in facts.relation(name)}
 
     def _new(self, address: str | None) -> list[Finding]:
-        """New denials."""
+        """Findings about an object that were not reported before."""
         if self.narrowed is None:
             return []
         relations = self.relations

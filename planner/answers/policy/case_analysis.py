@@ -82,7 +82,7 @@ class Cases:
         self.at: dict[str, list[tuple[str, str]]] = {}
         self.rooted: dict[str, list[tuple[str, str]]] = {}
         self.everywhere = sorted(self.unknown)
-        # If nothing is known about an object, not even its attributes, cases are impossible.
+        # If nothing is known about an object, not even its attributes, its cases cannot be examined.
         self.is_shapeless = any(not path for _, path in self.unknown)
         for place in self.everywhere:
             self.at.setdefault(place[0], []).append(place)
@@ -232,7 +232,7 @@ class _CaseEvaluation(Interpreter):
         return super().extensions(literal, assignment, outer)
 
     def step(self) -> None:
-        """Count a step. Raises Inconclusive after too many."""
+        """Count a step. Raises Inconclusive after too many steps."""
         self.cases.steps -= 1
         if self.cases.steps < self.least:
             raise Inconclusive
@@ -382,7 +382,7 @@ class _CaseEvaluation(Interpreter):
             begin = self.case.prefix(path)
             if not (begin.startswith((f"{at}.", f"{at}[")) or (path.key[0] == "path" and path.key[1] == at)):
                 if at.startswith(begin):
-                    raise Inconclusive  # it may exist here or elsewhere
+                    raise Inconclusive  # the value may exist here or elsewhere
                 return
             below: list[Any] = [path] if is_open else []
         elif path is None:

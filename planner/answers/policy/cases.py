@@ -45,7 +45,7 @@ def with_unknown(facts: FactBase) -> FactBase:
 
 
 def with_plan(policies: Policies, case: Case, given: Given, names: Collection[str]) -> Case:
-    """The case with facts from the plan that it names, for some relations. Raises Failure."""
+    """The case; for some relations, with the facts from the plan that the case names. Raises Failure."""
     plan = given(case, evolve(needs(policies, names), given=FactBase({}, {})))
     return evolve(case, facts=_together(case.facts, plan), given=())
 

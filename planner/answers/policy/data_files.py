@@ -116,7 +116,7 @@ def _failure(source: Source, start: int, detail: str) -> Failure:
 
 
 def _line(source: Source, start: int) -> Span:
-    """The line in which something starts."""
+    """The line that contains the offset `start`."""
     number = source.line_number(min(start, len(source.text)))
     begin = source.line_starts[number - 1]
     return Span(source, begin, begin + len(source.line_text(number)))
@@ -200,7 +200,7 @@ def _cell(source: Source, line: int, name: str, cell: str, kind: str) -> Any:
 
 
 def _json(source: Source) -> Iterator[Leaf]:
-    """Each string, number, bool, null (None) and empty container."""
+    """Yields each string, number, bool, null (None) and empty container of a JSON file."""
     text = source.text
 
     def constant(word: str) -> None:

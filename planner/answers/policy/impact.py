@@ -52,8 +52,8 @@ class Impact:
 
     @cached_property
     def _declared_reach(self) -> tuple[dict[str, set[str]], dict[str, set[str]], set[str]]:
-        """For each resource, its direct dependencies in the graph, and those that it reaches over a path that leaves
-        its module; and the resources to which provider configurations refer."""
+        """For each resource: its direct dependencies in the graph, and the dependencies that it reaches over a path
+        that leaves its module. Also the resources to which provider configurations refer."""
         graph = self.graph
         nodes = graph.nodes
         resources = {n.name: join(n.module, n.object) for n in nodes.values() if n.kind == "resource"}
@@ -209,7 +209,7 @@ class Impact:
     def blast(self) -> Iterator[tuple[str, str, int]]:
         """The rows of blast. Raises Failure if there are too many."""
         if not self.sources():
-            return  # without the graph, which is slow to build
+            return  # here the graph, which is slow to build, is not needed
         rows = 0
         for object, addresses in self.sources().items():
             depths = {object: 0}

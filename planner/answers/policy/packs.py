@@ -77,7 +77,7 @@ class Packs:
 
     @property
     def policies(self) -> dict[str, PolicyInfo]:
-        """The metadata of codes."""
+        """The metadata of the packs' codes, by code."""
         return {code: info for pack in self.packs.values() for code, info in pack.manifest.policies.items()}
 
     def facts(self, settings: Settings, program: RuleProgram) -> FactBase:

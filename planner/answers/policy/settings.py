@@ -377,7 +377,7 @@ def _of_library(name: str) -> PackManifest | None:
 
 
 def read_waivers(name: str, text: str) -> list[Waiver]:
-    """Raises Failure."""
+    """The waivers in a waivers.toml. Raises Failure."""
     file = TomlFile(Source(name, text), "a file of waivers", "policy.waivers")
 
     def make() -> list[Waiver]:

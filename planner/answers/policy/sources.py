@@ -112,7 +112,7 @@ def _read(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> str:
 
 
 def _read_around(file: Path, texts: dict[str, str], problems: list[Diagnostic]) -> None:
-    """The data files of a pack, and the packs on which it depends, in directories near it."""
+    """Add the data files of a pack, and the packs on which it depends from the directories around it."""
     name = _read(file, texts, problems)
     if name not in texts:
         return

@@ -137,7 +137,7 @@ class TomlFile:
             detail = f"{source.filename} has brackets nested {deepest} deep; at most {DEEPEST} are read."
             raise Failure(error(code, f"Nested too deeply for {what}", detail))
         key = _DEEP_KEY.search(text)
-        if key is not None:  # parsing it takes quadratic time
+        if key is not None:  # because parsing such a key takes quadratic time
             span = Span(source, key.end() - 1, key.end())
             detail = f"A key has more than {DEEPEST} names."
             raise Failure(error(code, f"Nested too deeply for {what}", detail, span))
@@ -288,7 +288,7 @@ class _TomlLocations:
     def _pair(self, table: Path) -> None:
         start = self.at
         path = (*table, *self._keys())
-        self.at += 1  # the equals sign
+        self.at += 1  # skip the equals sign
         self._skip(_BLANK)
         self._value(path)
         self._note(path, start)

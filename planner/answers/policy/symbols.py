@@ -56,7 +56,7 @@ _TYPES = {STRING: "symbol", NUMBER: "number", BOOL: "truth"}
 
 
 def type_of(unknown: Unknown) -> str:
-    """symbol, number, truth or any."""
+    """The type of an unknown value: symbol, number, truth or any."""
     return _TYPES.get(unknown.type, "any") if isinstance(unknown.type, Primitive) else "any"
 
 
@@ -549,7 +549,7 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """The bound of an integer."""
+    """The inclusive bound of an integer that is equivalent to a bound."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True

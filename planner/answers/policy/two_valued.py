@@ -205,7 +205,7 @@ def _changed_facts(facts: FactBase, changed: Collection[Culprit], values: Collec
 
 
 def _last_key(path: str) -> tuple[str, Any]:
-    """`tags.Owner` is a part of `tags`."""
+    """The path of the container and the last key: `tags` and `Owner` for `tags.Owner`."""
     around, dot, key = path.rpartition(".")
     if dot and "]" not in key:
         return around, key

@@ -450,7 +450,7 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
         left[dependent].append(dependency)
         right[dependency].append(dependent)
     level = _levels(left, right)
-    if level is None:  # equal for all items of a cycle; folded modules may form cycles
+    if level is None:  # all items of a cycle have the same level; folded modules may form cycles
         known: dict[int, int] = dict(levels(pairs, {}))
         level = [known.get(item, 0) for item in range(count)]
     for neighbours in (left, right):

@@ -59,7 +59,7 @@ _LONGEST_DETAIL = 4_000
 
 
 def review_document(plan: Plan, schema_of: SchemaOf, causes: Causes, subject: ReviewSubject) -> dict[str, Any]:
-    """The document, in the order of the report."""
+    """The review document of a plan, with its members in the order of the report."""
     text = PlanText(plan, schema_of, Terminal(colour=False))
     drifted = [change for change in plan.drift if change.action != NO_OP] if plan.mode == "refresh-only" else []
     changes = [

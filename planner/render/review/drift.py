@@ -151,7 +151,7 @@ def modification(value: Value) -> tuple[str, str]:
 
 
 def drift_lines(document: Mapping[str, Any], paint: Paint) -> Iterator[str]:
-    """The document for a terminal."""
+    """The lines of a drift report for a terminal."""
     serial = document["about"].get("serial")
     yield paint(
         f"{document['title'].removesuffix(REPORT).rstrip('.')}{f' since state serial {serial}' if serial else ''}.",

@@ -25,7 +25,7 @@ def code(text: str, in_table: bool = False, most: int = LONGEST_CODE) -> str:
 
 
 def prose(text: str, most: int = LONGEST_TEXT) -> str:
-    """Text between other text."""
+    """The text, escaped for a position within a line of Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>()#|~!&$])", r"\\\1", _LINKS.sub(_GAP, plain(text, most)))
 
 

@@ -32,7 +32,7 @@ footer { margin-top: 2rem; border-top: 1px solid var(--line); padding-top: .6rem
 
 
 def page(document: Mapping[str, Any]) -> str:
-    """The page."""
+    """The page of a review document, as HTML."""
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = _text(document["title"])

@@ -81,12 +81,12 @@ class Analysis:
 
 
 def to_plain(analysis: Analysis) -> dict[str, Any]:
-    """The data of an analysis without problems that is stored in the cache."""
+    """The data of this analysis for the cache, which stores only analyses without problems."""
     return {name: getattr(analysis, name) for name in _KEPT}
 
 
 def from_plain(data: dict[str, Any], fleet: Fleet, command: str, own: Files) -> Analysis:
-    """The stored analysis of the same fleet."""
+    """The analysis of a fleet from its data in the cache."""
     edges, before, waves, selected, state_of, reads_from, offered, parts = (data[name] for name in _KEPT)
     return Analysis(
         fleet,

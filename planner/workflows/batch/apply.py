@@ -61,7 +61,7 @@ def wave(run: Run, command: str, units: list[str], title: str, approve: Approve)
     again = [unit for unit in units if _is_open(run.done[unit]) or is_overtaken(run, unit)]
     for unit in again:
         run.set_aside(unit)
-    # applied units are removed from what others wait for; the dependents of units that were not applied keep waiting
+    # no unit waits for applied units any longer; dependents of units that were not applied keep waiting
     run.plan(again, command, "plan" if command == "apply" else "destroy")
     if again and not run.gate.judge(command):
         run.gate.hold()

@@ -46,7 +46,7 @@ class CacheFiles:
     def _load(self) -> None:
         try:
             self._read()
-        except (KeyError, TypeError, AttributeError, ValueError):  # written in another format
+        except (KeyError, TypeError, AttributeError, ValueError):  # the file was written in another format
             self.entries, self.files, self._name = {table: {} for table in self.entries}, [], ""
 
     def _read(self) -> None:

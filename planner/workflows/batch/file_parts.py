@@ -128,7 +128,7 @@ _LIST = os.path.join(FOLDER, "generated.json")
 
 
 def has_mark(path: str) -> bool:
-    """Whether planner wrote a file."""
+    """Whether the first line of a file has planner's mark, so that planner may overwrite it."""
     return ends_with_mark(path, MARK)
 
 

@@ -76,7 +76,7 @@ class FleetScope(Scope):
         return f"{name} is not valid here.{did_you_mean(name, ('local', 'each', 'unit'))} Use local or each."
 
     def local(self, name: str, span: Span) -> Value:
-        """Raises Failure."""
+        """The value of a local value, which is evaluated on first use. Raises Failure."""
         if name in self._known:
             return self._known[name]
         if name not in self.locals:

@@ -57,7 +57,7 @@ Looked = dict[str, tuple[str, int, int, str]]
 
 
 class _Own(threading.local):
-    """Whether it is the recorder itself that is reading, in this thread."""
+    """Whether the recorder itself is reading in this thread."""
 
     looks = False
 
@@ -100,7 +100,7 @@ class FileRecorder:
         elif type(path) is bytes:
             path = os.fsdecode(path)
         if type(path) is not str:
-            return  # a descriptor, whose file was opened before
+            return  # a descriptor of a file whose opening was already recorded
         if event == "open" and _writes(arguments):
             return
         if event == "os.listdir" and _is_tidying(sys._getframe(1).f_code):
@@ -117,7 +117,7 @@ class FileRecorder:
         path = self._full(path)
         key = path
         if kind == "names":
-            key = os.path.join(path, ".")  # separate from other entries about the directory
+            key = os.path.join(path, ".")  # this entry is separate from other entries about the directory
             kind = "own names" if path == self._home else kind
         if key not in paths and self._counts(path):
             self._own.looks = True  # listing here must not be recorded, but other threads may still record
@@ -127,7 +127,7 @@ class FileRecorder:
                 self._own.looks = False
 
     def _full(self, path: str) -> str:
-        """The absolute path, in its shortest form if that means the same file."""
+        """The absolute path; normalized, if the normalized path refers to the same file."""
         full = os.path.join(self._home, path)
         short = os.path.normpath(full)
         if ".." not in path or os.path.realpath(os.path.dirname(full)) == os.path.realpath(os.path.dirname(short)):
@@ -135,7 +135,7 @@ class FileRecorder:
         return full
 
     def _counts(self, path: str) -> bool:
-        """Whether a path is compared."""
+        """Whether a path is compared when a stored result is checked."""
         if RECORDS in path or path.endswith(_IGNORED_NAMES):
             return False
         if path.startswith("/dev/") and not path.startswith(SHARED_MEMORY):

@@ -96,7 +96,7 @@ def _fleet_diagnostics(parts: Sequence[PartRead]) -> tuple[Diagnostic, ...]:
     return tuple(diagnostics.values())
 
 
-# ---------------------------------------------------------------- whether they fit
+# ---------------------------------------------------------------- whether the shards belong together
 
 
 def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
@@ -122,14 +122,14 @@ def _unfit(parts: Sequence[PartRead]) -> list[Diagnostic]:
 
 def _by_plans(manifest: SavedManifest) -> tuple[dict[str, str], dict[str, str]]:
     """The digests of the inputs of the shard's own units, and of other units as the shard saw them, including their
-    values.
-    """
+    values."""
     own = {name: saved_plan.seen_as(saved.result, saved.result.digests) for name, saved in manifest.units.items()}
     return own, manifest.shard.beside if manifest.shard is not None else {}
 
 
 def _by_report(part: PartRead) -> tuple[dict[str, str], dict[str, str]]:
-    """These digests, from a report, which contains no values."""
+    """The digests of the shard's own units, and of other units as the shard saw them, from a report, which contains no
+    values."""
     shard, planned = part.shard, {unit["unit"] for unit in part.report["units"] if unit["outcome"] not in BAD}
     own = {unit: made for unit, made in shard["made_as"].items() if unit in planned}
     return own, {one["unit"]: one["made_as"] for one in shard["beside"] if one["outcome"] not in BAD}
@@ -179,7 +179,7 @@ def _failure(part: PartRead) -> Diagnostic:
     return error("batch.join", "A shard failed", f"{part.name}: {text}")
 
 
-# ---------------------------------------------------------------- the whole
+# ---------------------------------------------------------------- the combined report
 
 
 def _document(parts: Sequence[PartRead], diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def keep_manifest(
     destroyed."""
     before = known_units(fleet.root)
     if before is None:
-        return  # the user may be able to repair it
+        return  # a damaged manifest is kept, because the user may be able to repair it
     now = dict(before)
     gone = {removal.unit for removal in fleet.removals if removal.action == "forget"} if applied else set[str]()
     known = set(applied)

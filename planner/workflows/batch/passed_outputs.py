@@ -187,8 +187,8 @@ def gives(plan: Plan, declared: Iterable[str] = ()) -> Gives:
 def with_outputs(
     request: Request, plan: Plan, inputs: Mapping[str, Value], short: UnitResult, declared: Iterable[str] = ()
 ) -> UnitResult:
-    """The short form of a finished plan, with its own outputs (`declared`) for their readers, and with the planned
-    outputs of other units that it used, as `inputs` and in states."""
+    """The short form of a finished plan, with its own outputs (`declared`) for the units that read them, and with the
+    planned outputs of other units that it used, as `inputs` and in states."""
     if any(one.seen for one in request.upstream):
         reads = _only_read(plan)
         used = [(f"var.{name}", mark) for name, value in inputs.items() for mark in awaited_in(value)]
@@ -255,8 +255,7 @@ def awaited_in(value: Value) -> set[Awaited]:
 
 def rests_on(plan: Plan, states: Iterable[str]) -> list[tuple[str, Awaited]]:
     """The parts of a plan that depend on unknown outputs of other units, as (address, mark). A data source that reads
-    one of the `states` later is not included for that reason alone.
-    """
+    one of the `states` later is not included for that reason alone."""
     items: set[tuple[str, Awaited]] = set()
     passing = set(states)
     for change in plan.changes:

@@ -121,7 +121,7 @@ class _Slot:
         """Whether the work succeeded, with its result or the exception. Raises Died if the process ends first."""
         while True:
             if self.process is not None and wait([self.process.sentinel], 0):
-                self._exit_status()  # it ended while idle
+                self._exit_status()  # the process ended while idle
             is_new = self.process is None
             if is_new:
                 self._begin()

@@ -33,7 +33,7 @@ class Worker:
     """The worker that runs on the cluster. `work` and `stop` may be called at the same time."""
 
     def work(self, parcel: bytes) -> bytes:
-        """One unit's work."""
+        """Do the work of a parcel. Returns the bytes of its result."""
         return work(parcel)
 
     def stop(self) -> None:

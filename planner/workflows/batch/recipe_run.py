@@ -295,7 +295,7 @@ def _keep_lock_file(recipe: Recipe) -> None:
             file.write(data)
         os.replace(beside, recipe.lock_file)
     except OSError:
-        return  # no lock file, or the unit's directory is read-only: it stays in the working directory
+        return  # no lock file; or the unit's directory is read-only, and the file stays in the working directory
 
 
 # AWS roles that units assume: temporary keys that exist only in the environment while a unit runs.

@@ -242,13 +242,13 @@ class NoRecord:
     """A record that stores nothing."""
 
     def add(self, event: str, **more: Any) -> None:
-        """Note nothing."""
+        """Ignore the event."""
 
     def sync(self) -> None:
         """Write nothing."""
 
     def finish(self, done: FinishedUnit) -> None:
-        """Note nothing."""
+        """Ignore the end of a unit."""
 
 
 _ASKED: dict[str, type] = {"command": str, "options": dict}

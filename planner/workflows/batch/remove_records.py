@@ -97,7 +97,7 @@ def _size(folder: str) -> int:
 
 
 def _remove(folder: str) -> None:
-    """Raises Failure."""
+    """Remove the directory of a record. Raises Failure."""
     try:
         shutil.rmtree(folder)
     except OSError as problem:

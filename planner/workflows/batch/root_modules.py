@@ -77,7 +77,7 @@ def _labels(body: Body) -> set[str]:
 
 
 def _sources(body: Body) -> list[str]:
-    """Literal local sources."""
+    """The sources in a body that are literal local paths."""
     result = []
     content, _ = body.partial_content(_LABELLED)
     for block in content.blocks:

@@ -334,7 +334,7 @@ class Run:
         return json_path(os.path.abspath(self.batch.options.json_out), unit)
 
     def in_order(self) -> dict[str, FinishedUnit]:
-        """The units that are reported."""
+        """The finished units that are reported, in their order."""
         return {unit: self.done[unit] for unit in self.order if unit in self.done and unit not in self.beside}
 
     def part(self) -> ShardSummary | None:

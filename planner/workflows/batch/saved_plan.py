@@ -265,7 +265,7 @@ def read(folder: str) -> SavedManifest:
         raise _unusable(folder, f"{text}; this is {RELEASE} (format {VERSION}). Make the plan again")
     try:
         is_as_saved = document.get("sum") == _sum(document)
-    except TypeError:  # it is nested too deeply
+    except TypeError:  # the document is nested too deeply
         is_as_saved = False
     if not is_as_saved:
         raise _unusable(folder, f"{NAME} is not the saved file: its checksum differs")

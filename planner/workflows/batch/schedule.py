@@ -34,19 +34,19 @@ class BatchListener:
         """The units that earlier runs of a saved plan applied, and the units that they began but did not complete."""
 
     def expects(self, units: list[str]) -> None:
-        """A pass over these units begins."""
+        """Called when a pass over these units begins."""
 
     def tick(self, slots: int) -> None:
         """Called repeatedly, except while a unit runs in this process. `slots`: how many units run at a time."""
 
     def rests(self) -> None:
-        """The pass has ended."""
+        """Called when the pass has ended."""
 
     def began(self, unit: str, attempt: int) -> None:
         """Called when the work on the unit begins."""
 
     def finish_unit(self, done: FinishedUnit) -> None:
-        """The unit has ended."""
+        """Called when the unit has ended."""
 
     def stopping(self, units: list[str]) -> None:
         """Called when a stop was requested: no further unit begins, and these units finish."""

@@ -114,7 +114,7 @@ class StackBatch:
                 self.command = evolve(self.command, is_human=True, show_sensitive=show, colour=colour, width=width)
 
     def plan(self, names: Iterable[str], plan: Do) -> None:
-        """Work that changes nothing."""
+        """Do work on all deployments that changes no objects."""
         self._run("plan", dict.fromkeys(names), plan, self.take)
 
     def deploy(self, names: Iterable[str], deploy: Do) -> None:

@@ -33,7 +33,7 @@ def survey_deployment(request: Request, folder: str) -> tuple[Survey, bool]:
     try:
         stack, problems = read_stack(".")
         if needs_init(problems):
-            init_stack(".")  # its plan reports the problem
+            init_stack(".")  # the plan of the deployment reports the problem
             RECORDER.begin_again()
             _look()
             stack, problems = read_stack(".")

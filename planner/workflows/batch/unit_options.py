@@ -148,7 +148,7 @@ def _add_file(
 def _addresses(
     option: str, parse: Callable[[str], A], texts: Iterable[str], units: Sequence[str], problems: list[Diagnostic]
 ) -> list[tuple[str, A]]:
-    """(unit, address) of UNIT:ADDRESS."""
+    """The pairs (unit, address) for arguments of the form UNIT:ADDRESS."""
     result = []
     for text in texts:
         unit, colon, address = text.partition(":")

@@ -182,8 +182,7 @@ _since_tidy = 0
 
 def tidy() -> None:
     """Collect garbage among new objects from time to time; otherwise the reference cycles of finished units would
-    accumulate.
-    """
+    accumulate."""
     global _since_tidy
     _since_tidy += 1
     if _since_tidy >= 100:

@@ -135,12 +135,12 @@ def _survey(request: Request, folder: str) -> Survey:
                 if is_new(reading) and not (request.recipe is not None and request.recipe.refusals):
                     try:
                         set_up(request, reading)
-                    except Failure:  # its plan reports the reason; the dependencies are known without it
+                    except Failure:  # the plan of the unit reports the reason; the dependencies are known without it
                         is_whole = False
                     if stays_as_it_is(reading):
                         RECORDER.look_again(data_folder(reading.begun.options.directory))
                     else:
-                        RECORDER.begin_again()  # the earlier content does not matter
+                        RECORDER.begin_again()  # paths that were read earlier do not matter
                         reading = read_configuration(options_of(request))
                 made = survey(request.unit, reading, folder)
         except Failure as failure:

@@ -70,7 +70,7 @@ class _NewResource:
         self.instances: dict[Any, dict[str, Value]] = {}
         self.included = {name for name, one in schema.attributes.items() if one.required}
         self.verbatim: set[str] = set()
-        """arguments that are JSON in another form than jsonencode writes"""
+        """arguments that contain JSON in a form that differs from the output of jsonencode"""
 
     def add(self, change: ResourceChange) -> None:
         """Add an instance."""

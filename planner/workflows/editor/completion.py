@@ -112,7 +112,7 @@ _TYPES = ("string", "number", "bool", "any", "list()", "set()", "map()", "object
 
 
 def item(label: str, kind: int, detail: str = "", doc: str = "", insert: str = "", snippet: str = "") -> Json:
-    """A completion."""
+    """A completion in the form of the protocol."""
     result: Json = {"label": label, "kind": kind}
     if detail:
         result["detail"] = detail

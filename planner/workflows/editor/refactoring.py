@@ -73,7 +73,7 @@ class Refactoring:
 
     @property
     def shown_paths(self) -> list[str]:
-        """The files, without the record of installed modules."""
+        """The paths of the edited files, without the record of installed modules."""
         return sorted(path for path in self.texts if not path.endswith("modules.json"))
 
     def diff(self) -> str:

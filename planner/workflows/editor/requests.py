@@ -50,7 +50,7 @@ def completions(book: Book, text: str, offset: int, shapes: Callable[[], Shapes]
 
 
 def _placeholders(relation: IndexedRelation) -> Iterator[str]:
-    """A variable for each column."""
+    """A variable for each column of a relation, as text to insert."""
     taken: set[str] = set()
     for name, _ in relation.columns:
         word = name[:1].upper() + name[1:]

@@ -186,7 +186,7 @@ def _shapes(folder: str, changed: int) -> Shapes:
 
 
 class _NoSchemas:
-    """No schemas."""
+    """Represents the schemas if there is no configuration."""
 
     def __call__(self, mode: str, type: str) -> None:
         return None

@@ -552,7 +552,7 @@ class _Transfer:
 
 
 def from_record(entry: Mapping[str, Any], directory: str) -> StateMove:
-    """The move that a record of refactorings describes. Raises Failure if it is not such a record."""
+    """The move that a record of refactorings describes. Raises Failure if the record does not describe a move."""
     try:
         paths = [entry[one] for one in ("source", "target", "producer")]
         source, target, producer = (os.path.normpath(os.path.join(directory, one)) if one else "" for one in paths)

@@ -201,7 +201,7 @@ class Overlay:
 
 
 def location(uri: str, document: TextDocument, start: int, end: int) -> Json:
-    """A place in a file."""
+    """A location of the protocol: a range in a file."""
     return {"uri": uri, "range": document.range(start, end)}
 
 

@@ -69,12 +69,12 @@ class ModuleSymbols:
 
     @property
     def sources(self) -> dict[str, str]:
-        """The sources of its module calls, by name."""
+        """The sources of the module's calls, by name."""
         return {name: source for file in self.files.values() for name, source in file.sources.items()}
 
     @cached_property
     def repeated(self) -> frozenset[str]:
-        """The module calls with count or for_each."""
+        """The names of the module's calls with count or for_each."""
         return frozenset().union(*(file.repeated for file in self.files.values()))
 
 

@@ -123,7 +123,7 @@ def _plan(
     about: Collection[str],
     diagnostics: Diagnostics,
 ) -> MadePlan[Start] | None:
-    """Raises Failure."""
+    """The plan of these files, whose diagnostics are added to `diagnostics`. Raises Failure."""
     begun, problems = begin(options)
     installed, more = read_manifest(options.directory, data_directory(os.environ))
     problems += more

@@ -125,7 +125,7 @@ class Renewal:
             return True
         return name in self.kept.objects and self.objects(name).keys() == resource.planned.keys()
 
-    # ---------------------------------------------------------------- what the rules decide
+    # ---------------------------------------------------------------- decisions of the rules
 
     def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str]:
         facts = FactBuilder()
@@ -162,7 +162,7 @@ class Renewal:
         return bool(evaluate(product_program("renewal"), facts.build(), ["may_circle"])["may_circle"])
 
     def _hides_cycle(self, made: MadePlan[Start], now: Mapping[str, list[str]]) -> bool:
-        """Whether an apply of the whole plan may have a cycle that the part does not show."""
+        """Whether an apply of the whole plan may have a cycle that the part to plan again does not show."""
         facts = FactBuilder()
         changed = {block_of(change.resource_address) for change in made.plan.changes if change.action != "no-op"}
         for name in changed:
@@ -279,8 +279,7 @@ Spans = dict[str, tuple[int, int]]
 @frozen(eq=False)
 class EditedBlock:
     """A top-level block, or a local value (`local`): its type, and its name in expressions (for other blocks, their
-    words and number).
-    """
+    words and number)."""
 
     type: str
     name: str

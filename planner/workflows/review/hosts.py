@@ -30,7 +30,7 @@ class Comment:
 
 
 class CodeReview:
-    """A pull request."""
+    """A pull request or merge request, and its comments."""
 
     most = 65_536
     """the maximum number of characters of a comment"""
@@ -77,7 +77,9 @@ class GitHub(CodeReview):
     """A pull request at GitHub, or GitHub Enterprise."""
 
     def comments(self) -> list[Comment]:
-        me = self._ask("GET", f"{self.base.partition('/repos/')[0]}/user", may_fail=True)  # not for tokens of jobs
+        me = self._ask(
+            "GET", f"{self.base.partition('/repos/')[0]}/user", may_fail=True
+        )  # tokens of jobs may not request this
         items = self._pages(f"{self.base}/issues/{self.number}/comments", "per_page")
         return [Comment(str(one["id"]), one["body"] or "", _is_ours(one.get("user") or {}, me)) for one in items]
 

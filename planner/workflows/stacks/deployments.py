@@ -85,7 +85,7 @@ class DeploymentFlow:
         return bool(value)
 
     def evaluate(self, expr: Expr, context: Mapping[str, Value] | None = None) -> Value:
-        """Raises Failure."""
+        """The value of an expression. Raises Failure."""
         value, problems = try_evaluate(expr.node, _Scope(self, context), expr.source)
         if has_errors(problems):
             raise Failure(problems)
@@ -157,7 +157,9 @@ class _Scope(Scope):
         if root == "context" and self.given is not None:
             return dict(self.given), 0
         if root == "deployment" and self.given is not None and steps and isinstance(steps[0], nodes.GetAttr):
-            return {"deployment_name": steps[0].name}, 1  # comparable with context.plan.deployment
+            return {
+                "deployment_name": steps[0].name
+            }, 1  # in the form of context.plan.deployment, so that both can be compared
         names = [step.name for step in steps if isinstance(step, nodes.GetAttr)]
         count = 2 if root == "store" else 1
         if root not in ("local", "identity_token", "store", "upstream_input", "deployment") or len(names) < count:

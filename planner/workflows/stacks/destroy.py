@@ -23,7 +23,7 @@ Blocks = Mapping[str, tuple[RemovedComponent, PromiseName, Value]]
 
 
 class Planner(Protocol):
-    """The planner of the deployment."""
+    """The part of the work on a deployment (deploy.py) that planning removals needs."""
 
     stack: StackConfig
     deployment: str

@@ -114,7 +114,7 @@ class Flow:
         return module
 
     def evaluate(self, expr: Expr, scope: Scope) -> Value:
-        """Raises Failure."""
+        """The value of an expression. Raises Failure."""
         value, problems = try_evaluate(expr.node, scope, expr.source)
         if has_errors(problems):
             raise Failure(problems)

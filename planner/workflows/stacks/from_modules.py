@@ -99,7 +99,7 @@ class _StackWriter:
         self.providers: set[str] = set()
 
     def text(self) -> str:
-        """The component file."""
+        """The text of the component file."""
         return "\n".join([*self.requirements(), *self.implied(), *self.blocks])
 
     # ------------------------------------------------------------ blocks

@@ -28,7 +28,7 @@ from planner.world.state.backend import DEFAULT_WORKSPACE, Backend
 
 @frozen(eq=False)
 class OpenedStack:
-    """An opened stack."""
+    """A stack with its deployments and the backend of their states."""
 
     directory: str
     stack: StackConfig

@@ -97,7 +97,7 @@ def query(
 
 
 def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
-    """The graph as verbs read it: each vertex has its name, and its planned action."""
+    """The graph in the form that verbs use: each vertex with its name and its planned action."""
     done = {str(step.name): step.what for step in plan.steps}
     return {
         "vertex": [(name, node.kind, node.module, name) for name, node in graph.nodes.items()],

@@ -76,7 +76,7 @@ def tell_applied(deployment: str, done: Counts, mode: str, view: View, terminal:
 
 
 def tell_outputs(deployment: str, outputs: Mapping[str, Value], view: View, show_sensitive: bool) -> None:
-    """The outputs of a deployment that was applied."""
+    """Print the outputs of an applied deployment."""
     from planner.render.json_ui import shown_outputs
 
     if outputs:
@@ -159,7 +159,7 @@ def _output(value: Value) -> dict[str, Any]:
 
 
 def outputs_text(outputs: Mapping[str, Value], show_sensitive: bool = False) -> str:
-    """Outputs as `output` shows them."""
+    """Outputs in the format of `planner output`."""
     return all_outputs(_states(outputs), show_sensitive)
 
 

@@ -53,7 +53,7 @@ class States:
         return self._stores[workspace]
 
     def create(self, name: PromiseName | None = None) -> None:
-        """Create the place for a state, so that the instance is recorded. Raises Failure."""
+        """Create the location of a state, so that the instance is recorded. Raises Failure."""
         workspace = self.workspace(name)
         try:
             if workspace not in self.backend.workspaces():
@@ -86,7 +86,7 @@ class States:
         return state
 
     def forget(self, name: PromiseName | None) -> list[Diagnostic]:
-        """Remove the state of a removed instance (or the place of the deployment)."""
+        """Remove the state of a removed instance (or the location of the deployment's state)."""
         workspace = self.workspace(name)
         self._stores.pop(workspace, None)
         try:
@@ -96,7 +96,7 @@ class States:
         return []
 
     def leave(self) -> list[Diagnostic]:
-        """Release all locks, and remove the places of states that were never written."""
+        """Release all locks, and remove the locations of states that were never written."""
         problems: list[Diagnostic] = []
         for store in self._stores.values():
             if store.is_locked:

@@ -57,8 +57,8 @@ MOST = 10
 
 
 def in_order(waits: Sequence[frozenset[int]], work: Callable[[int], None]) -> None:
-    """Do the work of each run; runs are named by their places. Exceptions of the work are raised after all running work
-    has ended."""
+    """Do the work of each run; runs are identified by their positions in the file. Exceptions of the work are raised
+    after all running work has ended."""
     running = 0
     missing = [set(before) for before in waits]
     later: dict[int, list[int]] = {}

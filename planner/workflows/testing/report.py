@@ -51,13 +51,13 @@ class TestView:
     __test__ = False
 
     def start(self) -> None:
-        """The tests begin."""
+        """Called when the tests begin."""
 
     def abstract(self, files: list[TestFileResult]) -> None:
-        """These files will be run."""
+        """Called before these files are run."""
 
     def file(self, file: TestFileResult) -> None:
-        """All runs of a file have ended."""
+        """Called when all runs of a file have ended."""
 
     def cleaned(self, file: TestFileResult, run: RunResult, left: Left) -> None:
         """A state was cleaned up, with the settings of this run."""
@@ -71,20 +71,20 @@ class TestView:
         """Problems, perhaps about a file and a run of it."""
 
     def stopping(self) -> None:
-        """A stop was requested."""
+        """Called when a stop was requested."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Everything was stopped immediately."""
+        """Called when everything was stopped immediately."""
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
-        """All files have ended."""
+        """Called when all files have ended."""
 
     def coverage(self, coverage: Coverage) -> None:
-        """The parts of the module that runs have reached."""
+        """Show the parts of the module that runs have reached."""
 
 
 class HumanTestView(TestView):
-    """Text on the terminal."""
+    """Shows the results as text on the terminal."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
@@ -230,7 +230,7 @@ class JsonTestView(TestView):
         shown, schema_of = run.shown, run.shown.loaded.schemas.schema
         if shown.state is None:
             data = plan_json(shown.plan, shown.loaded.config, schema_of)
-            data.pop("prior_state", None)  # tests do not use this part
+            data.pop("prior_state", None)  # the output of tests does not contain this member
             self._message("-verbose flag enabled, printing plan", "test_plan", data, file, run)
         else:
             data = state_json(shown.state, schema_of)

@@ -114,7 +114,7 @@ def _attribute(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text as CDATA."""
+    """Text as a CDATA section of XML."""
     return f"<![CDATA[{_NOT_XML.sub(chr(0xFFFD), text).replace(']]>', ']]]]><![CDATA[>')}]]>"
 
 
@@ -129,7 +129,7 @@ _HEAD = (
 
 
 def generated_text(made: GeneratedTests) -> str:
-    """The file."""
+    """The text of a generated test file."""
     parts = ["\n".join(_comment([_HEAD, *made.remarks]))]
     parts += ["\n".join(_mock(name, alias)) for name, alias in made.mocks]
     parts += ["\n".join(_run(run)) for run in made.runs]

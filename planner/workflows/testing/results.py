@@ -67,7 +67,7 @@ class RunResult:
 
 @define(eq=False)
 class TestFileResult:
-    """One test file."""
+    """The results of one test file."""
 
     file: TestFile
     runs: list[RunResult]
@@ -107,8 +107,9 @@ class Left:
 
 @frozen(eq=False)
 class Interrupted:
-    """The objects at the moment of an immediate stop: states by the name of the run that last changed them (the one of
-    the module under test under None), and the objects that were being created, with the runs that created them."""
+    """The objects at the moment of an immediate stop: states by the name of the run that last changed them (the state
+    of the module under test has the key None), and the objects that were being created, with the runs that created
+    them."""
 
     file: TestFileResult
     states: tuple[tuple[RunResult | None, State], ...]
@@ -134,7 +135,7 @@ class TestListener(Protocol):
         """Problems about a run that do not count as its failures."""
 
     def interrupted(self, what: Interrupted) -> None:
-        """Everything was stopped immediately."""
+        """Called when everything was stopped immediately."""
 
 
 def object_addresses(state: State) -> Iterator[tuple[str, str]]:

@@ -362,7 +362,7 @@ class FileRunner:
             for key, kept in sorted(self.states.items(), key=lambda item: item[1].run.index if item[1].run else -1)
             if kept.state.resources
         ]
-        under_way = dict(self.under_way)  # other runs continue meanwhile
+        under_way = dict(self.under_way)  # a copy, because other runs continue meanwhile
         creating = tuple((self.result.runs[i], under_way[i].creating) for i in sorted(under_way))
         return Interrupted(self.result, tuple(states), creating)
 

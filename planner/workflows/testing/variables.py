@@ -109,7 +109,7 @@ def _fitted(decl: VariableDecl | None, value: Value) -> Value:
     try:
         return with_declared_marks(decl.constraint.convert(value), decl)
     except ConversionError:
-        return value  # the run that passes it to the module reports it
+        return value  # the run that passes the value to the module reports the problem
 
 
 def _evaluated(expr: Expr, scope: MappingScope, problems: Problems) -> Value:

@@ -89,7 +89,7 @@ def plan(
         limits=plan_options.limits,
         parallelism=parallelism,
         workspace=loaded.workspace,
-        stop=StopSignal(),  # a run that has begun is finished
+        stop=StopSignal(),  # a new signal, because a run that has begun is finished
         keep=plan_options.keep,
     )
 

@@ -232,7 +232,7 @@ def kinds_that_matter(policies: Policies) -> Callable[[Kind], bool]:
 
 def _could_needs_unknowns(policies: Policies) -> bool:
     """Whether unknown values of one object have no effect on the possible results for another. This is so if each rule
-    for possible results requires an unknown value, or is the rule as written."""
+    for possible results requires an unknown value or is the same as the original rule."""
     written = {rule.name: rule for rule in policies.program.rules}
     could = set(policies.modal.could.values())
     unsure = {*MAYBE, *policies.modal.doubts}

@@ -27,7 +27,8 @@ class CommandExecutor:
     """Runs a limited number of commands at a time."""
 
     def __init__(self, text: str, workers: int) -> None:
-        """Raises Failure."""
+        """`text`: the command and its arguments; `workers`: the maximum number of concurrent commands. Raises Failure
+        for an invalid command."""
         try:
             self._words = shlex.split(text)
         except ValueError as problem:

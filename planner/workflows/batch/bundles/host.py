@@ -75,7 +75,7 @@ class Missing(Unmet):
 
 
 def work(data: bytes) -> bytes:
-    """Do the work of a parcel. Its content never causes an exception."""
+    """Do the work of a parcel. Raises no exception, whatever the parcel contains."""
     with _place() as home:
         tree = os.path.join(home, "unpacked", "tree")
         try:
@@ -173,7 +173,7 @@ def _refusal(request: Request, tree: str) -> str:
 
 
 def _unpacked(parcel: Parcel, home: str) -> None:
-    """Raises OSError and ValueError."""
+    """Unpack the archive of a parcel below the directory `home`. Raises OSError and ValueError."""
     data = parcel.data
     if parcel.store:
         try:
@@ -201,7 +201,8 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
     covered = _Covered(parcel, tree)
 
     def before_changes() -> None:
-        """Raises Missing, Begun and Failure."""
+        """Check that the bundle contains all paths that were used, and begin the execution. Raises Missing,
+        AlreadyBegun and Failure."""
         covered.check()
         if request.command in CHANGES and not _lease(parcel, request):
             raise AlreadyBegun
@@ -210,7 +211,7 @@ def _run(parcel: Parcel, request: Request, tree: str) -> UnitResult | None:
         for one in request.upstream:
             if (
                 one.state and not one.seen and one.deployment is None and _wants(request, one.unit)
-            ):  # its outputs are read from its state
+            ):  # the outputs of this unit are read from its state
                 set_up_unit(Request(one.unit, one.directory, "plan", one.workspace, environment=request.environment))
         if request.command in ("apply_plan", "state") and request.deployment is None:
             set_up_unit(request)
@@ -245,7 +246,7 @@ class _Covered:
         self.absent = frozenset(parcel.absent)
 
     def check(self) -> None:
-        """Raises Missing."""
+        """Check that the bundle contains all paths that were used. Raises Missing."""
         looked = RECORDER.paths or {}
         missing = sorted({path for path in map(self._uncovered, list(looked.items())) if path})
         if missing:

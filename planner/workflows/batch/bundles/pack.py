@@ -43,7 +43,7 @@ def pack(root: str, folders: Iterable[str], files: Iterable[str], absent: Iterab
     result in equal bytes. Raises Failure."""
     whole = _without_inner(folders)
     table: dict[str, bool] = {}
-    for folder in whole:  # directories that are otherwise left out are included if named: working directories
+    for folder in whole:  # working directories, which are otherwise omitted, are included if they are named
         for path in _below(root, folder):
             table[path] = True
     for path in files:

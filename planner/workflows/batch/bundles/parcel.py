@@ -96,14 +96,14 @@ def received(data: bytes, root: str) -> Parcel:
 
 
 def result_bytes(answer: ParcelResult, root: str) -> bytes:
-    """An answer as bytes."""
+    """The bytes of a result; `root` is the fleet's root on this machine."""
     result = _relocated(to_json(answer.result), root, ROOT) if answer.result is not None else None
     header = {"missing": answer.missing, "begun": answer.begun, "problem": answer.problem, "result": result}
     return _join(header, answer.plan, answer.json)
 
 
 def parse_result(data: bytes, root: str) -> ParcelResult:
-    """Raises BadParcel."""
+    """The result in these bytes; `root` is the fleet's root on this machine. Raises BadParcel."""
     header, plan, text = _split(data, "The worker has")
     answer: ParcelResult = _structured(ParcelResult, {**header, "result": _relocated(header.get("result"), ROOT, root)})
     return evolve(answer, plan=plan, json=text)
@@ -141,7 +141,7 @@ def _split(data: bytes, whose: str) -> tuple[dict[str, Any], bytes, bytes]:
 
 def _relocated(value: Any, before: str, after: str) -> Any:
     """Plain data, in which paths below one directory are replaced by paths below another. A string is treated as a path
-    only as a whole."""
+    only if the whole string is one."""
     kind = type(value)
     if kind is dict:
         return {name: _member(name, item, before, after) for name, item in value.items()}

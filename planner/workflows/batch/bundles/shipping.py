@@ -149,7 +149,7 @@ class Shipping(Workplace):
             elif answer.begun:
                 future.set_exception(WorkerLost(f"{request.unit} was begun by a worker that is lost"))
             else:
-                if request.command != "state":  # this reads only a small part of the archive
+                if request.command != "state":  # reading a state needs only a small part of the archive
                     self.known[request.unit] = bundle
                 future.set_result(self._result(request, answer))
         except BadParcel as bad:
@@ -230,7 +230,7 @@ def needs_of(root: str, files: Mapping[str, Any]) -> Callable[[Request], tuple[s
                     if path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")):
                         folders.add(_inside(root, os.path.dirname(path)))
                 elif path.endswith((".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json")):
-                    _inside(root, path)  # a module outside the root
+                    _inside(root, path)  # reports a module outside the root
         options = request.options
         for path in (*options.rules, *options.standing_policies, *options.policies, *request.fleet_policies):
             if os.path.isabs(path):

@@ -37,7 +37,7 @@ class ArchiveStore(Protocol):
         """Store an archive."""
 
     def get(self, digest: str) -> bytes:
-        """The archive."""
+        """The archive with this digest."""
 
 
 def open_store(text: str) -> ArchiveStore | None:

@@ -212,8 +212,7 @@ def noun_of(document: Mapping[str, Any]) -> str:
 
 def totals_text(document: dict[str, Any], mark: str = "") -> str:
     """`1 to add, 2 to destroy`; for a refresh-only plan, the changes made outside planner. `mark` is put around
-    numbers.
-    """
+    numbers."""
     numbers = {name: number for name, number in totals(document).items() if number}
     if document.get("mode") == "refresh-only":
         words = {"change": "changed by others", "remove": "gone"}

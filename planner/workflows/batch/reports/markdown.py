@@ -255,7 +255,7 @@ def _common(group: Sequence[dict[str, Any]], outputs: Mapping[str, list[Mapping[
 
 
 def _fenced(lines: list[str], what: str = "") -> list[str]:
-    """Lines in a code block, within their bound."""
+    """The first lines within the limit of one unit, in a code block, with the number of omitted lines."""
     body, left = _bounded(lines)
     fence = "```"
     while fence in body:

@@ -115,7 +115,7 @@ class _Fleet:
         return frozenset((other, remote[1]) for other in changed if any(o["name"] == remote[1] for o in changed[other]))
 
     def build(self) -> dict[str, Any]:
-        """The document."""
+        """The review of the fleet as a document."""
         roots = {key: self._roots(key) for key in self.causes}
         groups: dict[tuple[Any, ...], list[Key]] = {}
         for key, root_keys in roots.items():

@@ -20,5 +20,5 @@ def unit_file(folder: str) -> str:
 
 
 def is_unit(folder: str) -> bool:
-    """Whether there is such a file."""
+    """Whether the directory has the file of a unit."""
     return os.path.isfile(unit_file(folder))

@@ -167,7 +167,7 @@ class DocumentBlock:
 
 @frozen(eq=False)
 class UnitDocument:
-    """A file. `locals` are its local values."""
+    """The content of a Terragrunt file. `locals` are its local values."""
 
     path: str
     root: DocumentBlock

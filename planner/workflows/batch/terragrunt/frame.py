@@ -122,13 +122,13 @@ class Frame(Scope):
         return {key: item.frame.config() for key, item in sorted(self.includes().items()) if item.is_exposed}
 
     def evaluate(self, expr: Expr) -> Value:
-        """Raises Failure."""
+        """The value of an expression of this file. Raises Failure."""
         return evaluate(expr.node, self, expr.source)
 
     # ------------------------------------------------------------ values of names
 
     def local(self, name: str, span: Span) -> Value:
-        """Raises Failure."""
+        """The value of a local value, which is evaluated on first use. Raises Failure."""
         if name in self._locals:
             return self._locals[name]
         if name in self._failed:
@@ -366,8 +366,7 @@ class Frame(Scope):
 
     def merged(self, name: str) -> Value:
         """An argument or block type of the file, merged with that of the files that it includes; null if none of the
-        files has it. Raises Failure.
-        """
+        files has it. Raises Failure."""
         value = self.part(name, self.root.span)
         for include in reversed(list(self.includes().values())):
             other = include.frame

@@ -163,7 +163,7 @@ class Functions:
         return next(iter(known.values()), None)
 
     def _include_path(self, words: tuple[str, ...]) -> str:
-        """The file at the other end of an include: for the including file the included one, and the reverse."""
+        """The file at the other end of an include: the included file for the including file, and vice versa."""
         if self.frame.is_included:
             return self.frame.path
         include = self._include(words)

@@ -80,7 +80,7 @@ class Library:
         return os.path.normpath(f"{self.root}{real[len(root) :]}" if inside else path)
 
     def document(self, path: str, form: Form | None) -> UnitDocument:
-        """Raises Failure."""
+        """The content of the file at a path; each file is parsed only once. Raises Failure."""
         key = (path, id(form))
         if key not in self.documents:
             problems = Problems()
@@ -145,7 +145,7 @@ class UnitSession:
         return os.path.isfile(path)
 
     def variable(self, name: str) -> str | None:
-        """A variable of the environment."""
+        """The value of an environment variable."""
         key = question("env", name)
         if _SECRET.search(name):
             self.private.add(key)

@@ -84,7 +84,7 @@ def _stack(library: Library, folder: str, depth: int) -> list[str]:
 
 
 def _component(library: Library, frame: Frame, kind: str, part: DocumentBlock, folder: str) -> str | None:
-    """Copy one unit or stack to its place. Raises Failure and OSError."""
+    """Copy one unit or stack to its target directory. Raises Failure and OSError."""
     if "enabled" in part.attributes and not frame.truth(part.attributes["enabled"]):
         return None
     source = frame.text(part.attributes["source"])

@@ -154,8 +154,7 @@ def _lock_file(place: str, package: SourcePackage, folder: str) -> None:
 
 def _write(place: str, file: GenerateBlock, below: tuple[str, ...]) -> None:
     """Write a generated file; its if_exists decides whether an existing file is overwritten. `below`: the linked
-    directories of a working directory.
-    """
+    directories of a working directory."""
     path = os.path.normpath(os.path.join(place, file.path))
     there = below[0] if below else path
     ours = has_mark(there)
@@ -191,7 +190,7 @@ def _put(path: str, data: bytes) -> None:
 
 
 def _own_files(home: str) -> dict[str, str]:
-    """The files in the working directory that are planner's."""
+    """The files in the working directory that planner wrote."""
     try:
         result = orjson.loads(read_whole(os.path.join(home, _LIST)))
     except (OSError, orjson.JSONDecodeError):
