@@ -136,7 +136,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
                 named_files = {path for path, _text in beside if is_below(path, root)}
             items.append(_group(beside, group, name, named_files))
     if not cases and not has_errors(problems) and not any(has_errors(group.diagnostics) for group in items):
-        detail = "A case file ends in .case and is next to the rules that it tests."
+        detail = "The name of a case file ends in .case, and the file is next to the rules that it tests."
         problems = [*problems, error("rules.no_cases", "No cases", detail)]
     return items, problems
 

@@ -74,7 +74,7 @@ def risks() -> dict[str, int]:
 
 
 _RENAMED = ("create", "delete_because_no_resource_config")
-"""the kinds of causes that a renamed resource shows"""
+"""the kinds of root causes that appear if a resource was renamed"""
 
 
 class Causes:

@@ -244,7 +244,7 @@ def _row(difference: CaseDifference, row: Row) -> str:
 
 
 def tested_json(tested: Tested, **more: Any) -> str:
-    """Format 1.0; `more` are additional members."""
+    """The results of cases as JSON, format 1.0; `more` are additional members."""
     return document(
         passed=tested.passed,
         files=[

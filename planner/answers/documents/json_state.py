@@ -139,7 +139,7 @@ def _entry(
 
 
 def resource_head(address: str, mode: str, type: str, name: str, key: InstanceKey, source: str) -> dict[str, Any]:
-    """The members that identify the object."""
+    """The JSON members that identify an object."""
     out: dict[str, Any] = {"address": address, "mode": mode, "type": type, "name": name}
     if key is not None:
         out["index"] = key

@@ -206,7 +206,10 @@ def _codes_of_two(packs: Iterable[Pack]) -> Iterator[Diagnostic]:
     for pack in packs:
         for code, info in pack.manifest.policies.items():
             if seen.setdefault(code, pack.name) != pack.name:
-                detail = f"{seen[code]} also has a policy with the code {code}, but waivers name only a code."
+                detail = (
+                    f"{seen[code]} also has a policy with the code {code}. Codes must be unique, because waivers name "
+                    "only the code."
+                )
                 yield error("policy.pack", "Duplicate policy code", detail, info.span)
 
 

@@ -106,8 +106,7 @@ class PolicySettings:
 
     @property
     def notice(self) -> int:
-        """The number of seconds before the expiry of a waiver from which it is reported: the longest that a file
-        sets."""
+        """A waiver is reported if it expires within this number of seconds, the longest period that a file sets."""
         days = [config.notice_days for config in self.configs if config.notice_days is not None]
         return 86_400 * (max(days) if days else NOTICE_DAYS)
 

@@ -51,8 +51,8 @@ class Shapes(Protocol):
         """The resource types in the available schemas."""
 
     def lacks(self, mode: str, type: str) -> str:
-        """The available provider that a resource type should belong to, according to the first word of the type, but
-        does not; "" if there is none."""
+        """The available provider whose name is the first word of a resource type, although it does not have this type;
+        "" if there is none."""
 
 
 READERS = VALUES | {"prior"}

@@ -336,7 +336,7 @@ def place_of(source: Mapping[str, Any]) -> Place | None:
 
 
 def places_of(sources: Iterable[Mapping[str, Any]]) -> tuple[Place, ...]:
-    """The places of those of several sources that have one."""
+    """The places of several sources; sources without a place are omitted."""
     return tuple(place for place in map(place_of, sources) if place is not None)
 
 

@@ -77,7 +77,7 @@ def _hash(text: str) -> str:
 
 MASK = "(sensitive value)"
 SHORTEST = 4
-"""the minimum length in characters; shorter strings occur in too many words"""
+"""the minimum length, in characters, of a sensitive string that is replaced; shorter strings occur in too many words"""
 
 
 def hiding(plan: Plan) -> Callable[[str], str]:

@@ -241,7 +241,7 @@ def _problems(fleet: Fleet, surveys: Mapping[str, Survey], database: Database) -
 
 
 def _cycle_text(members: set[str], database: Database) -> str:
-    """The shortest cycle through the first member; each edge has its place and reason."""
+    """The shortest cycle through the first member; each edge has its reason and its location in a file."""
     edges: dict[str, list[str]] = {}
     for a, b in database.sorted("edge"):
         if a in members and b in members:
@@ -272,7 +272,7 @@ def _cycle_text(members: set[str], database: Database) -> str:
 
 
 def edge_reason(proof: Any, database: Database) -> str:
-    """The reason for an edge, as one line with its place."""
+    """The reason for an edge, as one line with its location in a file."""
     place = ""
     for part in proof.body:
         if isinstance(part, Proof) and part.rule is None:

@@ -13,8 +13,8 @@ from planner.world.state.file import read_state
 
 
 def fleet_facts(fleet: Fleet, surveys: Mapping[str, Survey], before: Mapping[str, str] = {}) -> FactBuilder:
-    """The facts that are known before planning, each with its place. `before`: the states of units in earlier
-    commands."""
+    """The facts that are known before planning, each with its location in a file. `before`: the states of units in
+    earlier commands."""
     facts = FactBuilder()
     for name, state in sorted({**before, **dict(fleet.left)}.items()):
         if name not in fleet.units:

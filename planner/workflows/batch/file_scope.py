@@ -98,7 +98,7 @@ class FleetScope(Scope):
     # ------------------------------------------------------------ arguments
 
     def value(self, expr: Expr, problems: Problems) -> Value | None:
-        """The value of an expression; None if it is unknown, or wrong (which is reported)."""
+        """The value of an expression; None if it is unknown or invalid; problems are reported."""
         try:
             value, wrong = try_evaluate(expr.node, self, expr.source)
         except Failure as failure:
@@ -222,8 +222,7 @@ def check_patterns(
     repeated: Container[str],
     problems: Problems,
 ) -> None:
-    """Report names in a group that match no unit. It is an error, except for a pattern, which may be without
-    matches."""
+    """Report names in a group that match no unit. This is a warning for a pattern, and an error for any other name."""
     for pattern in patterns:
         if any(fnmatchcase(name, pattern) for name in names):
             continue

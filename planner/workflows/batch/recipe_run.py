@@ -270,7 +270,7 @@ def _credentials(unit: str, recipe: Recipe) -> dict[str, str]:
     if ran.is_late:
         raise refuse(f"did not end within {seconds:g} s")
     if ran.code:
-        raise refuse(f"ended with {ran.code}")
+        raise refuse(f"exited with {ran.code}")
     try:
         result = orjson.loads(ran.output)
     except orjson.JSONDecodeError:

@@ -118,8 +118,8 @@ def base_of(root: str) -> str:
 
 
 def seen_as(result: UnitResult, digests: tuple[tuple[str, str], ...]) -> str:
-    """A digest of those parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: of
-    their values."""
+    """A digest of those parts of a unit's plan that its readers use: its state and its planned outputs. `digests`: the
+    digests of the outputs' values."""
     changed = [(name, digest) for name, digest in digests if name in result.changed]
     facts = [result.lineage, result.serial, sorted(result.changed), sorted(result.unknown), sorted(changed)]
     return sha256(dumps(facts, escape_html=False)).hexdigest()[:32]

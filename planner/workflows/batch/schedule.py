@@ -25,7 +25,7 @@ HARMLESS = ("plan", "validate")
 
 
 class BatchListener:
-    """Receives the events of a batch; this one ignores them."""
+    """Receives the events of a batch; this base class ignores them."""
 
     def shares(self, share: Share, selected: int) -> None:
         """The number of the selected units that this batch runs; other jobs run the rest."""

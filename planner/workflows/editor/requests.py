@@ -1,5 +1,6 @@
-"""Requests of an editor about a rule file: completion, hover, declarations, cases. The protocol is implemented
-elsewhere."""
+"""Requests of an editor about a rule file: completion, hover, declarations, cases. rule_answers.py implements the
+protocol.
+"""
 
 from __future__ import annotations
 

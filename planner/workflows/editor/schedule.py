@@ -47,7 +47,7 @@ class CheckSchedule:
         self._published: dict[str, list[Json]] = {}
         self._background: set[asyncio.Task[None]] = set()
         self._one_check, self._one_tree = asyncio.Lock(), asyncio.Lock()
-        self._checks = 0  # since the last garbage collection
+        self._checks = 0  # the number of checks since the last garbage collection
         self.reading = 0
         """the number of checks whose called modules are being read"""
 

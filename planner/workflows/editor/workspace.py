@@ -117,7 +117,9 @@ class Workspace:
         return body, text
 
     def _parsed(self, path: str) -> tuple[Body | None, str, list[Diagnostic]]:
-        is_open = path in self.opened.documents  # otherwise every keystroke would be kept
+        is_open = (
+            path in self.opened.documents
+        )  # texts of open files are not cached, because every keystroke would add one
         body, source, problems = load_text(self.opened.read(path), _parsed_name(path), keep=not is_open)
         if path.endswith(".json") and body is not None and kind_of(path) != "values":
             body = native_view(body, FILE)

@@ -77,7 +77,7 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources to which a text may refer. The result may contain too many."""
+    """The resources to which a text may refer. The result may contain resources to which it does not refer."""
     return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
 
 

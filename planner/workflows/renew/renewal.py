@@ -58,7 +58,7 @@ class Renewal:
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
 
     def renewed(self) -> Renewed | None:
-        """The plan of the necessary parts. None if everything must be planned."""
+        """The plan of the blocks that must be planned again. None if everything must be planned."""
         spans: dict[str, Spans] = {name: {} for name in self.texts}
         for name, (file, start, end, _) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
             spans[file][name] = start, end

@@ -100,7 +100,7 @@ def decide(facts: FactBuilder) -> Decided:
 
 
 def data_flow(facts: FactBuilder, flow: Flow) -> None:
-    """The dependencies found while the flow was evaluated, with the places."""
+    """The dependencies found while the flow was evaluated, with the locations of the references."""
     for one, span in flow.promises.awaited:
         facts.add("reads_value", str(one.by), str(one.awaited), source=span)
         for name in (one.by, one.awaited):

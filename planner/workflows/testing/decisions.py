@@ -42,7 +42,7 @@ def _counts_as(severity: str, checked: tuple[str, str, bool] | None, expected: b
 
 @frozen
 class RunFacts:
-    """The facts of a run. `problems`: error, assertion; `mentions` are the places of the runs whose outputs it uses."""
+    """The facts of a run. `problems`: error, assertion; `mentions`: the positions of the runs whose outputs it uses."""
 
     done: bool = False
     problems: frozenset[str] = frozenset()
@@ -74,8 +74,8 @@ class RunDecisions:
 
 @frozen
 class Order:
-    """The order of runs according to the rules. For each run, by its place: the places of the runs for which it
-    `waits`, and of all runs that come before it if it uses outputs (`after`). Also the runs that are left out."""
+    """The order of runs according to the rules. For each run, by its position: the positions of the runs for which it
+    `waits` and, if it uses outputs, of all runs that come before it (`after`). Also the runs that are left out."""
 
     waits: tuple[frozenset[int], ...]
     after: tuple[frozenset[int], ...]

@@ -140,7 +140,7 @@ def _objects(made: Plan) -> Iterator[str]:
 def _placed(problems: Iterable[Diagnostic], query: QueryExpectation) -> Iterator[Diagnostic]:
     """Problems of a query, at its place in the test file."""
     for problem in problems:
-        yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe question is {query.question}")
+        yield evolve(problem, subject=query.span, detail=f"{problem.detail}\n\nThe query is {query.question}")
 
 
 def _answer(query: QueryExpectation, plan: MadePlan[Loaded[OperationOptions]]) -> list[Diagnostic]:

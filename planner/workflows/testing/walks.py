@@ -106,7 +106,7 @@ def plan(
 def apply(
     subject: TestedConfiguration, made: Plan, variables: Variables, parallelism: int
 ) -> tuple[State, list[Diagnostic]]:
-    """The state after applying a plan, or a part of it if that failed."""
+    """The state after applying a plan, or the part of the plan that was applied before an error."""
     loaded = subject.loaded
     try:
         graph = apply_graph(made, loaded)

@@ -137,7 +137,7 @@ def address_in(path: str, address: str) -> str:
 
 
 def _split(address: str) -> tuple[str, str, str]:
-    """The module path of a configuration address, an empty string, and the rest of the address."""
+    """The module path of a configuration address, "", and the rest of the address, as from `str.partition`."""
     at = 0
     while address.startswith("module.", at):
         at = address.find(".", at + len("module.")) + 1

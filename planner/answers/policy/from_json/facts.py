@@ -395,7 +395,7 @@ class _Written(Scope):
         if decl is None or self._depth > _DEEPEST:
             return UNKNOWN
         if name not in self._values:
-            self._values[name] = UNKNOWN  # during evaluation; references to itself are reported elsewhere
+            self._values[name] = UNKNOWN  # the value during its evaluation; cycles are reported elsewhere
             self._depth += 1
             value, problems = try_evaluate(decl.expr.node, self, decl.expr.source)
             self._depth -= 1

@@ -93,7 +93,7 @@ class CommandExecutor:
                 self._running.discard(process)
         if process.returncode or not answer:
             tail = output[-_LONGEST_TAIL:].decode("utf-8", "replace").strip()
-            raise Ended(f"{words[0]} ended with {process.returncode}{': ' if tail else ''}{tail}")
+            raise Ended(f"{words[0]} exited with {process.returncode}{': ' if tail else ''}{tail}")
         return answer
 
 

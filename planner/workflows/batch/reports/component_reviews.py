@@ -61,8 +61,8 @@ class _ComponentReads:
         self.stack, self.names, self.given = stack, names, given
 
     def place_of(self, name: PromiseName, variable: str) -> tuple[Span, str] | None:
-        """The place that sets an input. If an input of the stack sets it, this is the place in the deployment, with the
-        name that the input has there; otherwise the name is ""."""
+        """The location that sets an input of a component, and a name. If an input of the stack sets it, these are the
+        location and the name of the stack's input in the deployment; otherwise the name is ""."""
         module = self._module(name.path)
         call = module.components.get(f"component.{name.name}") if module is not None else None
         path, inputs = name.path, call.inputs if call is not None else None

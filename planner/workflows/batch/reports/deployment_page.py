@@ -55,12 +55,12 @@ def _text(step: InstanceStep) -> str:
 
 
 def stack_page(document: dict[str, Any], parts: Sequence[DeploymentReport], review: Mapping[str, Any]) -> str:
-    """The page in HTML. `document`: the report about the parts of the deployment, and their review."""
+    """The page in HTML. `document`: the report about the deployment's components, and their review."""
     return page_html(page_of_stack(document, parts), below(document, review))
 
 
 def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -> Page:
-    """The report about the parts of the deployment, as a page."""
+    """The report about the deployment's components, as a page."""
     moved = [unit for unit in document["units"] if unit["outcome"] != "unchanged"]
     number = {unit["unit"]: n for n, unit in enumerate(moved)}
     texts = {f"{prefix_of(part, parts)}{name}": text for part in parts for name, text in part.texts.items()}
@@ -181,7 +181,7 @@ class _Drawn:
 
 
 def _places(database: Database, hide: Callable[[str], str]) -> dict[tuple[str, str], list[Place]]:
-    """The places where one value refers to another."""
+    """The locations where one value refers to another."""
     result: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for row in database.facts.relation("reads_value"):
         source = database.facts.source("reads_value", row)
