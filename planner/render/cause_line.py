@@ -27,7 +27,7 @@ MOST_VALUES = 48
 MOST_AROUND = 16
 """the number of characters shown on either side of a difference"""
 _WORD = re.compile(r"[\w.]")
-"""characters that are not separated from a difference"""
+"""characters of words, which are shown whole next to a difference"""
 _PIECES = re.compile(r"\w+|\W")
 _LINE = re.compile(r"((?:line \d+|lines \d+ to \d+|at \S+)(?: \(and \d+ more\))?): ")
 _ENDS = re.compile(r"[.\[]")

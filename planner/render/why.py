@@ -320,7 +320,7 @@ def _place(source: Any) -> str:
 
 
 def fixes_text(document: dict[str, Any], paint: Paint, width: int = 0) -> str:
-    """The sets, smallest first, or the reason why none exists."""
+    """The sets of edits, smallest first, or the reason why none exists."""
     parts = [_one(one, paint, width) for one in (document, *document.get("also", ()))]
     return "\n\n".join(parts)
 

@@ -524,7 +524,7 @@ def test_secret_answers_stay_here(live: Path, monkeypatch: pytest.MonkeyPatch) -
     assert b"hunter-two" not in sent_bytes.read_bytes()
     other = f"-executor={WORKER.replace('command:', 'command:env DB_PASSWORD=other ')}"
     ran = batch(live, "plan", "-json", "-no-cache", other, "a")
-    assert "DB_PASSWORD has another value than" in ran.unit("a")["diagnostics"][0]["detail"]
+    assert "DB_PASSWORD has a different value than" in ran.unit("a")["diagnostics"][0]["detail"]
 
 
 def test_a_working_folder_travels_and_packages_of_others_do_not(live: Path) -> None:

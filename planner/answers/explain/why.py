@@ -46,7 +46,7 @@ class QuestionSubject:
 
     @property
     def predicate(self) -> str:
-        """The predicate of its action."""
+        """The predicate of facts about the action of the subject."""
         return "output_action" if any(isinstance(change, OutputChange) for change in self.changes) else "action"
 
 

@@ -283,8 +283,8 @@ class KeptFile(RuleFile):
 
 
 def rewritten(program: RuleProgram, core: frozenset[str], spaces: Spaces) -> tuple[Modal | None, list[Diagnostic]]:
-    """The users' rules of a program in three values (see three_valued.rewrite). `core` names the product's files;
-    `spaces` has the namespaces of files."""
+    """The users' rules of a program for three-valued evaluation (see three_valued.rewrite). `core` names the product's
+    files; `spaces` has the namespaces of files."""
     name = MODALS.name(*parts(program.files, core), *spaces_parts(spaces))
     known = _read(name, program)
     if known is not None:

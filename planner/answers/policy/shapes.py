@@ -237,7 +237,7 @@ def resource_types(program: RuleProgram, rule: Rule) -> dict[str, set[tuple[str,
 
 
 TYPED = ("change", "stays", "instance_of")
-"""the relations between an address and its type, or its resource, which has the type"""
+"""the relations from an address to its type, or to its resource, whose type is known"""
 _OBJECT = re.compile(r"(?:^|\.)(data\.)?([\w-]+)\.[\w-]+$")
 
 

@@ -131,7 +131,7 @@ def changed_outputs(planned: UnitResult, now: UnitResult, names: Iterable[str] |
 
 
 NEW = ""
-"""placeholder among changed outputs for a state that will be created"""
+"""the name that represents all outputs of a state that will be created, among changed outputs"""
 
 
 @frozen

@@ -68,7 +68,7 @@ def read_part(name: str, is_whole: bool = False) -> PartRead:
 
 
 def _check_names(report: Mapping[str, Any]) -> None:
-    """Raises ValueError for a report with a unit twice, or with invalid edges."""
+    """Raises ValueError for a report that contains a unit twice, or invalid edges."""
     names = [unit["unit"] for unit in report["units"]]
     if len(set(names)) < len(names):
         raise ValueError("it has a unit twice")

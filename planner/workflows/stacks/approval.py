@@ -86,7 +86,7 @@ def approval(
 def _check(
     flow: DeploymentFlow, rule: ApprovalRule, check: ApprovalCheck, context: Mapping[str, Value]
 ) -> tuple[str, str]:
-    """holds, fails or undecided, and the reason if the check does not hold."""
+    """The outcome of a check (holds, fails or undecided), and the reason if it does not hold."""
     try:
         value, _ = unmark(flow.evaluate(check.condition, context))
         if value is True:

@@ -34,7 +34,7 @@ class Deployed:
 
 
 def schemas_of(session: OpenedStack) -> Schemas:
-    """The schemas for showing a stack's states; to be closed."""
+    """The schemas for showing a stack's states; the caller must close them."""
     return new_schemas(session.directory, requirements(session.stack.root), encryption=session.encryption)
 
 

@@ -201,8 +201,8 @@ _KNOWN = ("local", "values", "unit", "stack", "feature")
 
 
 def autoinclude_text(frame: Frame, part: DocumentBlock, target: str) -> str:
-    """The text of the file for a block, evaluated in the stack's file, for the unit in the directory `target`. Raises
-    Failure."""
+    """The text of the file that a block defines for the unit in the directory `target`; its expressions are evaluated
+    in the stack's file. Raises Failure."""
     if part.blocks.get("locals") or part.blocks.get("include"):
         kind = "locals" if part.blocks.get("locals") else "include"
         where = part.blocks[kind][0].header
