@@ -157,8 +157,8 @@ def _parts(document: dict[str, Any], start: str) -> list[_ProofLine]:
 
 
 def _causes(proofs: dict[str, Any], step: dict[str, Any], steps: list[str]) -> list[str]:
-    """The reasons of an explained action, if possible only those with followed predicates, because the sentence already
-    contains the decision."""
+    """The reasons of an explained action; if possible, only reasons whose predicates are followed, because the sentence
+    already contains the decision."""
     if step["tuple"][0] != "explained":
         return steps
     return [name for name in steps if proofs[name]["tuple"][0] in _FOLLOWED] or steps

@@ -173,7 +173,8 @@ class _CaseEvaluation(Interpreter):
         self.counting = 0
 
     def derives(self, verdict: str, code: Any, address: Any) -> bool:
-        """Whether some rule derives the verdict. Values are decided only if no rule derives it without them."""
+        """Whether some rule derives the verdict. Values are decided only if no rule derives the verdict without a
+        decision."""
         needed: NeedsDecision | None = None
         for rule in self.cases.saying(verdict, code):
             try:

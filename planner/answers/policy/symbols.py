@@ -549,7 +549,7 @@ def _sum(bounds: tuple[Bound, ...]) -> Bound:
 
 
 def _whole(bound: Bound, sign: int) -> Bound:
-    """The inclusive bound of an integer that is equivalent to a bound."""
+    """The bound of an integer, made inclusive."""
     if bound is None or type(bound[0]) is not int or bound[1]:
         return bound
     return bound[0] + sign, True

@@ -80,7 +80,7 @@ class ComponentInstance:
 
 
 class ComponentWork(Protocol):
-    """The work on instances. It returns their outputs."""
+    """Does the work on instances, and returns their outputs."""
 
     def component(self, instance: ComponentInstance) -> Mapping[str, Value]:
         """The outputs of an instance, some perhaps unknown. Raises Failure."""

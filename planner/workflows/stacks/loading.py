@@ -45,7 +45,7 @@ def component_configs(root: StackModule) -> Iterator[Config]:
 def component_calls(
     root: StackModule,
 ) -> Iterator[tuple[Config, StackModule, Iterable[tuple[ProviderRef, ProviderSource]]]]:
-    """Each of these configurations, with its first caller and the providers that this caller passes."""
+    """Each configuration of a component, with its first caller and the providers that this caller passes."""
     seen: set[int] = set()
     for module in root.walk():
         for item in module.calls:
