@@ -396,7 +396,7 @@ class _Chains:
         trace = self._derived[0].trace
         name, kind, source, origin = trace.describe(unit)
         if unit.kind == "attribute" and name == f"the text of {plain(value)}"[: len(name)]:
-            name = f"the text of {plain(value)}"  # a part of it
+            name = f"the text of {plain(value)}"  # the input is a part of this text
         note = _note(origin, source)
         self._added[name] = CauseStep(name, kind, source, *trace.shown_values(unit), note)
         return name

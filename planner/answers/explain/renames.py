@@ -301,7 +301,7 @@ def _looks_by_value(shapes: list[tuple[RenamedObject, str]]) -> Iterator[tuple[R
 
 
 def _general_looks(item: RenamedObject, is_single: bool) -> Iterator[tuple[str, str]]:
-    """(evidence, look) of an object whose values may have changed, too."""
+    """Yields (evidence, look) for an object, with evidence that also holds if its values changed."""
     kind, block = _kind(item), str(item.address.config)
     yield "name and keys", f"{kind} {item.change.name} {_keys(item.address)}"
     yield "block and key", f"{kind} {block} {format_key(item.address.key)}"
