@@ -345,8 +345,8 @@ def may_have_cycle(plan: Plan) -> bool:
 
 @cache
 def _reorders(actions: frozenset[tuple[str, bool]]) -> bool:
-    """Whether these actions, on current or deposed objects, can cause such edges. (The result is cached, because the
-    plans of thousands of units have only a few distinct sets of actions.)"""
+    """Whether these actions, on current or deposed objects, can cause edges without a counterpart in the plan
+    graph. (The result is cached, because the plans of thousands of units have only a few distinct sets of actions.)"""
     from planner.logic.datalog.engine.evaluate import evaluate
     from planner.logic.datalog.engine.fact_base import FactBuilder
     from planner.logic.graph.build import graph_program

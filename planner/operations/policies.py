@@ -100,7 +100,7 @@ DATA_HELD = "planner.changes.data_held"
 def data_held(made: MadePlan[L]) -> Mapping[str, tuple[str, str]]:
     """Whether destroying an object loses data (`holds` or `none`), with the list or parameter that contains its type,
     by address; derived by the rules of the policy protect_stateful. Objects of unknown types have no entry. The result
-    is empty if nothing is destroyed or if settings are wrong, which judging reports."""
+    is empty if nothing is destroyed or if settings are wrong, which the policy check reports."""
     if not any(does(change.action, "destroys") for change in made.plan.changes):
         return {}
     options, record = made.loaded.options, made.plan.policy

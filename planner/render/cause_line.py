@@ -62,7 +62,7 @@ _CALLS = {"no-call": " was removed", "new-call": " was added"}
 
 def because_lines(because: Because, address: str, actions: Mapping[str, str]) -> list[str]:
     """All steps, from the change back to its root, then the other roots; empty if the headline of the change already
-    contains the cause. `actions`: of all changes, by name."""
+    contains the cause. `actions`: the actions of all changes, by name."""
     if because.is_itself(address):
         return own_lines(because.roots[0])
     root, *hops = because.steps
@@ -204,7 +204,7 @@ def _is_part(step: CauseStep, beside: CauseStep | None) -> bool:
 
 
 def words_of(step: CauseStep, actions: Mapping[str, str], with_place: bool = True) -> str:
-    """A step with its values, its kind and its place. `actions`: of all changes, by name."""
+    """A step with its values, its kind and its place. `actions`: the actions of all changes, by name."""
     if step.kind == "renewed":
         place = f" ({place_of(step.source)})" if with_place and step.source else ""
         return f"{alike_name(step)} {step.note}{place}"

@@ -158,7 +158,7 @@ def _reveal(value: Value) -> Value:
 def not_yet_known(
     change: ValueChange, differ: Callable[[ValueChange], Diff], leaves: Iterable[str] = ()
 ) -> Diff | None:
-    """The difference of a place whose value is known only after apply; None for other places. The parts named in
+    """The difference at a place whose value is known only after apply; None for other places. The parts named in
     `leaves` are shown as becoming unknown rather than as deleted."""
     if not is_unknown(change.after):
         return None

@@ -17,8 +17,8 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class RepetitionLocation:
-    """The place that decides whether an instance exists. `key`: of the instance, or of the module instance around it;
-    `before`: the keys in the state, empty if the block is not in it."""
+    """The place that decides whether an instance exists. `key`: the key of the instance, or of the
+    module instance around it; `before`: the keys in the state, empty if the block is not in it."""
 
     place: ValueLocation
     key: InstanceKey

@@ -3,7 +3,7 @@ providers.
 
 JSON does not contain the references of local values. An object that depends on a local value may therefore depend on
 everything that can be reached in its module. JSON also omits dynamic blocks, lifecycle arguments and connections. If
-the configuration is available, it is used for all of this."""
+the configuration is available, it provides all of these."""
 
 from __future__ import annotations
 
