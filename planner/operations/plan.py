@@ -188,7 +188,7 @@ def _make_valid_plan(start: Start, variables: Variables, hooks: Hooks, diagnosti
     def check(graph: Graph | None = None) -> None:
         nonlocal is_checked
         is_checked = True
-        diagnostics.check(validate_loaded(start, graph))
+        diagnostics.check(validate_loaded(start, graph, options.settled))
 
     def build_graph(start: Start, walk: Walk, state: State) -> Graph:
         graph = build(walk, start, state, options.limits, options.shown_edges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Diagnostics, Failure, has_errors
@@ -29,9 +30,9 @@ def validate(options: Options) -> list[Diagnostic]:
     return diagnostics
 
 
-def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Diagnostic]:
+def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None, settled: Collection[str] = ()) -> list[Diagnostic]:
     """Validate a loaded configuration, without the diagnostics of loading. `graph`: the graph of a plan without limits,
-    which has every vertex for validation; by default it is built."""
+    which has every vertex for validation; by default it is built. `settled`: the resources that are planned already."""
     from planner.engine.validate.walk import validate_walk
 
     config, schemas = loaded.config, loaded.schemas
@@ -43,4 +44,4 @@ def validate_loaded(loaded: Loaded[Any], graph: Graph | None = None) -> list[Dia
         graph = graph or build("validate", loaded, State())
     except Failure as failure:
         return [*problems, *failure.diagnostics]
-    return problems + list(validate_walk(graph, config, schemas, loaded.workspace, SchemaTable(schemas)))
+    return problems + list(validate_walk(graph, config, schemas, loaded.workspace, SchemaTable(schemas), settled))

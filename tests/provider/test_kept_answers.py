@@ -11,12 +11,13 @@ from time import time
 from typing import Any
 
 import pytest
-from provider.plugins import SOURCE, override
+from provider.plugins import SOURCE, override, write_plugin
 
 from planner.cli import renewed_plan
 from planner.cli.commands import plan as command
 from planner.workflows.batch.files_read import RECORDER
 from planner.workflows.renew import plugin_calls
+from planner.world.provider.locate import own_platform
 from planner.world.provider.plugin import base, kept_answers, schema_parts
 from planner.world.provider.plugin.client import PluginClient
 
@@ -372,9 +373,73 @@ def test_a_kept_plan_discloses_no_value(kept: Project) -> None:
     assert len(data) > 500 and not re.search(rb"s3cret|token of|private", data)
 
 
-def test_random_edits_give_the_plan_without_kept_plans(kept: Project) -> None:
+PARTS = (
+    CONFIG.replace('"test_thing" "a"', '"test_named" "a"')
+    .replace('  secret = "s3cret"\n', "")
+    .replace("thing.a.", "named.a.")
+    + """variable "prefix" { default = "p" }
+locals { note = "n" }
+provider "test" {
+  alias  = "q"
+  prefix = var.prefix
+}
+resource "test_named" "c" {
+  provider = test.q
+  count    = 2
+  name     = "c${count.index}${local.note}"
+}
+data "test_thing" "d" { id = "p-${test_named.a.name}-0" }
+resource "terraform_data" "d" { input = [test_named.c[*].name, data.test_thing.d.name, module.m] }
+resource "terraform_data" "e" { input = "e" }
+"""
+)
+EDITS = [
+    ('input = "e"', 'input = "f"', False),
+    ('"n"', '"o"', False),
+    ("name   = test_named.a.name", "name   = test_named.c[0].name", False),
+    ('input = "e"', "input = data.test_thing.d.name", False),
+    ("count    = 2", "count    = 1", True),  # what is destroyed is ordered with all other changes
+    ('default = "p"', 'default = "q"', False),  # of a provider configuration
+    ('prefix = "p"', 'prefix = "q"', True),
+    ("prefix = var.prefix", 'prefix = "q"', True),
+    ("name}-0", "name}-1", True),
+    ('name   = "a"', 'name   = "z"', True),  # the data source is read after it has changed
+]
+
+
+def install(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Install the plugin from a mirror, since each plan with an overridden one has a warning."""
+    mirror = tmp_path / "mirror"
+    program = write_plugin(mirror / SOURCE / "1.0.0" / own_platform())
+    program.rename(program.with_name("terraform-provider-test_v1.0.0"))
+    rc = tmp_path / "mirror.rc"
+    rc.write_text(f'provider_installation {{\n  filesystem_mirror {{\n    path = "{mirror}"\n  }}\n}}\n')
+    monkeypatch.setenv("TF_CLI_CONFIG_FILE", str(rc))
+    project.run("init")
+
+
+@pytest.mark.parametrize(("old", "new", "is_whole"), EDITS)
+@pytest.mark.parametrize("refresh", [pytest.param("true", marks=pytest.mark.slow), "false"])
+def test_with_provider_blocks_and_data_sources_only_a_part_is_planned(
+    kept: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old: str, new: str, is_whole: bool, refresh: str
+) -> None:
+    words = ("plan", "-no-color", f"-refresh={refresh}")
+    install(kept, monkeypatch, tmp_path)
+    (kept.folder / "main.tf").write_text(PARTS)
+    kept.run("apply", "-auto-approve")
+    again(kept, *words)
+    assert "plan anew" not in again(kept, *words)[1]
+    kept.edit(old, new)
+    assert ("plan anew" in again(kept, *words)[1]) == is_whole
+
+
+def test_random_edits_give_the_plan_without_kept_plans(
+    kept: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install(kept, monkeypatch, tmp_path)
     choice = random.Random(42)
     texts = [CONFIG.replace('name   = "a"', f'name   = "{name}"') for name in "az"] + [CONFIG + DATA]
+    texts += [PARTS, *(PARTS.replace(old, new) for old, new, _ in EDITS)]
     for _ in range(15):
         (kept.folder / "main.tf").write_text(choice.choice(texts))
         (kept.folder / "m" / "main.tf").write_text(MODULE.replace("= 2", f"= {choice.randint(1, 2)}"))

@@ -3,7 +3,6 @@ not sure."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import random_data
 import random_edits
 import random_language
 import random_modules
@@ -267,8 +267,14 @@ def test_random_edits_of_modules_and_calls(planner: Run, seen: Seen, first: int)
     assert {"whole", "in part"} <= hows
 
 
+@pytest.mark.parametrize("first", range(0, examples(40), 10))
+def test_random_edits_around_data_sources(planner: Run, seen: Seen, first: int) -> None:
+    hows = random_plans(planner, seen, range(first, first + 10), random_data)
+    assert {"whole", "in part"} <= hows
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("language", [random_edits, random_language, random_modules])
+@pytest.mark.parametrize("language", [random_edits, random_language, random_modules, random_data])
 def test_many_random_edits(planner: Run, seen: Seen, language: ModuleType) -> None:
     random_plans(planner, seen, range(1000, 1600), language)
 
@@ -281,7 +287,7 @@ def random_plans(planner: Run, seen: Seen, seeds: range, language: ModuleType = 
         os.chdir(f"{seed}")
         files = language.configuration(r)
         put({**files, "text": "one", "a.txt": ""})
-        if language is random_modules:
+        if language in (random_modules, random_data):
             planner("init")
         words = ["-refresh=false"] if r.random() < 0.3 else []
         if r.random() < 0.5:
@@ -327,7 +333,6 @@ def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp
 
 STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 ONLY_WHOLE = {
-    "data": 'data "terraform_remote_state" "s" {\n  backend = "local"\n  config  = { path = "s" }\n}\n',
     "checks": 'check "c" {\n  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
     "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.a\n}\n",
     "an override": "",
@@ -337,7 +342,6 @@ ONLY_WHOLE = {
     "rules": "",
 }
 BESIDE = {
-    "data": {"s": json.dumps(STATE)},
     "an override": {"b_override.tf": 'resource "terraform_data" "a" {\n  input = 9\n}\n'},
     "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},
     "rules": {".planner/rules/r.dl": "// none\n"},

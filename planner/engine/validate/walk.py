@@ -4,7 +4,7 @@ in a plan. Bodies are decoded by their schemas and passed to their providers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import ClassVar, Protocol
 
 from planner.engine.evaluation.conditions import check_rule, ephemeral_values, of_instance
@@ -91,9 +91,11 @@ def validate_walk(
     schemas: Schemas,
     workspace: str = "default",
     provisioners: Provisioners | None = None,
+    settled: Collection[str] = (),
 ) -> list[Diagnostic]:
-    """All problems, vertex by vertex. Without `provisioners`, provisioner blocks are not checked."""
-    walk = ValidateWalk(graph, config, schemas, workspace, provisioners)
+    """All problems, vertex by vertex. Without `provisioners`, provisioner blocks are not checked. `settled`: the
+    addresses of resources that are planned already, and whose blocks are not checked."""
+    walk = ValidateWalk(graph, config, schemas, workspace, provisioners, settled)
     problems = walk.run_all()
     walk.take_apart()
     return problems
@@ -124,10 +126,11 @@ class ValidateWalk(VertexWalk):
         schemas: Schemas,
         workspace: str,
         provisioners: Provisioners | None,
+        settled: Collection[str],
     ) -> None:
         super().__init__(graph, EvaluationContext(config, "validate", schemas, workspace=workspace))
         self.config, self.schemas = config, schemas
-        self.provisioners = provisioners
+        self.provisioners, self.settled = provisioners, settled
         self.providers = ConfiguredProviders(self.context)
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = Alike()
@@ -244,6 +247,8 @@ class ValidateWalk(VertexWalk):
         module = self._module(node)
         decl = module.config.resources[node.object]
         address = join(module.text, decl.key)
+        if address in self.settled:
+            return []
         problems = self._body(module, decl, address)
         problems += _conditions(module, decl)
         problems += _prevent_destroy(decl)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _pickle  # pickle imports the type from there, together with other code
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from planner.operations.encryption import UNENCRYPTED
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins, provider_constraints, running_command
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
-from planner.workflows.renew.partial_plan import CALL, block_of, uses_of
+from planner.workflows.renew.partial_plan import CALL, block_of, blocks_with_data, uses_of
 from planner.world.state.backends.local import StateStore
 from planner.world.state.model import ResourceState
 
@@ -71,10 +71,15 @@ class KeepingFacts:
     uses: dict[str, list[str]] | None = None
 
 
-def gathered(made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None) -> KeepingFacts:
+def gathered(
+    made: MadePlan[Start], has_remarks: bool, logs: Logs | None = None, compares_data: bool = True
+) -> KeepingFacts:
     """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics. `logs`: the calls
-    to plugins, if these were logged."""
+    to plugins, if these were logged. `compares_data`: everything that data sources read is compared before the plan is
+    used again."""
     items = frozenset(_keeping_facts(made, has_remarks, logs))
+    if not compares_data and blocks_with_data(made.loaded.config.root):
+        items |= {"data that is not compared"}
     context, graph = made.context, made.loaded.derived.plan_graph
     if context is None or graph is None or any(_verdict(items)[:2]):
         return KeepingFacts(items)
@@ -200,7 +205,7 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
-    elif _has_marks(made.context.root) or any(_has_secrets(change) for change in plan.changes if not change.module):
+    elif _has_marks(made.context.root) or any(map(_is_secret_value, _shown_values(made.context.root, plan.changes))):
         yield "sensitive values"
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
         yield "another order"
@@ -210,6 +215,16 @@ def _has_marks(root: ModuleInstance) -> bool:
     """Whether a variable of the root module, or an output of a called module, is sensitive."""
     outputs = (value for name in root.calls for values in call_values(root, name).values() for value in values.values())
     return any(map(is_marked_deep, root.variables.values())) or any(map(is_marked_deep, outputs))
+
+
+def _shown_values(root: ModuleInstance, changes: Iterable[ResourceChange]) -> Iterator[Value]:
+    """The values of the root module's objects, before and after."""
+    for change in changes:
+        if not change.module:
+            yield from (change.after, change.before)
+    for name, objects in root.resources.items():
+        if name.startswith("data."):  # without a change
+            yield from objects.planned.values()
 
 
 def _texts(config: Config) -> dict[str, bytes]:
@@ -235,6 +250,10 @@ def _declarations(config: Config) -> Iterator[str]:
         yield "types of outputs"
     if any(call.enabled is not None for call in config.root.calls.values()):
         yield "enabled"
+    if any(child.providers for child in config.root.walk() if child.path):
+        yield "provider configurations of modules"
+    if any(block.for_each is not None for block in config.root.providers.values()):
+        yield "provider instances"
 
 
 def _declared_in(module: ModuleConfig) -> Iterator[str]:
@@ -242,10 +261,8 @@ def _declared_in(module: ModuleConfig) -> Iterator[str]:
         yield "moved, import or removed"
     if module.checks:
         yield "checks"
-    if module.providers:
-        yield "provider configurations"
     for decl in module.resources.values():
-        if decl.mode != "managed":
+        if decl.mode not in ("managed", "data"):
             yield decl.mode
         if decl.enabled is not None:
             yield "enabled"
@@ -260,10 +277,6 @@ def _declared_in(module: ModuleConfig) -> Iterator[str]:
 
 def _is_replaced_first(resource: ResourceState) -> bool:
     return any(one.current is not None and one.current.create_before_destroy for one in resource.instances.values())
-
-
-def _has_secrets(change: ResourceChange) -> bool:
-    return _is_secret_value(change.after) or _is_secret_value(change.before)
 
 
 def _is_secret_value(value: Value) -> bool:
@@ -290,12 +303,13 @@ def _parts(
     actions = {one.name: one.action for one in made.plan.outputs}
     outputs = [(name, actions[name], sign, value) for name, sign, value in printed.text.output_parts()]
     root = made.loaded.config.root
-    blocks = {name: (*_place(decl), _argument(decl)) for name, decl in root.resources.items()}
-    blocks |= {f"{CALL}{name}": (*_place(call), _argument(call)) for name, call in root.calls.items()}
+    blocks = {name: (*_place(decl), _argument(decl), str(decl.provider or "")) for name, decl in root.resources.items()}
+    blocks |= {f"{CALL}{name}": (*_place(call), _argument(call), "") for name, call in root.calls.items()}
     return RenewableParts(
         {name: data.decode() for name, data in texts.items() if _is_in_root(made.loaded.config, name)},
         _module_files(made.loaded.config),
         blocks,
+        blocks_with_data(root),
         uses,
         changes,
         outputs,

@@ -27,8 +27,11 @@ class RenewableParts:
     """the texts of the root module's files, by name"""
     modules: dict[str, list[str]]
     """for each file of called modules the calls (`module.name`) in the root module that use it"""
-    blocks: dict[str, tuple[str, int, int, str]]
-    """for each resource and call its file, its beginning and end, and its argument (`count`, `for_each` or `none`)"""
+    blocks: dict[str, tuple[str, int, int, str, str]]
+    """for each resource, data source and call its file, its beginning and end, its argument (`count`, `for_each` or
+    `none`), and its argument `provider`, if it has one"""
+    with_data: list[str]
+    """the data sources, and the calls of modules that have data sources"""
     uses: dict[str, list[str]]
     """the references between blocks, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
@@ -104,6 +107,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
                 parts.files,
                 parts.modules,
                 parts.blocks,
+                parts.with_data,
                 parts.uses,
                 parts.changes,
                 parts.outputs,

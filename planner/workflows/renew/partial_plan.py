@@ -26,14 +26,11 @@ from planner.world.state.workspace import data_directory
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
+    from planner.language.config.model import ModuleConfig
     from planner.logic.model.graph import Graph, Node
 
-_NAMES = re.compile(r"([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
-_HEADERS = {
-    "none": 'resource "{}" "{}" {{\n}}\n',
-    "count": 'resource "{}" "{}" {{\n  count = 1\n}}\n',
-    "for_each": 'resource "{}" "{}" {{\n  for_each = {{}}\n}}\n',
-}
+_NAMES = re.compile(r"(?:(data)\s*\.\s*)?([A-Za-z_][\w-]*)\s*\.\s*([A-Za-z_][\w-]*)")
+_ARGUMENTS = {"none": "", "count": "  count = 1\n", "for_each": "  for_each = {}\n"}
 _FOLDER = ".planner-parts"
 """the directory of modules that have only outputs, in the configuration of a part"""
 CALL = "module."
@@ -47,7 +44,8 @@ class ModulePart:
     a header, with the argument that determines their instances."""
 
     files: Mapping[str, str]
-    headers: Mapping[str, str]
+    headers: Mapping[str, tuple[str, str]]
+    """the arguments for instances (`count`, `for_each` or `none`), and the arguments `provider`"""
     about: Collection[str]
     """the resources, calls (`module.name`) and outputs (`output.name`) whose state the plan uses"""
 
@@ -77,8 +75,8 @@ class _Overlay:
 
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
-    """The resources to which a text may refer. The result may contain resources to which it does not refer."""
-    return {name for name in map(".".join, _NAMES.findall(text)) if name in known}
+    """The resources and data sources to which a text may refer. The result may contain others."""
+    return {name for found in _NAMES.findall(text) if (name := ".".join(filter(None, found))) in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
@@ -86,9 +84,9 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
     files = dict(part.files)
     headers, modules = [], {}
     known: dict[str, Settled] = {}
-    for name, argument in sorted(part.headers.items()):
+    for name, (argument, provider) in sorted(part.headers.items()):
         if not name.startswith(CALL):
-            headers.append(_HEADERS[argument].format(*name.split(".", 1)))
+            headers.append(_header(name, argument, provider))
             known[name] = settled[name]
             continue
         call, instances = name.removeprefix(CALL), settled[name]
@@ -106,6 +104,14 @@ def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str,
     except (Failure, OSError):
         return None
     return None if diagnostics else made
+
+
+def _header(name: str, argument: str, provider: str) -> str:
+    """The block of a resource or data source without the arguments that its provider decodes."""
+    words = name.split(".")
+    block = "resource" if len(words) == 2 else words.pop(0)
+    lines = _ARGUMENTS[argument] + (provider and f"  provider = {provider}\n")
+    return f'{block} "{words[0]}" "{words[1]}" {{\n{lines}}}\n'
 
 
 def _repetition(argument: str, instances: Settled) -> str:
@@ -169,12 +175,23 @@ def uses_of(graph: Graph) -> dict[str, list[str]]:
     return {user: sorted(used) for user, used in result.items()}
 
 
+def blocks_with_data(root: ModuleConfig) -> list[str]:
+    """The data sources of a root module, and the calls (`module.name`) of modules that have data sources."""
+    names = [name for name, decl in root.resources.items() if decl.mode == "data"]
+    for name, child in root.children.items():
+        if any(decl.mode == "data" for module in child.walk() for decl in module.resources.values()):
+            names.append(f"{CALL}{name}")
+    return names
+
+
 _KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}
 
 
 def _block(node: Node) -> str:
     if node.module:
         return block_of(node.module)
+    if node.kind == "provider":
+        return node.name
     return _KINDS[node.kind] + node.object if node.kind in _KINDS else ""
 
 

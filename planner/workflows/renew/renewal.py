@@ -21,7 +21,15 @@ from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.workflows.renew.keep import call_values
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
-from planner.workflows.renew.partial_plan import CALL, ModulePart, block_of, mentioned, plan_part, uses_of
+from planner.workflows.renew.partial_plan import (
+    CALL,
+    ModulePart,
+    block_of,
+    blocks_with_data,
+    mentioned,
+    plan_part,
+    uses_of,
+)
 
 if TYPE_CHECKING:
     from planner.engine.plan.options import Settled
@@ -56,11 +64,12 @@ class Renewal:
         self.texts = {**parts.files, **texts}
         self._edited = [name for name, text in texts.items() if text != parts.files[name]]
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
+        self._with_data = set(parts.with_data)
 
     def renewed(self) -> Renewed | None:
         """The plan of the blocks that must be planned again. None if everything must be planned."""
         spans: dict[str, Spans] = {name: {} for name in self.texts}
-        for name, (file, start, end, _) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
+        for name, (file, start, end, *_) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
             spans[file][name] = start, end
         inside = sum(end - start for places in spans.values() for start, end in places.values())
         if sum(map(len, self.texts.values())) - inside > MOST_TEXT:
@@ -83,12 +92,15 @@ class Renewal:
         different: frozenset[str] = frozenset()
         while True:
             anew = self._anew(edited, gone, different)
-            part = None if len(anew) > MOST or self._is_large(anew) else self._part(anew, gone, spans)
+            if anew is None or len(anew) > MOST or self._is_large(anew):
+                return None
+            part = self._part(anew, gone, spans)
             made = None if part is None else self._plan(part)
             if made is None:
                 return None
+            self._with_data.update(blocks_with_data(made.loaded.config.root))
             more = different | {name for name in anew if self._differs(made, name)}
-            if more == different or self._anew(edited, gone, more) == anew:
+            if self._anew(edited, gone, more) == anew:
                 return None if self._is_beyond(made, anew, edited, gone) else Renewed(made, anew, gone)
             different = more
 
@@ -127,7 +139,8 @@ class Renewal:
 
     # ---------------------------------------------------------------- decisions of the rules
 
-    def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str]:
+    def _anew(self, edited: Iterable[str], gone: frozenset[str], different: frozenset[str]) -> frozenset[str] | None:
+        """The blocks to plan again; None if they hide a part of the plan."""
         facts = FactBuilder()
         for name in edited:
             facts.add("edited", name)
@@ -139,7 +152,10 @@ class Renewal:
             facts.add("looks_different", name)
         if gone or different or any(map(_is_expression, edited)):
             self._tell_uses(facts, {})
-        return frozenset(row[0] for row in evaluate(product_program("renewal"), facts.build(), ["anew"])["anew"])
+        for name in self._with_data:
+            facts.add("has_data", name)
+        derived = evaluate(product_program("renewal"), facts.build(), ["anew", "hides_read"])
+        return None if derived["hides_read"] else frozenset(row[0] for row in derived["anew"])
 
     def _tell_uses(self, facts: FactBuilder, instead: Mapping[str, list[str]]) -> None:
         for name, used in {**self.parts.uses, **instead}.items():
@@ -186,7 +202,7 @@ class Renewal:
             files[file] = blanked(rest, away)
         known = self.parts.blocks
         mentions = frozenset(name for text in files.values() for name in mentioned(text, known))
-        headers = {name: known[name][3] for name in mentions - anew - gone}
+        headers = {name: known[name][3:] for name in mentions - anew - gone}
         return None if len(headers) > 10 * MOST else ModulePart(files, headers, anew | gone)
 
     def _plan(self, part: ModulePart) -> MadePlan[Start] | None:
@@ -221,7 +237,7 @@ class Renewal:
 
 
 def _is_expression(name: str) -> bool:
-    return name.startswith(("local.", "var."))
+    return name.startswith(("local.", "var.", "provider["))
 
 
 def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
@@ -232,7 +248,7 @@ def shown_causes(renewed: Renewed, parts: RenewableParts) -> Chains | None:
     chains = causes(renewed.made)
     for name, because in chains.items():
         for root in because.roots:
-            is_inner = "local." in root.what or CALL in root.what
+            is_inner = any(prefix in root.what for prefix in ("local.", "data.", CALL))
             if root.kind in ("text", "unapplied") and is_inner and not (root.value and root.before):
                 facts.add("unshown_root", name, root.what)
     for change in renewed.made.plan.changes:
@@ -262,10 +278,17 @@ def hides_rename(renewed: Renewed, parts: RenewableParts) -> bool:
 # blocks is parsed, since a block ends with its brace and the next one begins on a new line.
 
 
-_PREFIXES = {"resource": "", "module": CALL, "output": "output.", "variable": "var.", "local": "local."}
+_PREFIXES = {
+    "resource": "",
+    "data": "data.",
+    "module": CALL,
+    "output": "output.",
+    "variable": "var.",
+    "local": "local.",
+}
 """the prefixes, in expressions, of those blocks and single local values whose edits can be followed"""
-_LABELS = {"resource": 2, "module": 1, "output": 1, "variable": 1}
-_PLACED = ("resource", "module")
+_LABELS = {"resource": 2, "data": 2, "module": 1, "output": 1, "variable": 1}
+_PLACED = ("resource", "data", "module")
 """blocks whose positions are known, and which are omitted from parts that do not need them"""
 
 

@@ -28,7 +28,8 @@ class Standing:
         self.made = made
         self._since: set[str] = set()
         text = PlanText(made.plan, SchemaLookup(made.loaded.schemas).resource_schema, terminal)
-        self._kept = keep_plan(made, gathered(made, has_remarks), Printed([], "", 0, (), text, 0, False, False), [])
+        gathering = gathered(made, has_remarks, compares_data=False)
+        self._kept = keep_plan(made, gathering, Printed([], "", 0, (), text, 0, False, False), [])
 
     def after(self, changed: Iterable[str], options: OperationOptions) -> Changed | None:
         """The plan after these files have changed, in addition to earlier changes. None if everything must be
