@@ -76,7 +76,7 @@ class _Overlay:
 
 def mentioned(text: str, known: Collection[str]) -> set[str]:
     """The resources and data sources to which a text may refer. The result may contain others."""
-    return {name for found in _NAMES.findall(text) if (name := ".".join(filter(None, found))) in known}
+    return {name for words in _NAMES.findall(text) if (name := ".".join(filter(None, words))) in known}
 
 
 def plan_part(options: OperationOptions, part: ModulePart, settled: Mapping[str, Settled]) -> MadePlan[Start] | None:
