@@ -1,7 +1,8 @@
-"""Bounds on the cost of policies: whether their time is proportional to the plan, so that no trial run is needed. Tame
-rules are not recursive, are about one address at a time, and never combine two of its values at arbitrary paths: the
-path in each literal about a value is constant, computed, or the path of a part that another literal finds. They may
-also read relations of their own that share a variable, and one list of facts from the rules."""
+"""Bounds on the cost of policies: whether their time is proportional to the plan, so that no trial run is needed. The
+time is proportional for tame rules: they are not recursive, are about one address at a time, and never combine two of
+its values at arbitrary paths: the path in each literal about a value is constant, computed, or the path of a part that
+another literal finds. They may also read relations of their own that share a variable, and one list of facts from the
+rules."""
 
 from __future__ import annotations
 

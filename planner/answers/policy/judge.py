@@ -300,8 +300,8 @@ class Judging:
         yield self._finding("undecided", could, row, (code, address, message), **more)
 
     def _in_all_cases(self, name: str, row: Row, code: str, what: str) -> list[str]:
-        """The messages of a verdict that holds in all cases. These are the messages common to all cases. If there are
-        none, or if they may contain secrets, it is the message of its rules if they have only one."""
+        """The messages of a verdict that holds in all cases: the message of its rules, if they have only one; otherwise
+        the messages common to all cases. If there are none, or if they may contain secrets, a general message."""
         if only := self._only_message(name, code):
             return [only]
         messages = self.cases.messages.get((name, *row), frozenset()) if self.cases is not None else frozenset()

@@ -11,7 +11,7 @@
     [policies.required_tags]            # of the denials and warnings with this code
     level = "soft"
 
-Everything else in it is an error.
+Anything else in the file is an error.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find_fleet(words: Iterable[str], file: str, memory: Callable[[str], FolderMemory]) -> tuple[Fleet, list[str]]:
-    """The fleet of a command, and those words that name units, not directories. Directories and patterns of directories
-    are units if they have configuration, and are searched for more units; the default is the working directory. If a
-    directory contains a fleet's file, the file takes precedence; `file` names another file. `memory` returns the cached
-    data about the directories of a fleet, for its root."""
+    """The fleet of a command, and the words that name units rather than directories. Directories and patterns of
+    directories are units if they have configuration, and are searched for more units; the default is the working
+    directory. If a directory contains a fleet's file, the file takes precedence; `file` names another file. `memory`
+    returns the cached data about the directories of a fleet, for its root."""
     words = list(words)
     if file:
         if not os.path.isfile(file):

@@ -94,8 +94,8 @@ class Inline(Workplace):
 
 
 class Nearby(Workplace):
-    """Runs the first jobs in this process, until they have taken BUDGET seconds, and the other jobs in processes. Small
-    fleets thus need no other process, and in large ones this process works while the others load."""
+    """Runs the first jobs in this process, until they have taken BUDGET seconds, and the other jobs in other processes.
+    Small fleets thus need no other process, and in large ones this process works while the others load."""
 
     def __init__(self, workers: int) -> None:
         self.workers, self.spent = workers, 0.0

@@ -1,7 +1,6 @@
 """The arguments and blocks in a fleet's file that form the recipe of units: hooks, retries, limits, credentials,
 generated files. A unit's own settings take precedence over the settings of its template, which take precedence over the
-settings of its groups.
-"""
+settings of its groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs programs before and after units, such as hooks. Each has its own process group, which is ended as a whole after
+"""Runs programs, such as hooks, before and after units. Each has its own process group, which is ended as a whole after
 the time limit or when this process ends. planner forwards an interrupt to it only once."""
 
 from __future__ import annotations

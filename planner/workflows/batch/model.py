@@ -182,9 +182,9 @@ class Published:
 @frozen
 class Linked:
     """The links of a deployment to other deployments: `folder` is the real path of its stack, `reads` are the outputs
-    of others that it and its stack read, `published` are the outputs of its stack that are made from it. In the names
-    of its components' states, `before` and `after` are the text around the name of an instance; `components` are its
-    components."""
+    of other deployments that it and its stack read, `published` are the outputs of its stack that use its values. In
+    the names of its components' states, `before` and `after` are the text around the name of an instance; `components`
+    are its components."""
 
     folder: str
     before: str

@@ -1,6 +1,6 @@
 """A unit's work with its recipe: its environment, hooks, retries, a time limit.
 
-The decisions (whether there is another try, whether anything may be destroyed) are derived by rules/batch/recipe.dl.
+The decisions (whether to try again, whether anything may be destroyed) are derived by rules/batch/recipe.dl.
 """
 
 from __future__ import annotations

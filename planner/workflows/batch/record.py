@@ -1,8 +1,8 @@
 """The record of a run: `.planner/batch/RUN/` below the fleet's root.
 
     run.json      the request, written first
-    events.jsonl  one line for each event, appended before anything depends on it; synced to disk by then if
-                  the run makes changes
+    events.jsonl  one line for each event, appended before anything depends on it (and synced to disk, if the
+                  run makes changes)
     plans/        a plan file for each unit with a complete plan that has changes, and the planned outputs that others
                   read, if none is sensitive; readable only by the user
     logs/         the output of each unit's run

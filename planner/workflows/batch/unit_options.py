@@ -69,8 +69,8 @@ def of_units(
     units: Sequence[str],
     declared: Callable[[str], Sequence[str] | None],
 ) -> dict[str, UnitOptions]:
-    """The options for each selected unit. `units`: all of the fleet; `declared`: the root variables of a unit, None if
-    its configuration cannot be read. Raises Failure, with all names that do not exist."""
+    """The options for each selected unit. `units`: all units of the fleet; `declared`: the root variables of a unit,
+    None if its configuration cannot be read. Raises Failure, with all names that do not exist."""
     problems: list[Diagnostic] = []
     variables: dict[str, list[tuple[str, str]]] = {unit: [] for unit in selected}
     for kind, text in arguments.variables:

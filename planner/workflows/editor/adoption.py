@@ -1,6 +1,6 @@
-"""`adopt`: write configuration for objects of the state and of import blocks that have none. At first, the blocks have
-the required arguments and the arguments with values. If a plan shows that more arguments are needed, these are added. A
-value that comes from another object becomes a reference, and a repeated value becomes a variable."""
+"""`adopt`: write configuration for objects of the state and of import blocks that have none. At first, the blocks
+contain the required arguments and the arguments that have values. If a plan shows that more arguments are needed, these
+are added. A value that comes from another object becomes a reference, and a repeated value becomes a variable."""
 
 from __future__ import annotations
 
@@ -372,8 +372,8 @@ class _Adoption:
             yield key, with_edits(text, changes)
 
     def _values(self, secret: bool) -> dict[str, list[tuple[str, str, str, bool]]]:
-        """The places where objects have a string, in secret or in other arguments, each as (resource, reference to the
-        instance, attribute, whether only the provider sets the attribute)."""
+        """The attributes whose value is a string, by the string; only sensitive attributes if `secret`, otherwise only
+        the others. Each as (resource, reference to the instance, attribute, whether only the provider sets it)."""
         result: dict[str, list[tuple[str, str, str, bool]]] = {}
         for change in self.before.plan.changes:
             key = change.resource_address

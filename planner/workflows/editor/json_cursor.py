@@ -1,4 +1,4 @@
-"""A place in a configuration file in JSON syntax during editing, in the form of a place in native syntax. Only the text
+"""A place in a configuration file in JSON syntax during editing, described like a place in native syntax. Only the text
 before the place is read, so the rest of the file may be invalid."""
 
 from __future__ import annotations

@@ -64,8 +64,8 @@ def _is_readable(attribute: Attribute) -> bool:
 
 
 def _escaped(value: JsonValue, text: str) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
-    """The strings that contain escapes, each as (start, end, escapes). An escape is (offset, in which each earlier
-    escape counts as one character; total number of characters by which escapes so far are longer)."""
+    """The strings that contain escapes, each as (start, end, escapes). An escape is (offset, with each earlier escape
+    counted as one character; number of extra characters of all escapes up to this one)."""
     if isinstance(value, JsonArray):
         for item in value.items:
             yield from _escaped(item, text)

@@ -69,8 +69,8 @@ def rename_key_edits(
     workspace: Workspace, target: DeclaredObject, old: str, new: str
 ) -> tuple[Edits, list[DeclaredObject]]:
     """The edits that rename a key of an object with for_each: they change the key itself and references to the
-    instance, and add a moved block. If the for_each of other objects has the key from the same place, these objects get
-    the new key, too. All of these objects are returned. Raises Failure."""
+    instance, and add a moved block. If the for_each of other objects takes the key from the same place, these objects
+    get the new key, too. All of these objects are returned. Raises Failure."""
     path, _, repeated = found_attribute(workspace, target, "for_each")
     if repeated is None:
         raise refusal(f"{target.key} has no for_each.")

@@ -36,8 +36,8 @@ from planner.world.state.workspace import data_directory
 
 class Model:
     """The module in a directory, taken as a root module. Of the modules that it calls, only variables and outputs are
-    read; with `is_deep`, everything. Providers and modules that are not installed are replaced (`missing`: the reasons,
-    by address)."""
+    read; with `is_deep`, everything. Providers and modules that are not installed are replaced (`missing`: why each is
+    missing, by address)."""
 
     def __init__(self, workspace: Workspace, directory: str, is_deep: bool = False) -> None:
         self.workspace, self.directory, self.is_deep = workspace, directory, is_deep

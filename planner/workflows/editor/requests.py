@@ -1,6 +1,5 @@
 """Requests of an editor about a rule file: completion, hover, declarations, cases. rule_answers.py implements the
-protocol.
-"""
+protocol."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ class Printed:
 
 @frozen(eq=False)
 class KeepingFacts:
-    """Facts about a plan, before it is printed, that decide whether it may be kept (words of rules/renew/whole.dl);
-    and, if edits can be followed, its planned objects as data, the positions of the objects of each resource, and the
-    references between blocks."""
+    """Facts about a plan, before it is printed, that decide whether it may be kept (`found`: kinds of content, as named
+    in rules/renew/whole.dl); and, if edits can be followed, its planned objects as data, the positions of the objects
+    of each resource, and the references between blocks."""
 
     found: frozenset[str]
     data: bytes = b""

@@ -53,8 +53,8 @@ def approval(
     replans: int,
     judgement: Iterable[Diagnostic],
 ) -> Approval:
-    """Whether the checks of its group approve a plan. `judgement`: the findings of policies about the whole plan; the
-    findings about its components are in its steps."""
+    """Whether the checks of the deployment's group approve its plan. `judgement`: the findings of policies about the
+    whole plan; the findings about its components are in the plan's steps."""
     known = flow.stack.deployments
     group = known.groups.get(deployment.group or f"{deployment.name}_default")
     named = [known.rules[name] for name, _ in group.checks] if group is not None else []

@@ -142,8 +142,9 @@ MOST_NAMED = 10
 
 
 def select_names(names: Collection[PromiseName], words: Iterable[str], deployment: str) -> list[PromiseName]:
-    """The names that the words mean: an instance, a component with all its instances, or a child stack with all its
-    content. A name that means all instances may mean any of them. Raises Failure for an unknown word."""
+    """The names that the words select. A word names an instance, a component with all its instances, or a child stack
+    with all its content. A name that represents all instances (`[*]`) is also selected by a word for one instance.
+    Raises Failure for an unknown word."""
     items: set[PromiseName] = set()
     for word in words:
         hits = {name for name in names if _means(word, name)}

@@ -69,8 +69,8 @@ def is_quiet(plan: DeploymentPlan) -> bool:
 
 
 def migrate(options: OperationOptions, deployment: str, writes: bool) -> StackMigration:
-    """Make a stack of the root module in the working directory. `writes`: if this is proven, also write the files and
-    states of the stack, and remove the objects from the root module's state."""
+    """Convert the root module in the working directory to a stack. `writes`: if the plan proves that no object changes,
+    also write the files and states of the stack, and remove the objects from the root module's state."""
     diagnostics = Diagnostics()
     converted: ConvertedModule | None = None
     plan: DeploymentPlan | None = None
@@ -240,9 +240,9 @@ class Return:
 
 
 def give_back(options: OperationOptions, deployment: str, around: ServiceStandIns, out: str, writes: bool) -> Return:
-    """Make a root module of a deployment of the stack in the working directory. `writes`: if it is proven that no
-    object changes, write it with its state into the directory `out`, which must not exist, and remove the objects from
-    the deployment."""
+    """Convert a deployment of the stack in the working directory to a root module. `writes`: if the plan proves that no
+    object changes, write the module with its state into the directory `out`, which must not exist, and remove the
+    objects from the deployment."""
     diagnostics = Diagnostics()
     root: RootModule | None = None
     planned: Planned[Start] | None = None

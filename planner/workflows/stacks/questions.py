@@ -118,8 +118,8 @@ def _vertices(plan: DeploymentPlan, graph: Graph) -> Any:
 def why(
     plan: DeploymentPlan, predicate: str, name: str, other: str = "", negated: bool = False
 ) -> list[dict[str, Any]]:
-    """The proofs of the derivations about an instance (or about two instances); negated, the conditions of each rule
-    that do not hold. Raises Failure if there is nothing to explain."""
+    """The proofs of the derivations about an instance (or about two instances). For a negated question: the conditions
+    of each rule that do not hold. Raises Failure if there is nothing to explain."""
     database = _database(plan)
     known = {str(step.name) for step in plan.steps}
     for word in filter(None, (name, other)):
@@ -143,8 +143,8 @@ def why(
 
 
 def why_approved(approval: Approval, negated: bool = False) -> list[dict[str, Any]]:
-    """The proofs that a plan is approved, or of the obstacles; negated, for each rule that could approve it the
-    conditions that do not hold. Raises Failure if there is nothing to explain."""
+    """The proofs that a plan is approved, or of the obstacles. For a negated question: the conditions that do not hold,
+    for each rule that could approve the plan. Raises Failure if there is nothing to explain."""
     database = approval.database
     if negated:
         is_so = bool(database["approved"])

@@ -1,5 +1,5 @@
 """The states of deployments. There is a workspace for each instance of a component, and one for the deployment, whose
-state contains its outputs, so that every reader of states can read them."""
+state contains its outputs, so that everything that reads states can read these outputs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Merges the arguments and blocks of a file with those of the files that it includes: shallow (the value of the
 including file takes precedence, but named items are combined), or deep (objects are merged, lists are concatenated).
 Files that are included later take precedence over earlier files, and the including file takes precedence over all of
-them.
-"""
+them."""
 
 from __future__ import annotations
 

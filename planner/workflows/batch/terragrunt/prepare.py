@@ -25,7 +25,8 @@ Outputs = Callable[[str], Value]
 def made_ready(
     recipe: Recipe, outputs: Outputs, environment: Mapping[str, str], is_look: bool = False, command: str = "plan"
 ) -> tuple[Recipe, dict[str, Value]]:
-    """The recipe of the run, and the values of variables (some may be unknown); in the working directory of the unit.
+    """Prepare a unit in its working directory, which is the current one. Returns the recipe of the run, and the values
+    of variables (some may be unknown).
     `is_look`: commands are not run, so parts that depend on outputs may be omitted. `command`: the value of
     get_terraform_command. Raises Failure."""
     source = recipe.source

@@ -1,6 +1,6 @@
-"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to the directory of their run.
-This directory is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another one),
-because the settings of states contain paths. Files are written only into directories that planner or Terragrunt
+"""Stacks: a terragrunt.stack.hcl names units and further stacks, whose files are copied to the directory in which they
+run. This directory is the same as in Terragrunt (`.terragrunt-stack` next to the file, unless a block sets another
+one), because the settings of states contain paths. Files are written only into directories that planner or Terragrunt
 made."""
 
 from __future__ import annotations
