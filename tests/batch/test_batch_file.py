@@ -409,7 +409,7 @@ HOOK = 'unit "a" {{\n  hook "h" {{\n    when = "{}"\n    run = ["true"]\n    {}\
     ("file", "words"),
     [
         (HOOK.format("after", 'always = "yes"'), "Expected true or false"),
-        (HOOK.format("before", 'matches = ["x"]'), "this hook always runs"),
+        (HOOK.format("before", 'matches = ["x"]'), "only hooks that run on errors can have it"),
         (
             'unit "a" {}\ngroup "g" {\n  units = ["aa"]\n}\n',
             'aa in the group g matches no unit. Did you mean "a"?',

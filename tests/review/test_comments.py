@@ -75,7 +75,7 @@ def test_what_is_too_long_is_cut(host: Host, planner: Callable[..., Ran], tmp_pa
     assert len(host.texts()[0]) <= host.most
     (tmp_path / "long.md").write_text("word\n" * 300_000)
     assert planner("comment", "long.md").code == 0
-    assert len(host.texts()[0]) <= host.most and "no room in a comment" in host.texts()[0]
+    assert len(host.texts()[0]) <= host.most and "does not fit into a comment" in host.texts()[0]
 
 
 def test_a_comment_on_a_cut_run_without_a_report(host: Host, planner: Callable[..., Ran]) -> None:

@@ -102,14 +102,14 @@ def reasons(*kinds: tuple[str, str, Iterable[str]]) -> list[dict[str, Any]]:
 
 
 def data_notes(changes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The question about destroyed objects of which no rule determines whether they hold data."""
+    """The note about destroyed objects for whose types no rule determines whether they hold data."""
     types = sorted({one["type"] for one in changes if one["data"] == "unknown" and not one["is_drift"]})
     if not types:
         return []
     shown = ", ".join(types[:_MOST_POLICIES]) + (", ..." if len(types) > _MOST_POLICIES else "")
     return [
-        f"Whether objects of these types hold data is not known: {shown}. Approve only if you know that what they hold "
-        f"may be lost. The parameters stateful_type and stateless_type of {_GUARD} can name the types."
+        f"Whether objects of these types hold data is not known: {shown}. Approve only if you know that their "
+        f"contents may be lost. The parameters stateful_type and stateless_type of {_GUARD} can name the types."
     ]
 
 

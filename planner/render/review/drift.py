@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TIMES = re.compile(r"(date_)?(last_)?(modified|modification|updated?)(_(at|on|date|time))?")
 _AUTHORS = re.compile(r"(last_)?(modified|updated)_(by|user)|modifier|last_editor")
-REPORT = " There is nothing to approve: it is a report."
+REPORT = " This is a report: there is nothing to approve."
 _AROUND = ("system_data", "metadata", "properties")
 """attributes that may record the time or the author of a change made outside planner"""
 

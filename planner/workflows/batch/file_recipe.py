@@ -162,7 +162,7 @@ class AroundReader:
                 self.problems.error("bool_required", "Invalid expression", "Expected true or false.", where)
             always = value is True
         if "matches" in content.attributes and when in ("before", "after"):
-            detail = "Hooks that run on errors match error messages; this hook always runs."
+            detail = "matches compares error messages, so only hooks that run on errors can have it."
             self.problems.error("matches", "Nothing to match", detail, content.attributes["matches"].name_span)
         return Hook(
             name,

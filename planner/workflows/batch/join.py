@@ -168,7 +168,7 @@ def _problems(numbered: Mapping[str, PartRead], facts: FactBuilder) -> Iterable[
 
 
 _WHY = {
-    "shards": "are shards of different divisions",
+    "shards": "were made with different numbers of shards",
     "fleet": "were made from different files, selections or options, or by different versions of planner",
     "twice": "are the same shard",
 }

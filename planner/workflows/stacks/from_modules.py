@@ -37,10 +37,10 @@ _IN_COMPONENT = ("source", "version", "for_each", "depends_on", "providers", "co
 _HERE = ("var", "local", "each", "module")
 _TYPES = frozenset(("string", "number", "bool", "any", "list", "map", "set"))
 _REFUSED = {
-    "resource": "Resources belong into a module, which can be a component: move it into one first.",
-    "data": "Data sources belong into a module, which can be a component: move it into one first.",
-    "ephemeral": "Ephemeral resources belong into a module, which can be a component: move it into one first.",
-    "check": "Checks belong into a module.",
+    "resource": "First move it into a module, which can become a component.",
+    "data": "First move it into a module, which can become a component.",
+    "ephemeral": "First move it into a module, which can become a component.",
+    "check": "First move it into a module.",
     "import": "Apply the import first, and remove the block.",
     "moved": "Apply the move first, and remove the block.",
     "removed": "Apply the removal first, and remove the block.",

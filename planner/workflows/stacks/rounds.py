@@ -55,11 +55,7 @@ class Rounds:
         lines = "".join(f"\n  - {step.name}: {why_deferred(step)}" for step in waiting)
         partial = sorted(_waiting(plan) - {str(step.name) for step in waiting})
         lines += "".join(f"\n  - {name}: some of its objects are deferred" for name in partial)
-        reason = (
-            "Nothing new is left that could be applied"
-            if stalled
-            else f"After {MOST_ROUNDS} rounds there is more to do"
-        )
+        reason = "Nothing else can be applied" if stalled else f"After {MOST_ROUNDS} rounds there is more to do"
         detail = f"{reason} in the deployment {plan.deployment}, and these are still waiting:{lines}"
         return [error("stack.no_progress", "Deployment does not converge", detail)]
 

@@ -279,7 +279,7 @@ def _mocks(config: Config) -> tuple[list[tuple[str, str]], list[str]]:
     for source in sorted(needed_providers(config).started - {BUILTIN}):
         names = list(_local_names(root, source))
         if not names:
-            remarks.append(f"The root module has no name for the provider {source}, so it is not mocked.")
+            remarks.append(f"The root module has no local name for the provider {source}, so it is not mocked.")
         for name in names:
             aliases = {b.alias or "" for b in root.providers.values() if b.name == name} | {""}
             pairs += [(name, alias) for alias in sorted(aliases)]

@@ -98,4 +98,4 @@ class CommandExecutor:
 
 
 def _refusal(text: str, detail: str) -> Failure:
-    return Failure(error("batch.executor", f"Not a command to run units with: {text}", detail))
+    return Failure(error("batch.executor", f"Not a command that can run units: {text}", detail))
