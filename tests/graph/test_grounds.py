@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from graph.recorded import CASES, RecordedCase, cases
 from thinned import thinned
 
-from planner.logic.datalog.explain.deriving_rules import _Reasons
+from planner.logic.datalog.explain.deriving_rules import RuleReason, _Reasons
 from planner.logic.datalog.explain.search import Proof, Prover
 from planner.logic.graph.build import build_graph, graph_program
-from planner.logic.graph.edge_sources import LAYERS, RELATIONS, declarations, grounds, relations_for_grounds
+from planner.logic.graph.edge_sources import (
+    LAYERS,
+    RELATIONS,
+    Edge,
+    EdgeSources,
+    declarations,
+    grounds,
+    relations_for_grounds,
+)
 
 
 def rules_of(proof: Proof, row: tuple[str, str]) -> list[str]:
@@ -23,6 +32,15 @@ def rules_of(proof: Proof, row: tuple[str, str]) -> list[str]:
     return found
 
 
+def by_edge(sources: EdgeSources) -> dict[Edge, list[tuple[RuleReason, tuple[str, ...]]]]:
+    """The reasons of each edge, with the values in them."""
+    found: dict[Edge, list[tuple[RuleReason, tuple[str, ...]]]] = defaultdict(list)
+    for derived in sources.reasons:
+        for edge, values in zip(derived.rows, derived.values(), strict=True):
+            found[edge].append((derived.reason, values))
+    return found
+
+
 @pytest.mark.parametrize("phase", ["plan", "apply"])
 @pytest.mark.parametrize("folder", thinned(sorted({c.folder.name for p in ("plan", "apply") for c in cases(p)}), 3))
 def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,19 +49,24 @@ def test_every_edge_has_its_ground(folder: str, phase: str, tmp_path: Path, monk
         pytest.skip("nothing was recorded of this phase")
     graph = build_graph(case.facts(phase, tmp_path), more=RELATIONS)
     prover = Prover(graph_program(), graph.database)
-    found = dict(grounds(graph, graph.edge_rows))
-    assert set(found) == set(graph.edge_rows)
-    for edge, ground in found.items():
-        assert ground.layers and set(ground.layers) <= set(LAYERS), edge
+    edges = set(graph.edge_rows)
+    sources = grounds(graph, edges)
+    assert set(sources.layers) == edges >= set(sources.places)
+    found = by_edge(sources)
+    assert set(found) == edges
+    for edge, reasons in found.items():
+        assert sources.layers[edge] and set(sources.layers[edge]) <= set(LAYERS), edge
         proof = prover.why("edge", edge)
-        assert proof is not None and ground.reasons, edge
-        assert {reason.rule for reason, _ in ground.reasons} & set(rules_of(proof, edge)), edge
-        texts = [reason.with_values(values) for reason, values in ground.reasons]
+        assert proof is not None, edge
+        assert {reason.rule for reason, _ in reasons} & set(rules_of(proof, edge)), edge
+        texts = [reason.with_values(values) for reason, values in reasons]
         assert "{" not in "".join(texts).replace('["', ""), edge
     assert set(declarations(graph)) <= set(graph.nodes)
     facts = case.facts(phase, tmp_path)
     graph = build_graph(facts, more=relations_for_grounds(graph_program(), facts), is_walked=False)
     monkeypatch.setattr(_Reasons, "_looked_up", lambda _self, columns, _count: columns)
-    assert dict(grounds(graph, graph.edge_rows)) == found  # by lookups as by search, and with relations that are kept
+    again = grounds(graph, edges)
+    assert by_edge(again) == found  # by lookups as by search, and with relations that are kept
+    assert (again.layers, again.places) == (sources.layers, sources.places)
     few = dict(list(found.items())[:3])
-    assert dict(grounds(graph, few)) == few
+    assert by_edge(grounds(graph, few.keys())) == few

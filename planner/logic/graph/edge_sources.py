@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import compress, product
 from typing import Any, NamedTuple, TypeAlias
 
 from planner.foundation.vocabulary.span import Span
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.datalog.engine.program import RuleProgram
-from planner.logic.datalog.explain.deriving_rules import FilledReason, derivations, relations_read
+from planner.logic.datalog.explain.deriving_rules import DerivedRows, RuleReason, derivations, relations_read
 from planner.logic.datalog.language.values import Row
 from planner.logic.graph.cycles import ORDER
 from planner.logic.model.graph import Graph
@@ -24,17 +25,18 @@ MOST_EDGES = 20_000
 MOST_PLACES = 3
 """the maximum number of lines that are shown for one edge"""
 _MENTIONS = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
+_ORDERS = ("ordered", "order_before")
 
 Edge: TypeAlias = tuple[str, str]
 
 
-class EdgeSource(NamedTuple):
-    """`layers` as in LAYERS; `reasons` of the rules, with their values filled in; `sources` of facts: objects with a
-    place."""
+class EdgeSources(NamedTuple):
+    """The sources of edges. `layers` as in LAYERS; `reasons`: the edges that each rule derives; `places`: sources of
+    facts, for edges that follow from mentions."""
 
-    layers: tuple[str, ...]
-    reasons: tuple[FilledReason, ...]
-    sources: tuple[Any, ...]
+    layers: Mapping[Edge, tuple[str, ...]]
+    reasons: Iterable[DerivedRows]
+    places: Mapping[Edge, Sequence[Any]]
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
@@ -43,37 +45,39 @@ def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, .
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
-def grounds(graph: Graph, edges: AbstractSet[Edge]) -> Iterator[tuple[Edge, EdgeSource]]:
-    """The sources of each of these edges, unordered."""
+def grounds(graph: Graph, edges: AbstractSet[Edge]) -> EdgeSources:
+    """The sources of these edges; there may be sources of other edges besides."""
     database = graph.database
     layers: dict[Edge, tuple[str, ...]] = {}
-    sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
+    sorted_layers: dict[tuple[str, ...], tuple[str, ...]] = {}
     for dependent, dependency, layer in database["edge_layer"]:
-        if (edge := (dependent, dependency)) in edges:
-            several = (*layers.get(edge, ()), layer)
-            layers[edge] = sorted_layers.get(several) or sorted_layers.setdefault(
-                several, tuple(sorted(several, key=LAYERS.index))
-            )
+        edge = dependent, dependency
+        several = (*layers.get(edge, ()), layer)
+        layers[edge] = sorted_layers.get(several) or sorted_layers.setdefault(
+            several, tuple(sorted(several, key=LAYERS.index))
+        )
+    objects = speakers(graph)
+    stated = [database.facts.sources(name) for name in _MENTIONS if database.facts.rows(name)]
+    places: dict[Edge, Sequence[Any]] = {}
     mentions: dict[Edge, list[Row]] = defaultdict(list)
     is_ordered = False
     for row in database["edge_mention"]:
-        if (edge := row[:2]) in edges:
-            mentions[edge].append(row)
-            is_ordered = is_ordered or row[3] == ORDER
-    objects = speakers(graph)
-    stated = [name for name in _MENTIONS if database.facts.rows(name)]
-    derived = derivations(graph.program, database, "edge", edges)
-    if is_ordered:
-        derived.update(_ordered(graph, mentions, objects))
-    for edge in edges:
-        sources: list[Any] = []
-        for _, _, target, path in sorted(mentions.pop(edge, ())):
-            source = _source(graph, stated, objects.get(edge[0], ()), target, path)
+        mentions[row[:2]].append(row)
+        is_ordered = is_ordered or row[3] == ORDER
+    for edge, those in mentions.items():
+        sources = []
+        for _, _, target, path in sorted(those) if len(those) > 1 else those:
+            source = _source(stated, objects.get(edge[0], ()), target, path)
             if source is not None:
                 sources.append(source)
         if len(sources) > 1:
             sources = list({_place(source): source for source in sources}.values())[:MOST_PLACES]
-        yield edge, EdgeSource(layers.get(edge, ()), derived.pop(edge, ()), tuple(sources))
+        if sources:
+            places[edge] = sources
+    reasons: Iterable[DerivedRows] = derivations(graph.program, database, "edge", edges)
+    if is_ordered:
+        reasons = _ordered(graph, reasons, {edge: mentions[edge] for edge in edges & mentions.keys()}, objects)
+    return EdgeSources(layers, reasons, places)
 
 
 def _place(source: Any) -> object:
@@ -81,21 +85,33 @@ def _place(source: Any) -> object:
 
 
 def _ordered(
-    graph: Graph, mentions: dict[Edge, list[Row]], objects: dict[str, tuple[str, ...]]
-) -> dict[Edge, tuple[FilledReason, ...]]:
-    """The sources of edges that only users' rules require: these rules. References that are not written anywhere are
-    omitted."""
+    graph: Graph,
+    reasons: Iterable[DerivedRows],
+    mentions: Mapping[Edge, list[Row]],
+    objects: Mapping[str, tuple[str, ...]],
+) -> Iterator[DerivedRows]:
+    """These reasons; but edges that only users' rules require have these rules as their reasons, because references
+    that are not written anywhere are omitted."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()
         if all(row[3] == ORDER for row in those)
     }
-    rows = frozenset(row for rows in asked.values() for row in rows)
-    rules = [derivations(graph.program, graph.database, name, rows) for name in ("ordered", "order_before")]
-    return {
-        edge: tuple([one for rule in rules for row in sorted(rows) for one in rule.get(row, ())])
-        for edge, rows in asked.items()
-    }
+    for derived in reasons:
+        kept = [edge not in asked for edge in derived.rows]
+        columns = [list(compress(column, kept)) for column in derived.columns]
+        if any(kept):
+            yield DerivedRows(derived.reason, list(compress(derived.rows, kept)), columns)
+    wanted = frozenset(row for rows in asked.values() for row in rows)
+    known: dict[tuple[str, Row], list[tuple[RuleReason, tuple[str, ...]]]] = defaultdict(list)
+    for name in _ORDERS:
+        for derived in derivations(graph.program, graph.database, name, wanted):
+            for row, values in zip(derived.rows, derived.values(), strict=True):
+                known[name, row].append((derived.reason, values))
+    for edge, rows in asked.items():
+        for place in product(_ORDERS, sorted(rows)):
+            for reason, values in known.get(place, ()):
+                yield DerivedRows(reason, [edge], [(value,) for value in values])
 
 
 def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
@@ -110,11 +126,10 @@ def speakers(graph: Graph) -> dict[str, tuple[str, ...]]:
     return result
 
 
-def _source(graph: Graph, stated: list[str], objects: tuple[str, ...], target: str, path: str) -> Any:
-    facts = graph.database.facts
+def _source(stated: Sequence[Mapping[Row, Any]], objects: tuple[str, ...], target: str, path: str) -> Any:
     for object in objects:
-        for predicate in stated:
-            source = facts.source(predicate, (object, target, path))
+        for sources in stated:
+            source = sources.get((object, target, path))
             if source is not None:
                 return source
     return None
@@ -125,14 +140,15 @@ def declarations(graph: Graph) -> dict[str, Any]:
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):
+        sources = facts.sources(predicate)
         for row in facts.relation(predicate):
-            if row[0] not in places:
-                source = facts.source(predicate, row)
-                if source is not None:
-                    places[row[0]] = source
+            source = sources.get(row)
+            if source is not None:
+                places.setdefault(row[0], source)
     result = {}
     for name, objects in speakers(graph).items():
-        source = next((places[o] for o in objects if o in places), None)
-        if source is not None:
-            result[name] = source
+        for object in objects:
+            if object in places:
+                result[name] = places[object]
+                break
     return result

@@ -27,8 +27,9 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from math import isqrt
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from planner.foundation.support.exact_json import dumps
@@ -51,12 +52,11 @@ Place = tuple[str, str]
 
 
 class Reason(NamedTuple):
-    """The reason for an edge. `text` may name the nodes; if there are `values`, it has a `%s` for each."""
+    """The reason for an edge."""
 
     rule: str
     text: str
     places: tuple[Place, ...] = ()
-    values: tuple[str, ...] | None = None
 
 
 class Arrow(NamedTuple):
@@ -67,6 +67,37 @@ class Arrow(NamedTuple):
     layers: tuple[str, ...]
     is_implied: bool = False
     reasons: tuple[Reason, ...] = ()
+
+
+class Edges(NamedTuple):
+    """Edges by column, in the order of their nodes, which are numbered by name. `layers` are bits. A ground is the
+    number of a reason, or a list of numbers. Reasons have placeholders for the names of the nodes (`forms_of`)."""
+
+    dependents: list[int]
+    dependencies: list[int]
+    layers: list[int]
+    grounds: list[int | list[int]]
+    reasons: Sequence[Reason]
+
+    @classmethod
+    def of(
+        cls,
+        ends: Sequence[tuple[int, int]],
+        layers: Sequence[int],
+        grounds: Sequence[int | list[int]],
+        reasons: Iterable[Reason],
+    ) -> Edges:
+        """Edges in any order."""
+        count = 1 + max([other for _, other in ends], default=0)
+        keys = [one * count + other for one, other in ends]  # sorted in half the time of pairs
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        return cls(
+            [ends[n][0] for n in order],
+            [ends[n][1] for n in order],
+            [layers[n] for n in order],
+            [grounds[n] for n in order],
+            list(reasons),
+        )
 
 
 class PageNode(NamedTuple):
@@ -95,6 +126,8 @@ class PageView:
     boxes: Mapping[str, tuple[str, str]] = field(factory=dict)
     is_reduced: bool = False
     """whether implied edges are left out, because there are too many edges"""
+    edges: Edges | None = None
+    """the edges, instead of `arrows`"""
 
 
 @frozen
@@ -118,7 +151,7 @@ class Page:
 
     title: str
     summary: tuple[str, ...]
-    views: Iterable[PageView | DrawnView]
+    views: Iterable[PageView]
     """the views, in reverse order; each is read once, so that only one large graph is in memory at a time"""
     layers: tuple[tuple[str, str], ...]
     actions: tuple[tuple[str, str, str, str], ...]
@@ -136,7 +169,7 @@ def page_json(page: Page) -> dict[str, Any]:
     """The page as plain data."""
     tables = _Tables(page.hide)
     layers = [name for name, _ in page.layers]
-    drawn = [view if isinstance(view, DrawnView) else DrawnView(view, layers) for view in page.views]
+    drawn = [_DrawnView(view, layers) for view in page.views]
     views = [_NumberedView(view, tables).json() for view in reversed(drawn)]
     return {
         "format_version": FORMAT_VERSION,
@@ -164,10 +197,6 @@ def _pack(texts: dict[str, str]) -> dict[str, str] | str:
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
 
 
-_Ground = tuple[str, str, tuple[Place, ...]]
-"""the rule, the reason with placeholders, and the places"""
-
-
 class _ValueTable:
     """A table of different values, by number."""
 
@@ -187,60 +216,94 @@ class _Tables:
         self.known_places: dict[Place, int] = {}
 
 
-class DrawnView:
-    """A view whose arrows have been read: it is independent of the graph and of other views, and can be pickled."""
+class _DrawnView:
+    """A view whose arrows have been read, so that it is independent of the graph."""
 
     def __init__(self, view: PageView, layers: Sequence[str]) -> None:
         """`layers`: the names of the page's layers."""
         self.head = {"name": view.name, "title": view.title, "is_reduced": view.is_reduced}
         self.implied = 1 << len(layers)
         self.items, self.parents = together(sorted(view.items, key=attrgetter("name")), view.boxes)
-        self.edges = self._edges(view.arrows, {name: 1 << n for n, name in enumerate(layers)})
+        self.edges = self._edges(view.arrows, layers) if view.edges is None else view.edges
 
-    def _edges(self, arrows: Iterable[Arrow], bits_of: Mapping[str, int]) -> dict[str, Any]:
-        number, bits = {item.name: n for n, item in enumerate(self.items)}, dict[tuple[str, ...], int]()
-        known: dict[_Ground, _Ground] = {}
-        rows = []
+    def _edges(self, arrows: Iterable[Arrow], layers: Sequence[str]) -> Edges:
+        number, items = {item.name: n for n, item in enumerate(self.items)}, self.items
+        bits_of = {name: 1 << n for n, name in enumerate(layers)}
+        ends: list[tuple[int, int]] = []
+        bits: list[int] = []
+        grounds: list[int | list[int]] = []
+        reasons: dict[Reason, int] = {}
         for arrow in arrows:
-            dependent, dependency, layers, is_implied, reasons = arrow
-            if layers not in bits:
-                bits[layers] = sum(bits_of[x] for x in layers)
-            one, other = number[dependent], number[dependency]
-            grounds = [known.setdefault(made, made) for made in (self._ground(one, other, x) for x in reasons)]
-            rows.append(
-                (one, other, bits[layers] + self.implied * is_implied, grounds[0] if len(grounds) == 1 else grounds)
-            )
-        rows.sort(key=itemgetter(0, 1))
-        return {name: [row[n] for row in rows] for n, name in enumerate(("from", "to", "layers", "grounds"))}
+            one, other = number[arrow.dependent], number[arrow.dependency]
+            names = items[one].name, items[other].name, items[one].about, items[other].about
+            forms = [reason._replace(text=_form(reason.text, names)) for reason in arrow.reasons]
+            numbers = [reasons.setdefault(form, len(reasons)) for form in forms]
+            ends.append((one, other))
+            bits.append(sum(bits_of[x] for x in arrow.layers) + self.implied * arrow.is_implied)
+            grounds.append(numbers[0] if len(numbers) == 1 else numbers)
+        return Edges.of(ends, bits, grounds, reasons)
 
-    def _ground(self, one: int, other: int, reason: Reason) -> _Ground:
-        """A reason with placeholders for names, because the reasons of many edges differ only in names."""
-        rule, text, those, values = reason
-        a, b = self.items[one], self.items[other]
-        names = {b.about: "\4", a.about: "\3", b.name: "\2", a.name: "\1"}
-        if values is not None:
-            text %= tuple([names.get(value, value) if len(value) >= SHORTEST else value for value in values])
-        for name in names:
-            if name in text and len(name) >= SHORTEST:
-                for inner in sorted(names, key=lambda name: (-len(name), names[name])):
-                    text = text.replace(inner, names[inner]) if len(inner) >= SHORTEST else text
-                break
-        return rule, text, those
+
+PLACEHOLDERS = "\1\2\3\4"
+"""the placeholders for the names of the two nodes of an edge, and for the names of their objects"""
+
+
+def forms_of(form: str, values: Sequence[Sequence[str]], names: Sequence[Sequence[str]]) -> list[str]:
+    """The reasons of a rule for several edges, with placeholders for names, because the reasons of many edges differ
+    only in names. `form` has a `%s` for each value. There is a column for each value, and one for each placeholder."""
+    all_names = set[str]().union(*names) if values else set[str]()
+    columns = [
+        column
+        if all_names.isdisjoint(set(column))
+        else [
+            v
+            if len(v) < SHORTEST
+            else "\1"
+            if v == a
+            else "\2"
+            if v == b
+            else "\3"
+            if v == c
+            else "\4"
+            if v == d
+            else v
+            for v, a, b, c, d in zip(column, *names, strict=True)
+        ]
+        for column in values
+    ]
+    texts = [form % filled for filled in zip(*columns, strict=True)] if columns else [form % ()] * len(names[0])
+    return [
+        _form(text, (a, b, c, d)) if a in text or b in text or c in text or d in text else text
+        for text, a, b, c, d in zip(texts, *names, strict=True)
+    ]
+
+
+def _form(text: str, ends: Sequence[str]) -> str:
+    """The text with placeholders instead of the names of an edge's ends; long names come first."""
+    names = {
+        name: mark for name, mark in zip(reversed(ends), reversed(PLACEHOLDERS), strict=True) if len(name) >= SHORTEST
+    }
+    if any(name in text for name in names):
+        for name in sorted(names, key=lambda name: (-len(name), names[name])):
+            text = text.replace(name, names[name])
+    return text
 
 
 class _NumberedView:
     """A drawn view, with numbers in the tables of its page instead of strings."""
 
-    def __init__(self, view: DrawnView, tables: _Tables) -> None:
+    def __init__(self, view: _DrawnView, tables: _Tables) -> None:
         self.view, self.items, self.edges, self.parents = view, view.items, view.edges, view.parents
         self.implied, self.hide = view.implied, tables.hide
         self.strings, self.places, self.grounds = tables.strings, tables.places, tables.grounds
         self.known_places = tables.known_places
         self.box_names = ["", *sorted(self.parents, key=_natural)]
         self.box = {name: n for n, name in enumerate(self.box_names)}
+        self.box_of = [self.box[item.box] for item in self.items]
 
     def json(self) -> dict[str, Any]:
-        edges = {**self.edges, "grounds": self._grounds()}
+        grounds, (dependents, dependencies, layers, *_) = self._grounds(), self.edges
+        edges = {"from": dependents, "to": dependencies, "layers": layers, "grounds": grounds}
         return {**self.view.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
 
     def _nodes(self) -> dict[str, Any]:
@@ -250,7 +313,7 @@ class _NumberedView:
             "label": [text(item.label) for item in items],
             "kind": [text(item.kind) for item in items],
             "about": [text(item.about) for item in items],
-            "box": [self.box[item.box] for item in items],
+            "box": self.box_of,
             "place": [-1 if item.place is None else self._place(item.place) for item in items],
             "changes": {str(n): list(item.changes) for n, item in enumerate(items) if item.changes},
             "facts": {str(n): [list(f) for f in item.facts] for n, item in enumerate(items) if item.facts},
@@ -258,16 +321,17 @@ class _NumberedView:
 
     def _grounds(self) -> list[int | list[int]]:
         """The number of the reason of each edge; a list of numbers if an edge has several reasons."""
-        numbers: dict[_Ground, int] = {}
+        reasons = self.edges.reasons
+        numbers = [-1] * len(reasons)
 
-        def number(ground: _Ground) -> int:
-            if ground not in numbers:
-                rule, text, places = ground
+        def number(ground: int) -> int:
+            if numbers[ground] < 0:
+                rule, text, places = reasons[ground]
                 row = self.strings.of(rule), self.strings.of(text), tuple(map(self._place, places))
                 numbers[ground] = self.grounds.of(row)
             return numbers[ground]
 
-        return [number(one) if one.__class__ is tuple else [*map(number, one)] for one in self.edges["grounds"]]
+        return [number(one) if isinstance(one, int) else [*map(number, one)] for one in self.edges.grounds]
 
     def _place(self, place: Place) -> int:
         known = self.known_places.get(place)
@@ -284,8 +348,8 @@ class _NumberedView:
         parents = [-1, *(self.box[self.parents[name][0]] for name in self.box_names[1:])]
         labels = ["", *(self.parents[name][1] for name in self.box_names[1:])]
         contents: list[list[int]] = [[] for _ in parents]
-        for number, item in enumerate(self.items):
-            contents[self.box[item.box]].append(number)
+        for number, box in enumerate(self.box_of):
+            contents[box].append(number)
         for number in range(1, len(parents)):
             contents[parents[number]].append(-1 - number)
         edges = self._lifted(parents)
@@ -303,20 +367,25 @@ class _NumberedView:
         contains both."""
         ways = [self._way(box, parents) for box in range(len(parents))]
         lifted: list[set[tuple[int, int]]] = [set() for _ in parents]
-        edges = self.edges
-        for a, b, layers in zip(edges["from"], edges["to"], edges["layers"], strict=True):
-            if layers & self.implied:
+        known: dict[tuple[int, int], tuple[int, int | None, int | None]] = {}
+        box_of, implied = self.box_of, self.implied
+        for a, b, layers in zip(self.edges.dependents, self.edges.dependencies, self.edges.layers, strict=True):
+            if layers & implied:
                 continue
-            way_a, way_b = ways[self.box[self.items[a].box]], ways[self.box[self.items[b].box]]
-            depth = 0
-            for x, y in zip(way_a, way_b, strict=False):
-                if x != y:
-                    break
-                depth += 1
-            one = -1 - way_a[depth] if depth < len(way_a) else a
-            other = -1 - way_b[depth] if depth < len(way_b) else b
-            lifted[way_a[depth - 1]].add((one, other))
+            boxes = box_of[a], box_of[b]
+            if boxes not in known:
+                known[boxes] = self._meeting(ways[boxes[0]], ways[boxes[1]])
+            box, one, other = known[boxes]
+            lifted[box].add((a if one is None else one, b if other is None else other))
         return lifted
+
+    @staticmethod
+    def _meeting(way_a: list[int], way_b: list[int]) -> tuple[int, int | None, int | None]:
+        """The lowest box that contains two boxes, and its members that contain each of them; None for the box
+        itself."""
+        depth = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(way_a, way_b, strict=False)))
+        one, other = (-1 - way[depth] if depth < len(way) else None for way in (way_a, way_b))
+        return way_a[depth - 1], one, other
 
     @staticmethod
     def _way(box: int, parents: list[int]) -> list[int]:
@@ -453,7 +522,8 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     if level is None:  # all items of a cycle have the same level; folded modules may form cycles
         known: dict[int, int] = dict(levels(pairs, {}))
         level = [known.get(item, 0) for item in range(count)]
-    for neighbours in (left, right):
+    has_hubs = any(len(one) + len(other) > HUB for one, other in zip(left, right, strict=True))
+    for neighbours in (left, right) if has_hubs else ():
         for item, those in enumerate(neighbours):
             neighbours[item] = [o for o in those if len(left[o]) + len(right[o]) <= HUB]
     by_level: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
@@ -462,10 +532,16 @@ def columns(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
     place = [0.0] * count
     for column in by_level:
         _number(column, place)
+    tall = [column for column in by_level if len(column) > 1]
+    unchanged = 0
     for sweep in range(SWEEPS):
         is_forward = sweep % 2 == 0
-        for column in by_level if is_forward else reversed(by_level):
-            _arrange(column, left if is_forward else right, place)
+        changed = [
+            _arrange(column, left if is_forward else right, place) for column in tall[:: 1 if is_forward else -1]
+        ]
+        unchanged = 0 if any(changed) else unchanged + 1
+        if unchanged == 2:  # in both directions
+            break
     return _broken_levels(by_level, count)
 
 
@@ -484,18 +560,20 @@ def _levels(left: list[list[int]], right: list[list[int]]) -> list[int] | None:
     return level if len(ready) == len(left) else None
 
 
-def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> None:
-    """Sort a column by the mean place of each item's neighbours; items without neighbours stay."""
-
-    if len(column) == 1:
-        return
+def _arrange(column: list[int], neighbours: Sequence[Sequence[int]], place: list[float]) -> bool:
+    """Sort a column by the mean place of each item's neighbours; items without neighbours stay. Returns whether the
+    order changed."""
     means = []
     for item in column:
         those = neighbours[item]
         means.append((sum([place[other] for other in those]) / len(those) if those else place[item], item))
     means.sort()
-    column[:] = [item for _, item in means]
+    order = [item for _, item in means]
+    if order == column:
+        return False
+    column[:] = order
     _number(column, place)
+    return True
 
 
 def _number(column: list[int], place: list[float]) -> None:

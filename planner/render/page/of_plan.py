@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from io import StringIO
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.support.forks import processors, shared_out
 from planner.foundation.vocabulary.address import AddressError, ModuleAddress, format_resource, parse_module
-from planner.foundation.vocabulary.span import Source, Span
-from planner.logic.graph.edge_sources import LAYERS, declarations, grounds
+from planner.foundation.vocabulary.span import Span
+from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
-from planner.logic.model.plan import OutputChange, Plan, ResourceChange, change_name
+from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
-    Arrow,
-    DrawnView,
+    Edges,
     Page,
     PageChange,
     PageNode,
     PageView,
     Place,
     Reason,
+    forms_of,
     places_of,
 )
 from planner.render.page.page import hiding
@@ -47,23 +47,20 @@ MEANINGS = {
 }
 
 
-LARGE = 1_000
-"""the number of changes above which the two graphs are drawn in two processes"""
-
-
 def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
     """The page about a plan. `asks`: the command that explains an edge."""
-    plan = explored.plan
+    plan, places = explored.plan, _SourcePlaces()
     hide = hiding(plan)
     causes = Causes(explored.causes, explored.actions, "full")
-    changes, views = _draw(explored, causes, hide)
+    changes = _changes(explored, causes, hide)
+    number = {change.address: n for n, change in enumerate(changes)}
     done = {change.action for change in changes} - {NO_OP}
     counts = Counts.of_plan(plan)
     verdicts = plan.policy.verdicts if plan.policy is not None else ()
     return Page(
         title,
         tuple(_summary(plan, causes.headline(pending(counts), pending_actions(counts)))),
-        views,
+        (_view(name, explored.graph(name), plan, number, places) for name in reversed(explored.kinds)),
         tuple((layer, MEANINGS[layer]) for layer in LAYERS),
         tuple((action, colour(action), _sign(action), _name(action)) for action in actions() if action in done),
         changes,
@@ -72,45 +69,6 @@ def page_of_plan(explored: Explored, title: str, asks: str) -> Page:
         asks=asks,
         hide=hide,
     )
-
-
-def _draw(
-    explored: Explored, causes: Causes, hide: Callable[[str], str]
-) -> tuple[tuple[PageChange, ...], Iterable[PageView | DrawnView]]:
-    """The changes, and the views in reverse order. The first graph of a large plan is drawn in another process, if
-    there is a processor for it."""
-    plan, places = explored.plan, _SourcePlaces()
-    numbers = {
-        name: n for n, name in enumerate((*map(change_name, _objects(plan)), *map(_output_name, _outputs(plan))))
-    }
-
-    def view(name: str) -> PageView:
-        return _view(name, explored.graph(name), plan, numbers, places)
-
-    def share(number: int) -> tuple[tuple[PageChange, ...], DrawnView]:
-        changes = () if number else _changes(explored, causes, hide)
-        return changes, DrawnView(view(explored.kinds[-1 - number]), LAYERS)
-
-    count = len(explored.kinds)
-    if count == 2 and len(plan.changes) > LARGE and processors(count) == count:
-        shares = shared_out(share, count)
-        if shares is not None:
-            (changes, last), (_, first) = shares
-            return changes, (last, first)
-    return _changes(explored, causes, hide), map(view, reversed(explored.kinds))
-
-
-def _objects(plan: Plan) -> list[ResourceChange]:
-    return sorted(plan.changes, key=change_name)
-
-
-def _outputs(plan: Plan) -> list[OutputChange]:
-    """The changed outputs."""
-    return sorted([one for one in plan.outputs if one.action != NO_OP], key=attrgetter("name"))
-
-
-def _output_name(output: OutputChange) -> str:
-    return f"{OUTPUT}{output.name}"
 
 
 def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> tuple[PageChange, ...]:
@@ -134,10 +92,14 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
             one.reason.replace("_", " "),
             "\n".join(shown.body(one)) if is_shown(one) else "",
         )
-        for one in _objects(plan)
+        for one in sorted(plan.changes, key=change_name)
     ]
     texts = {name: f"{sign.strip()} {name} = {value}" for name, sign, value in shown.output_parts() if sign}
-    outputs = [change(_output_name(one), one.action, "", texts.get(one.name, "")) for one in _outputs(plan)]
+    outputs = [
+        change(f"{OUTPUT}{one.name}", one.action, "", texts.get(one.name, ""))
+        for one in sorted(plan.outputs, key=attrgetter("name"))
+        if one.action != NO_OP
+    ]
     return (*objects, *outputs)
 
 
@@ -191,61 +153,77 @@ def _view(name: str, graph: Graph, plan: Plan, number: Mapping[str, int], places
     declared = declarations(graph)
     items = []
     for node in graph.nodes.values():
-        instance = instances.get(node.name)
+        subject, instance, source = about[node.name], instances.get(node.name), declared.get(node.name)
         numbers: Sequence[int] = ()
         if instance is not None:
             here = number.get(f"{instance} (deposed {node.extra})" if node.extra else instance)
             numbers = (here,) if here is not None else ()
-        elif about[node.name] in outputs:
-            numbers = (number[about[node.name]],)
-        else:
-            numbers = of_resource.get(about[node.name], ())
-        source = declared.get(node.name)
+        elif subject in outputs:
+            numbers = (number[subject],)
+        elif subject in of_resource:
+            numbers = sorted(of_resource[subject])
+        place = places.of(source) if source is not None else ()
+        label = _short(node.name, node.module, name if subject not in outputs else "plan")
         items.append(
-            PageNode(
-                node.name,
-                node.kind,
-                _short(node.name, node.module, name if about[node.name] not in outputs else "plan"),
-                node.module,
-                about[node.name],
-                next(iter(places.of(source)), None) if source is not None else None,
-                tuple(sorted(numbers)),
-            )
+            PageNode(node.name, node.kind, label, node.module, subject, place[0] if place else None, tuple(numbers))
         )
-    database, reduced = graph.database, graph.database["reduced_edge"]
-    is_reduced = bool(database["has_too_many_edges"])
-    arrows = (
-        Arrow(
-            *edge,
-            ground.layers,
-            not is_reduced and edge not in reduced,
-            tuple(
-                [
-                    Reason(reason.rule, reason.form, () if n else places.of_all(ground.sources), values)
-                    for n, (reason, values) in enumerate(ground.reasons)
-                ]
-            ),
-        )
-        for edge, ground in grounds(graph, reduced if is_reduced else database["edge"])
+    boxes = _boxes({item.box for item in items})
+    is_reduced = bool(graph.database["has_too_many_edges"])
+    edges = _edges(graph, is_reduced, about, places)
+    return PageView(name, TITLES[name], tuple(items), (), boxes, is_reduced, edges)
+
+
+def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _SourcePlaces) -> Edges:
+    """The edges that a page shows. `about`: the object of each node."""
+    reduced = graph.database["reduced_edge"]
+    edges: AbstractSet[Edge] = reduced if is_reduced else graph.database["edge"]
+    sources = grounds(graph, edges)
+    numbers: dict[Reason, int] = {}
+    first: dict[Edge, int] = {}
+    several: dict[Edge, list[int]] = {}
+    for (rule, form), rows, columns in sources.reasons:
+        ends = tuple(zip(*rows, strict=True))
+        texts = forms_of(form, columns, (*ends, *([about[name] for name in names] for names in ends)))
+        for edge, text, found in zip(rows, texts, map(sources.places.get, rows), strict=True):
+            if edge in first:
+                number = numbers.setdefault(Reason(rule, text), len(numbers))
+                several.setdefault(edge, [first[edge]]).append(number)
+            else:  # the first reason of an edge has the places
+                where = () if found is None else places.of_all(found)
+                first[edge] = numbers.setdefault(Reason(rule, text, where), len(numbers))
+    node = {name: n for n, name in enumerate(sorted(graph.nodes))}
+    bits = {layers: sum(1 << LAYERS.index(x) for x in layers) for layers in set(sources.layers.values())}
+    implied = 0 if is_reduced else 1 << len(LAYERS)
+    return Edges.of(
+        [(node[one], node[other]) for one, other in edges],
+        [bits[sources.layers[edge]] + (implied if implied and edge not in reduced else 0) for edge in edges],
+        [several[edge] if edge in several else first.get(edge, []) for edge in edges],
+        numbers,
     )
-    return PageView(name, TITLES[name], tuple(items), arrows, _boxes({item.box for item in items}), is_reduced)
 
 
 class _SourcePlaces:
     """The places of the sources of facts; each line is stored once for all views."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Source, int, bool], tuple[Place, ...]] = {}
+        self.lines: dict[tuple[int, int, bool], tuple[Place, ...]] = {}
+        self.known: dict[int, tuple[tuple[Place, ...], Any]] = {}  # with the source, so that its identity stays its own
 
     def of(self, source: Any) -> tuple[Place, ...]:
         """The place; empty if the source has no place that pages can show."""
+        known = self.known.get(id(source))
+        if known is None:
+            known = self.known[id(source)] = self._of(source), source
+        return known[0]
+
+    def _of(self, source: Any) -> tuple[Place, ...]:
         if not isinstance(source, Span):
             return places_of((source_json(source),))
-        at, line, is_shown = source.source, source.line, not isinstance(source, Unquoted)
-        place = self.known.get((at, line, is_shown))
+        file, line, is_shown = source.source, source.line, not isinstance(source, Unquoted)
+        place = self.lines.get((id(file), line, is_shown))
         if place is None:
-            place = ((f"{at.filename}:{line}", at.line_text(line) if is_shown else ""),)
-            self.known[at, line, is_shown] = place
+            place = ((f"{file.filename}:{line}", file.line_text(line) if is_shown else ""),)
+            self.lines[id(file), line, is_shown] = place
         return place
 
     def of_all(self, sources: Sequence[Any]) -> tuple[Place, ...]:

@@ -14,10 +14,8 @@ import pytest
 from cli.conftest import Ran
 from render.page.browser import MISSING, browsing, needs_browser, opened
 
-from planner.foundation.support.forks import shared_out
 from planner.logic.datalog.engine.evaluate import evaluate
 from planner.logic.datalog.engine.fact_base import FactBase
-from planner.render.page import of_plan
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "01_first_plan" / "main.tf"
 HOSTILE = "</script><script>throw 1</script><!-- & \u2028 ' \" `${1}`"
@@ -96,24 +94,6 @@ def test_a_graph_is_derived_once(
     monkeypatch.setattr("planner.logic.graph.build._lately", deque(maxlen=0))
     explored(planner, folder, f"-type={kind}")
     assert walks == [[("plan",)], [("apply",)]][:count]
-
-
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_two_processes_make_the_same_page(
-    folder: Path, planner: Callable[..., Ran], is_lost: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone, _ = explored(planner, folder)
-    shares: list[Any] = []
-
-    def shared(work: Callable[[int], Any], count: int) -> Any:
-        shares.append(None if is_lost else shared_out(work, count))
-        return shares[-1]
-
-    monkeypatch.setattr(of_plan, "LARGE", 0)
-    monkeypatch.setattr(of_plan, "processors", lambda most: most)
-    monkeypatch.setattr(of_plan, "shared_out", shared)
-    assert without_time(explored(planner, folder)[0]) == without_time(alone)
-    assert is_lost or [drawn.head["name"] for _, drawn in shares[0]] == ["plan", "apply"]
 
 
 def test_the_document(folder: Path, planner: Callable[..., Ran]) -> None:

@@ -1,4 +1,4 @@
-"""Columns of a layered drawing."""
+"""Columns of a layered drawing, and the reasons of edges without names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from planner.render.page.document import MOST_TOGETHER, PageNode, columns, together
+from planner.render.page import document
+from planner.render.page.document import MOST_TOGETHER, PLACEHOLDERS, PageNode, columns, forms_of, together
 
 
 def places(drawn: list[list[int]]) -> dict[int, int]:
@@ -48,6 +49,17 @@ def test_cycles_and_nothing() -> None:
     assert columns(0, []) == []
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_sweeps_end_when_they_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(seed)
+    count = draw.randint(5, 90)
+    edges = [(a, draw.randrange(a)) for a in range(1, count) for _ in range(draw.randint(0, 3))]
+    drawn, sweeps, arrange = columns(count, edges), list[bool](), document._arrange
+    monkeypatch.setattr(document, "_arrange", lambda *given: sweeps.append(arrange(*given)) or True)
+    assert columns(count, edges) == drawn
+    assert True in sweeps and False in sweeps
+
+
 @pytest.mark.slow
 def test_a_long_chain() -> None:
     assert columns(20_000, [(i, i - 1) for i in range(1, 20_000)]) == [[i] for i in range(20_000)]
@@ -67,3 +79,27 @@ def test_many_nodes_are_together_by_type_and_name() -> None:
     assert boxes["module.m10"][0] == "modules, 1 to 11"
     few = [PageNode("a", "resource", "a")]
     assert together(few, {"m": ("", "m")}) == (few, {"m": ("", "m")})
+
+
+ENDS = (
+    ("a.b", "c.d", "a.b", "c"),
+    ("module.m.a.b (expand)", "a.b", "module.m.a.b", "a.b"),
+    ("a.bc", "a.b", "a.bcd", "a.bc"),
+    ("r1", "a.r1", "r1", "root"),
+    ("text", "the", "", "reason"),
+)
+VALUES = ("a.b", "a.b.id", "r1", "", "a.bcd.e", "c.d", "input")
+
+
+def test_placeholders_stand_for_the_names_of_an_edge() -> None:
+    names = list(zip(*(ends for ends in ENDS for _ in VALUES), strict=True))
+    column = list(VALUES) * len(ENDS)
+    texts = forms_of("the reason of %s, 100%%, is %s", (column, names[0]), names)
+    for text, value, ends in zip(texts, column, zip(*names, strict=True), strict=True):
+        filled = text
+        for mark, name in zip(PLACEHOLDERS, ends, strict=True):
+            filled = filled.replace(mark, name)
+            assert len(name) < 3 or name not in text
+        assert filled == f"the reason of {value}, 100%, is {ends[0]}"
+    assert forms_of("%s waits", (["a.b"],), (["a.b"], ["c.d"], ["a.b"], ["c"])) == ["\1 waits"]
+    assert forms_of("100%%", (), (["a.b"], ["c.d"], ["a.b"], ["c"])) == ["100%"]

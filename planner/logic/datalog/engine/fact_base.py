@@ -61,6 +61,10 @@ class FactBase:
         """The source of a fact: the object that was passed when the fact was first asserted."""
         return self._sources.get(predicate, {}).get(row)
 
+    def sources(self, predicate: str) -> Mapping[Row, Any]:
+        """The sources of the facts of a predicate; facts without a source are left out."""
+        return self._sources.get(predicate, {})
+
     def __len__(self) -> int:
         return sum(map(len, self._relations.values()))
 

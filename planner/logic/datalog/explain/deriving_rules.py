@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,6 +26,8 @@ from planner.logic.datalog.language.order import join_order
 from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
+_FEW = 100
+"""the number of rows below which a rule is applied only to the rows of other relations that are about these"""
 DEEPEST = 12
 """the maximum length of a chain of relations that only pass rows on"""
 
@@ -38,8 +40,7 @@ class Maker:
     reason: str
 
 
-@frozen
-class RuleReason:
+class RuleReason(NamedTuple):
     """The reason of a rule: `form` has a `%s` for each value."""
 
     rule: str
@@ -49,8 +50,18 @@ class RuleReason:
         return self.form % values
 
 
-FilledReason: TypeAlias = tuple[RuleReason, tuple[str, ...]]
-"""the reason of a rule that derives a row, and the values in it"""
+class DerivedRows(NamedTuple):
+    """Rows that one rule derives, and for each value in its reason a column with the value for each row."""
+
+    reason: RuleReason
+    rows: Sequence[Row]
+    columns: Sequence[Sequence[str]]
+
+    def values(self) -> Iterator[tuple[str, ...]]:
+        """The values in the reason, for each row."""
+        return zip(*self.columns, strict=True) if self.columns else repeat((), len(self.rows))
+
+
 Columns: TypeAlias = Mapping[str, Sequence[Any]]
 """the values of variables, for several rows at once"""
 
@@ -58,19 +69,18 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
     that derive that relation. A given fact has no rule. Only for relations that are not recursive."""
-    return {
-        row: [Maker(reason.rule, reason.with_values(values)) for reason, values in those]
-        for row, those in derivations(program, database, predicate, rows).items()
-    }
+    result: dict[Row, list[Maker]] = {}
+    for derived in derivations(program, database, predicate, rows):
+        for row, values in zip(derived.rows, derived.values(), strict=True):
+            result.setdefault(row, []).append(Maker(derived.reason.rule, derived.reason.with_values(values)))
+    return result
 
 
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
-) -> dict[Row, tuple[FilledReason, ...]]:
-    """As `makers`, but the values are separate from the reasons, which many rows share."""
-    result = _Makers(program, database)
-    result.follow(predicate, rows & database[predicate])
-    return result.makers
+) -> Iterator[DerivedRows]:
+    """As `makers`, but by rule; a row is listed once for each rule that derives it."""
+    return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 
 def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tuple[str, ...]:
@@ -92,17 +102,17 @@ def relations_read(program: RuleProgram, facts: FactBase, predicate: str) -> tup
 class _Makers:
     def __init__(self, program: RuleProgram, database: Database) -> None:
         self.program, self.database = program, database
-        self.relations = Relations(database)
-        self.makers: dict[Row, tuple[FilledReason, ...]] = {}
+        self.relations, self.plain = Relations(database), _PlainValues()
         self.numbers = {p.number: name for name, p in program.predicates.items()}
         self.functions: dict[int, CompiledFunction] = {}
         for step in program.compiled.steps:
             for function in step.functions:
                 self.functions.setdefault(function.rule, function)
         self.rows_of: list[Any] = [None] * len(program.predicates)
+        self.indexes: list[Any] = [None] * len(program.compiled.indexes)
         self.values: dict[tuple[int, int], set[Any]] = {}
 
-    def follow(self, predicate: str, wanted: AbstractSet[Row]) -> None:
+    def follow(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[DerivedRows]:
         waiting = [(predicate, wanted, 0)]
         while waiting:
             predicate, wanted, depth = waiting.pop()
@@ -112,9 +122,7 @@ class _Makers:
                 if below is not None and self.program.predicates[below].operator is None and depth < DEEPEST:
                     passing[below] = passing[below] | rows if below in passing else rows
                 elif rows:
-                    reasons = _Reasons(rule, self.relations)
-                    for row, values in zip(rows, reasons.of(list(rows)), strict=True):
-                        self.makers[row] = (*self.makers.get(row, ()), (reasons.reason, values))
+                    yield _Reasons(rule, self.relations, self.plain).of(list(rows))
             waiting += [(below, rows, depth + 1) for below, rows in reversed(passing.items()) if rows]
 
     def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
@@ -123,17 +131,20 @@ class _Makers:
         rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)
-        rows = {rule.number: self._rows(rule, wanted) for rule in rules if rule is not most}
+        passed: dict[int, Rows] = {}
+        rows = {rule.number: self._rows(rule, wanted, passed) for rule in rules if rule is not most}
         given = self.database.facts.relation(predicate)
         if most is not None:
             others = set(wanted & given).union(*rows.values())
-            rows[most.number] = (wanted - others) | (self._rows(most, others) if others else others)
+            rows[most.number] = (wanted - others) | self._rows(most, others, {})
         for rule in rules:
             yield rule, rows.pop(rule.number)
 
-    def _rows(self, rule: Rule, wanted: AbstractSet[Row]) -> AbstractSet[Row]:
+    def _rows(self, rule: Rule, wanted: AbstractSet[Row], passed: dict[int, Rows]) -> AbstractSet[Row]:
         """The requested rows that the rule derives from the database. If the rule passes on a relation, only these rows
-        of that relation are read."""
+        of that relation are read; `passed` keeps them for the next rule."""
+        if not wanted:
+            return wanted
         if self.database.produced and rule.number not in self.database.produced:  # the rule cannot match the facts
             return frozenset()
         function = self.functions[rule.number]
@@ -144,23 +155,54 @@ class _Makers:
         for number, constants in function.constants:
             if not all(value in self._values(number, column) for column, value in constants):
                 return frozenset()
-        rows_of, narrowed = self.rows_of, wanted
-        below = _passed_on(rule)
-        if below is not None and [atom.predicate for atom, _ in atoms(rule.body)].count(below) == 1:
+        below, names = _passed_on(rule), [atom.predicate for atom, _ in atoms(rule.body)]
+        narrowed: dict[int, Rows] = {}
+        if below is not None and names.count(below) == 1:
             number = self.program.predicates[below].number
-            narrowed = wanted & self._known(number).keys()
-            rows_of = list(rows_of)
-            rows_of[number] = dict.fromkeys(narrowed)
-            if not narrowed or self._is_apart(rule, below, narrowed):
+            if number not in passed:
+                passed[number] = dict.fromkeys(wanted & self._known(number).keys())
+            narrowed[number] = passed[number]
+            wanted = passed[number].keys()
+            if not wanted or self._is_apart(rule, below, wanted):
                 return frozenset()
-        indexes: list[Any] = [None] * len(self.program.compiled.indexes)  # not stored, because few rules share one
+        elif len(wanted) < _FEW:
+            narrowed = self._about(rule, names, wanted)
+        rows_of = list(self.rows_of) if narrowed else self.rows_of
+        for number, rows in narrowed.items():
+            rows_of[number] = rows
+        indexes = self._indexes(function, rows_of, narrowed)
+        delta = self._known(function.delta) if function.delta >= 0 else None
+        derived: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
+        return wanted & derived.keys()
+
+    def _about(self, rule: Rule, names: list[str], wanted: AbstractSet[Row]) -> dict[int, Rows]:
+        """The relations that the rule reads once, without rows that cannot lead to a requested row."""
+        values = {
+            str(term): set(column) for term, column in zip(rule.head.arguments, zip(*wanted, strict=True), strict=True)
+        }
+        result: dict[int, Rows] = {}
+        for atom in rule.body:
+            if isinstance(atom, Atom) and names.count(atom.predicate) == 1:
+                number = self.program.predicates[atom.predicate].number
+                for at, term in enumerate(atom.arguments):
+                    if isinstance(term, RuleVariable) and term.name in values:
+                        rows = result.get(number, self.rows_of[number])
+                        result[number] = {row: None for row in rows if row[at] in values[term.name]}
+        return result
+
+    def _indexes(self, function: CompiledFunction, rows_of: list[Any], narrowed: Collection[int]) -> list[Any]:
+        """The indexes that a function reads."""
+        indexes: list[Any] = [None] * len(self.indexes)
         for need in function.needs:
             index = self.program.compiled.indexes[need]
-            indexes[need] = made = defaultdict(list) if index.has_rows else set[Any]()
-            self.program.functions[f"x{need}"](rows_of[index.predicate], made)
-        delta = self._known(function.delta) if function.delta >= 0 else None
-        rows: Rows = self.program.functions[f"f{function.number}"](rows_of, indexes, delta, {})
-        return narrowed & rows.keys()
+            known = self.indexes[need] if index.predicate not in narrowed else None
+            if known is None:
+                known = defaultdict(list) if index.has_rows else set[Any]()
+                self.program.functions[f"x{need}"](rows_of[index.predicate], known)
+                if index.predicate not in narrowed:
+                    self.indexes[need] = known
+            indexes[need] = known
+        return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
         """Whether none of the rows that the rule passes on from `below` matches another atom of the rule."""
@@ -203,8 +245,8 @@ class _Reasons:
     """The reasons of one rule. Values that are not in the head are looked up in the body; if there are several, the
     smallest is used."""
 
-    def __init__(self, rule: Rule, relations: Relations) -> None:
-        self.rule, self.relations = rule, relations
+    def __init__(self, rule: Rule, relations: Relations, plain: _PlainValues) -> None:
+        self.rule, self.relations, self.plain = rule, relations, plain
         parts = _NAMED.split(rule.reason) if rule.reason else [rule.text]
         self.reason = RuleReason(rule.name, "%s".join([part.replace("%", "%%") for part in parts[::2]]))
         self.names = parts[1::2]
@@ -212,10 +254,11 @@ class _Reasons:
         self.outer = outer_names(rule.head, rule.body)
         self.ordered: list[Literal] | None = None
 
-    def of(self, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-        """The values that the reason mentions, for each of these rows; the rule must derive the rows."""
-        if not self.names or not rows:
-            return [()] * len(rows)
+    def of(self, rows: Sequence[Row]) -> DerivedRows:
+        """These rows with the values that the reason mentions; the rule must derive the rows."""
+        return DerivedRows(self.reason, rows, self._columns(rows) if self.names else ())
+
+    def _columns(self, rows: Sequence[Row]) -> Sequence[Sequence[str]]:
         columns: dict[str, Sequence[Any]] = {}
         for term, column in zip(self.rule.head.arguments, zip(*rows, strict=True), strict=True):
             if isinstance(term, RuleVariable):
@@ -224,15 +267,15 @@ class _Reasons:
         unknown = (None,) * len(rows)
         named = [looked_up.get(name, unknown) for name in self.names]
         if not any(None in column for column in named):
-            return list(zip(*map(_all_plain, named), strict=True))
+            return [list(map(self.plain.__getitem__, column)) for column in named]
         result = []
         for row, values in enumerate(zip(*named, strict=True)):
             if None in values:
                 solved = self._solved({name: column[row] for name, column in columns.items()})
-                result.append(tuple([plain(solved[x]) if x in solved else f"{{{x}}}" for x in self.names]))
+                result.append(tuple([self.plain[solved[x]] if x in solved else f"{{{x}}}" for x in self.names]))
             else:
-                result.append(tuple(map(plain, values)))
-        return result
+                result.append(tuple(map(self.plain.__getitem__, values)))
+        return list(zip(*result, strict=True))
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
         """The columns, extended by those values of the reason that simple lookups find; None where a value is not
@@ -264,10 +307,12 @@ class _Reasons:
         return assignment
 
 
-def _all_plain(values: Sequence[Any]) -> list[str]:
-    """Many values in readable form."""
-    known = {value: plain(value) for value in set(values)}
-    return [known[value] for value in values]
+class _PlainValues(dict[Any, str]):
+    """Values in readable form."""
+
+    def __missing__(self, value: Any) -> str:
+        text = self[value] = plain(value)
+        return text
 
 
 def _is_plain(term: Term) -> bool:
@@ -306,11 +351,13 @@ class _Lookup(NamedTuple):
             parts = [columns[name] for name in self.known]
             keys = list(zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
         key, value = _columns(self.known.values()), _columns(self.sought.values())
-        wanted = set(keys)
-        index: dict[Any, Any] = {}
-        for row in self.rows:
-            if (at := key(row)) in wanted and index.setdefault(at, values := value(row)) != values:
-                index[at] = None
+        index: dict[Any, Any] = dict(zip(map(key, self.rows), map(value, self.rows), strict=True))
+        if len(index) < len(self.rows):  # a key has several rows
+            wanted = set(keys)
+            index = {}
+            for row in self.rows:
+                if (at := key(row)) in wanted and index.setdefault(at, values := value(row)) != values:
+                    index[at] = None
         results = list(map(index.get, keys))
         if len(self.sought) == 1:
             return {next(iter(self.sought)): results}
