@@ -183,9 +183,9 @@ def page_json(page: Page) -> dict[str, Any]:
         "changes": [[c.address, c.action, c.reason, list(c.groups), list(c.lines)] for c in page.changes],
         "texts": _pack({str(n): change.text for n, change in enumerate(page.changes) if change.text}),
         "verdicts": [list(verdict) for verdict in page.verdicts],
-        "strings": list(tables.strings.numbers),
-        "places": [list(place) for place in tables.places.numbers],
-        "grounds": [[rule, reason, list(places)] for rule, reason, places in tables.grounds.numbers],
+        "strings": list(tables.strings),
+        "places": [list(place) for place in tables.places],
+        "grounds": [[rule, reason, list(places)] for rule, reason, places in tables.grounds],
         "views": views,
     }
 
@@ -197,14 +197,12 @@ def _pack(texts: dict[str, str]) -> dict[str, str] | str:
     return base64.b64encode(zlib.compress(dumps(texts), 9)).decode("ascii")
 
 
-class _ValueTable:
+class _ValueTable(dict[Any, int]):
     """A table of different values, by number."""
 
-    def __init__(self) -> None:
-        self.numbers: dict[Any, int] = {}
-
-    def of(self, value: Any) -> int:
-        return self.numbers.setdefault(value, len(self.numbers))
+    def __missing__(self, value: Any) -> int:
+        number = self[value] = len(self)
+        return number
 
 
 class _Tables:
@@ -307,7 +305,7 @@ class _NumberedView:
         return {**self.view.head, "boxes": self._boxes(), "nodes": self._nodes(), "edges": edges}
 
     def _nodes(self) -> dict[str, Any]:
-        items, text = self.items, self.strings.of
+        items, text = self.items, self.strings.__getitem__
         return {
             "name": [text(item.name) for item in items],
             "label": [text(item.label) for item in items],
@@ -327,8 +325,8 @@ class _NumberedView:
         def number(ground: int) -> int:
             if numbers[ground] < 0:
                 rule, text, places = reasons[ground]
-                row = self.strings.of(rule), self.strings.of(text), tuple(map(self._place, places))
-                numbers[ground] = self.grounds.of(row)
+                row = self.strings[rule], self.strings[text], tuple(map(self._place, places))
+                numbers[ground] = self.grounds[row]
             return numbers[ground]
 
         return [number(one) if isinstance(one, int) else [*map(number, one)] for one in self.edges.grounds]
@@ -338,7 +336,7 @@ class _NumberedView:
         if known is None:
             where, line = place
             line = self.hide(line.strip())
-            known = self.places.of((where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."))
+            known = self.places[where, line if len(line) <= CLIPPED else line[: CLIPPED - 3] + "..."]
             self.known_places[place] = known
         return known
 
@@ -483,11 +481,13 @@ _TYPE = re.compile(r"(data\.|ephemeral\.)?\w*")
 _NUMBER = re.compile(r"(\d+)")
 
 
-def _natural(name: str) -> list[Any]:
-    """A sort key that puts r2 before r10."""
-    parts: list[Any] = _NUMBER.split(name)
-    parts[1::2] = map(int, parts[1::2])  # numbers are at odd indexes, texts at even ones
-    return parts
+def _natural(name: str) -> str:
+    """A sort key that puts r2 before r10: each number follows its length."""
+    parts = _NUMBER.split(name)
+    for n in range(1, len(parts), 2):  # numbers are at odd indexes, texts at even ones
+        digits = str(int(parts[n]))
+        parts[n] = chr(len(digits)) + digits
+    return "\0".join(parts)
 
 
 # The layout of a page's boxes: in columns, with each item to the right of its dependencies.

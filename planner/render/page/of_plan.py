@@ -184,12 +184,12 @@ def _edges(graph: Graph, is_reduced: bool, about: Mapping[str, str], places: _So
     for (rule, form), rows, columns in sources.reasons:
         ends = tuple(zip(*rows, strict=True))
         texts = forms_of(form, columns, (*ends, *([about[name] for name in names] for names in ends)))
-        for edge, text, found in zip(rows, texts, map(sources.places.get, rows), strict=True):
+        for edge, text, facts in zip(rows, texts, map(sources.places.get, rows), strict=True):
             if edge in first:
                 number = numbers.setdefault(Reason(rule, text), len(numbers))
                 several.setdefault(edge, [first[edge]]).append(number)
             else:  # the first reason of an edge has the places
-                where = () if found is None else places.of_all(found)
+                where = () if facts is None else places.of_all(facts)
                 first[edge] = numbers.setdefault(Reason(rule, text, where), len(numbers))
     node = {name: n for n, name in enumerate(sorted(graph.nodes))}
     bits = {layers: sum(1 << LAYERS.index(x) for x in layers) for layers in set(sources.layers.values())}
