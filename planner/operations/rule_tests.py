@@ -129,7 +129,7 @@ def groups(words: Sequence[str], name: str = "") -> tuple[list[RuleGroup], list[
         beside, more = _beside(folder, files) if root is None else pack_files(root)
         problems = [*problems, *more]
         here = [file for file in cases if os.path.dirname(file[0]) == folder]
-        # Files of cases without rules next to them test the product's rules; each file may test another program.
+        # Files of cases without rules next to them test the product's rules; each file may test a different program.
         for group in [here] if beside else [[file] for file in here]:
             named_files = None if is_whole else {path for path, _text in files}
             if root is not None and is_whole:

@@ -128,8 +128,8 @@ def _present(name: str, value: Any) -> dict[str, Any]:
     return {name: value} if value else {}
 
 
-# Reads schemas of providers from the JSON form that is written above; sufficient for showing plans and states. Only the
-# versions of Identities are read; functions are not.
+# Reads schemas of providers from the JSON form that is written above; sufficient for showing plans and states. Of
+# identities, only the versions are read. Functions are not read.
 
 
 def provider_schema(data: Mapping[str, Any]) -> ProviderSchema:

@@ -124,7 +124,7 @@ class Interventions:
 
         none: ChangedInputs = frozenset()
         if place.kind in ("each", "each_call") and _same(outcome(none), now):
-            raise UncheckedError  # the instance is created or destroyed, and this value does not show that
+            raise UncheckedError  # an unchanged argument does not show why the instance is created or destroyed
         if outcome(none) is _NOTHING:  # in that case its value does not matter
             return _needed(units, lambda some: outcome(some) not in (_NOTHING, _INVALID))
         if now is _NOTHING or is_wholly_known(now):

@@ -147,7 +147,7 @@ _is_told = False
 
 
 def _work_for(batch: str, fn: Any, *args: Any, **kwargs: Any) -> Any:
-    """Do the work of a batch, one job at a time in a process, because a request to stop applies to the whole
+    """Do the work of a batch. Each process does one job at a time, because a request to stop applies to the whole
     process."""
     global _current, _is_told
     with _turn:

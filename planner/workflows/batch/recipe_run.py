@@ -121,7 +121,7 @@ def _output_text(result: UnitResult) -> str:
 
 
 def decided(request: Request, about: str, most: int = 0, tries: int = 0) -> dict[str, bool]:
-    """The derivations of rules/batch/recipe.dl: `again` (there is another try), `refused` (destroying is not
+    """The derivations of rules/batch/recipe.dl: `again` (the unit is run again), `refused` (destroying is not
     permitted)."""
     facts = FactBuilder()
     facts.add("command", command_of(request))

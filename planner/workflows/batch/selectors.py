@@ -223,7 +223,7 @@ def _matching(fleet: Fleet, pattern: str) -> Iterable[str]:
     return units
 
 
-# Files that changed since a revision: according to git, and untracked ones.
+# Files that changed since a revision according to git, including untracked files.
 
 
 def changed_files(root: str, revision: str) -> list[str]:

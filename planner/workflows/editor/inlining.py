@@ -481,8 +481,8 @@ class _Inlining:
             edits.setdefault(path, []).append(removal(text, *whole_lines(text, use.block.start, use.block.end)))
 
     def _redirect(self, edits: Edits) -> None:
-        """Moved blocks that lead to the current address of an object: let them lead to its former address, from which
-        it moves on."""
+        """Edit moved blocks that lead to the current address of an object, so that they lead to its former address,
+        from which it moves on."""
         former = {new: old for old, new in self.moves}
         for path, use in module_uses(self.workspace, self.directory, former):
             to = attributes_of(use.block.body).get("to")

@@ -29,7 +29,7 @@ MOST_PARSED = 300
 _SCANNED = 25
 """the number of files of the workspace that are read before the next message is handled"""
 _PAUSE = 0.05
-"""seconds between two tests whether everything that the first check of an open file needs has been read"""
+"""seconds between two checks of whether everything that the first check of an open file needs has been read"""
 
 server = EditorServer()
 workspace = Workspace()

@@ -44,7 +44,7 @@ def plan_removals(
     """Plan the removal of the instances that are recorded and not requested, except those in `left_out`; or of all
     instances, to destroy the deployment."""
     flow = Flow(planner.stack, planner.inputs, InstancesOfStates(planner.states))
-    # a place without a state is not an instance: a foreign directory, or one that a killed apply had just begun
+    # a directory without a state is not an instance: something else made it, or an apply that was killed at once
     recorded = [name for name in recorded if str(name) in planner.asked or planner.states.read(name) is not None]
     mode = planner.options.mode
     blocks: dict[str, tuple[RemovedComponent, PromiseName, Value]] = {}

@@ -40,7 +40,7 @@ class Promises(Generic[K]):
         self._failures: dict[K, Failure] = {}
         self._makers: dict[K, int] = {}
         self._making: dict[int, list[K]] = {}
-        """by thread: the promises that it is evaluating, each requested by the one before it"""
+        """the promises that each thread is evaluating, each requested by the one before it"""
         self._waiting: dict[int, K] = {}
         self._awaited: dict[Await[K], Span | None] = {}
         self._asked: dict[K, list[K]] = {}

@@ -52,7 +52,7 @@ def coverage_json(coverage: Coverage) -> dict[str, Any]:
 
 
 def coverage_lcov(coverage: Coverage) -> str:
-    """A record for each file: its lines with parts to reach, and a branch for each way."""
+    """A record for each file: its lines with parts to reach, and a branch for each possible outcome of a part."""
     files: dict[str, list[tuple[int, list[bool]]]] = {}
     for item, seen in coverage.items:
         entry = item.span.line, [way in seen for way in item.ways]

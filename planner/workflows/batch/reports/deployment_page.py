@@ -79,8 +79,8 @@ def page_of_stack(document: dict[str, Any], parts: Sequence[DeploymentReport]) -
 
 
 def _qualified_view(view: PageView, before: str, deployment: str, number: Mapping[str, int]) -> PageView:
-    """The view, in which the deployment is a prefix of each name and the outer box, and which shows the numbers of
-    changes."""
+    """The view, with the numbers of changes. The name of the deployment is the prefix of each name, and the deployment
+    is the outermost box."""
 
     def box(name: str) -> str:
         return f"{before}{name}" if name or before else ""

@@ -149,7 +149,7 @@ def _problem(problem: dict[str, Any]) -> str:
 
 
 def _boxes(folders: list[str]) -> dict[str, tuple[str, str]]:
-    """The directories by which the units of a large fleet are grouped, each directly in the outer box."""
+    """The directories by which the units of a large fleet are grouped, each as a box in the outermost box."""
     above = {os.path.dirname(folder) for folder in folders} - {""}
     return {folder: ("", folder) for folder in above} if len(folders) >= BOXES_FROM and len(above) > 1 else {}
 

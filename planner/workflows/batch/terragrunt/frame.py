@@ -379,8 +379,8 @@ class Frame(Scope):
         return value
 
     def config_of(self, path: str) -> dict[str, Value]:
-        """Another file. It is evaluated independently and only once, because it is the same for all its readers. Raises
-        Failure."""
+        """Another file. It is evaluated independently and only once, because it is the same for all files that read it.
+        Raises Failure."""
         known = self.session.configs
         if path not in known:
             self.session.reading.append(path)
