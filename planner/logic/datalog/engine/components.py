@@ -6,7 +6,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from planner.logic.datalog.language.values import Row, sorted_rows
@@ -71,16 +70,15 @@ def condensed(edges: Relation, shared: Shared) -> Condensed:
 def _condense(edges: Relation, shared: Shared) -> Condensed:
     from planner.logic.datalog.language.strata import numbered_components
 
-    nodes = list(dict.fromkeys(chain.from_iterable(edges)))
-    number = dict(zip(nodes, range(len(nodes)), strict=True)).__getitem__
-    left, right = (array("i", map(number, map(itemgetter(n), edges))) for n in (0, 1))
+    ends = list(chain.from_iterable(edges))
+    nodes = list(dict.fromkeys(ends))
+    numbers = array("i", map(dict(zip(nodes, range(len(nodes)), strict=True)).__getitem__, ends))
+    left, right = numbers[::2], numbers[1::2]
     graph: list[list[int]] = [[] for _ in nodes]
     for i, j in zip(left, right, strict=True):
         graph[i].append(j)
-    pointed_to = bytearray(len(graph))
-    for j in right:
-        pointed_to[j] = 1
-    groups = numbered_components(graph, [i for i, item in enumerate(pointed_to) if not item])
+    pointed_to = set(right)
+    groups = numbered_components(graph, [i for i in range(len(graph)) if i not in pointed_to])
     made = shared[id(edges)] = Condensed(nodes, groups, graph, (left, right))
     return made
 
