@@ -110,7 +110,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     if lock is None:
         return None
     try:
-        if known.plugins is not None and not _are_answers_same(known, texts):
+        if known.plugins is not None and not _are_answers_same(known):
             return None
         renewed = _renewed(known, texts, calls, settings) if texts or calls else None
     finally:
@@ -171,12 +171,11 @@ def _renewed(known: KeptPlan, texts: dict[str, str], calls: set[str], settings: 
     return Renewal(known, known.parts, texts, settings, calls).renewed()
 
 
-def _are_answers_same(known: KeptPlan, texts: dict[str, str]) -> bool:
+def _are_answers_same(known: KeptPlan) -> bool:
     from planner.workflows.renew.plugin_calls import are_answers_same
 
     assert known.plugins is not None
-    former = {os.path.abspath(name): known.parts.files[name].encode() for name in texts} if known.parts else {}
-    return are_answers_same(known.plugins, known.reads, ".", former)
+    return are_answers_same(known.plugins, known.reads, ".")
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:

@@ -366,11 +366,21 @@ def test_problems_are_not_taken_from_a_kept_plan(kept: Project, fail: str) -> No
         assert (first.code, first.out, first.err) == (anew.code, anew.out, anew.err)
 
 
-def test_a_kept_plan_discloses_no_value(kept: Project) -> None:
-    kept.run("plan")
-    (entry,) = (kept.cache / "planner" / "plans").iterdir()
-    data = entry.read_bytes()
-    assert len(data) > 500 and not re.search(rb"s3cret|token of|private", data)
+def test_a_kept_plan_discloses_no_value(kept: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(kept, monkeypatch, tmp_path)
+    kept.edit('secret = "s3cret"', "secret = var.secret")
+    kept.edit("output", 'resource "terraform_data" "e" { input = "e" }\nvariable "secret" { sensitive = true }\noutput')
+    (kept.folder / "terraform.tfvars").write_text('secret = "s3cret"\n')
+    for _ in range(2):
+        again(kept, *UNREFRESHED)
+    for entry in (kept.cache / "planner" / "plans").iterdir():
+        data = entry.read_bytes()
+        assert len(data) > 500 and not re.search(rb"s3cret|token of|private", data)
+    kept.edit("test_thing.a.name", "test_thing.a.secret")
+    assert "plan anew" not in again(kept, *UNREFRESHED)[1]
+    kept.edit("test_thing.a.secret", "test_thing.a.name")
+    monkeypatch.setenv("SOMETHING", "else")
+    assert "plan anew" in again(kept, *UNREFRESHED)[1]
 
 
 PARTS = (

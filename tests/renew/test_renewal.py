@@ -338,7 +338,6 @@ ONLY_WHOLE = {
     "an override": "",
     "JSON": "",
     "an order": 'resource "terraform_data" "e" {\n  lifecycle {\n    create_before_destroy = true\n  }\n}\n',
-    "sensitive values": 'variable "s" {\n  default   = 1\n  sensitive = true\n}\n',
     "rules": "",
 }
 BESIDE = {

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 from planner.foundation.support.digests import sha256_of
 from planner.foundation.support.disk import has_asked_time, read_whole
 from planner.foundation.values.paths import parts
-from planner.foundation.values.value import Marked, Null, Unknown, is_marked_deep
+from planner.foundation.values.value import (
+    EPHEMERAL,
+    SENSITIVE,
+    Mark,
+    Marked,
+    Null,
+    Unknown,
+    is_marked_deep,
+    unmark_deep,
+)
 from planner.foundation.vocabulary.limits import UNLIMITED
 from planner.foundation.vocabulary.records import field, frozen
 from planner.language.config.directory import is_secret
@@ -66,6 +75,8 @@ class KeepingFacts:
     of each resource, and the references between blocks."""
 
     found: frozenset[str]
+    has_secrets: bool = False
+    """whether `data` has sensitive values"""
     data: bytes = b""
     objects: dict[str, tuple[int, int]] = field(factory=dict)
     uses: dict[str, list[str]] | None = None
@@ -98,7 +109,9 @@ def gathered(
         objects[f"{CALL}{name}"] = (at, len(piece))
         pieces.append(piece)
         at += len(piece)
-    return KeepingFacts(items, b"".join(pieces), objects, uses_of(graph))
+    shown = (value for change in made.plan.changes for value in (change.before, change.after))
+    has_secrets = any(SENSITIVE in marks for marks in _marks(context.root)) or any(map(_is_secret_value, shown))
+    return KeepingFacts(items, has_secrets, b"".join(pieces), objects, uses_of(graph))
 
 
 def call_values(root: ModuleInstance, name: str) -> dict[InstanceKey, Value]:
@@ -137,7 +150,16 @@ def keep_plan(
     if not only_whole and known.uses is not None:
         parts = _parts(made, known.uses, printed, texts)
     return KeptPlan(
-        reads, printed.code, lock, printed.errors, parts, printed.pieces, known.objects, known.data, plugins
+        reads,
+        printed.code,
+        lock,
+        printed.errors,
+        parts,
+        printed.pieces,
+        known.objects,
+        known.data,
+        plugins,
+        known.has_secrets,
     )
 
 
@@ -205,26 +227,29 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
-    elif _has_marks(made.context.root) or any(map(_is_secret_value, _shown_values(made.context.root, plan.changes))):
-        yield "sensitive values"
+    else:
+        yield from ("ephemeral" for marks in _marks(made.context.root) if EPHEMERAL in marks)
+        yield from (
+            "deprecated values" for marks in _marks_between(made.context.root) if marks - {SENSITIVE, EPHEMERAL}
+        )
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
         yield "another order"
 
 
-def _has_marks(root: ModuleInstance) -> bool:
-    """Whether a variable of the root module, or an output of a called module, is sensitive."""
-    outputs = (value for name in root.calls for values in call_values(root, name).values() for value in values.values())
-    return any(map(is_marked_deep, root.variables.values())) or any(map(is_marked_deep, outputs))
+def _marks(root: ModuleInstance) -> Iterator[frozenset[Mark]]:
+    """The marks of the values that are stored, and of the variables of the root module."""
+    yield from _marks_between(root)
+    yield from _marks_of(value for resource in root.resources.values() for value in resource.planned.values())
 
 
-def _shown_values(root: ModuleInstance, changes: Iterable[ResourceChange]) -> Iterator[Value]:
-    """The values of the root module's objects, before and after."""
-    for change in changes:
-        if not change.module:
-            yield from (change.after, change.before)
-    for name, objects in root.resources.items():
-        if name.startswith("data."):  # without a change
-            yield from objects.planned.values()
+def _marks_between(root: ModuleInstance) -> Iterator[frozenset[Mark]]:
+    """The marks of the variables of the root module, and of the outputs of called modules."""
+    yield from _marks_of(root.variables.values())
+    yield from _marks_of(value for name in root.calls for value in call_values(root, name).values())
+
+
+def _marks_of(values: Iterable[Value]) -> Iterator[frozenset[Mark]]:
+    return (unmark_deep(value)[1] for value in values if is_marked_deep(value))
 
 
 def _texts(config: Config) -> dict[str, bytes]:
@@ -270,9 +295,8 @@ def _declared_in(module: ModuleConfig) -> Iterator[str]:
             yield "provisioners"
         if decl.lifecycle.create_before_destroy is not None or decl.lifecycle.replace_triggered_by:
             yield "another order"
-    for output in module.outputs.values():
-        if output.sensitive or output.ephemeral:
-            yield "sensitive values"
+    if any(output.ephemeral for output in module.outputs.values()):
+        yield "ephemeral"
 
 
 def _is_replaced_first(resource: ResourceState) -> bool:

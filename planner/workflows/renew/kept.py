@@ -10,10 +10,13 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from planner.foundation.support.assets import PACKAGE, rules_folder
-from planner.foundation.support.store import Shelf
+from planner.foundation.support.digests import blake2b
+from planner.foundation.support.disk import read_whole
+from planner.foundation.support.store import Shelf, seal
 from planner.foundation.vocabulary.records import field, frozen
 
 _LENGTH = 8
@@ -61,6 +64,15 @@ class KeptPlan:
     plugins: tuple[Any, ...] | None = None
     """the fields of planner.workflows.renew.plugin_calls.PluginCalls; None if the plan has no plugins"""
 
+    has_secrets: bool = False
+    """whether `data` has sensitive values; then it is encrypted in the cache"""
+    is_stored: bool = False
+    """whether the plan comes from the cache"""
+
+    def values(self) -> bytes | None:
+        """The planned objects as data, decrypted; None if that is not possible."""
+        return decrypt(self.data, self.reads) if self.has_secrets and self.is_stored else self.data
+
     @property
     def output(self) -> str:
         return self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
@@ -90,9 +102,60 @@ def rules_stamp() -> str:
     return repr(items)
 
 
+# Encryption with a key that is not in the cache: it is made from the user's key, the environment, and all files that
+# were read except those of the configuration, whose contents may change before the data is used again.
+
+
+_NONCE = 12
+_LARGEST = 1 << 24
+"""the size in bytes above which the content of a file is not part of the key"""
+_CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json")
+
+
+def encrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
+    """The data of a plan that read these files, encrypted; None if the user has no key."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    key, nonce = _key(reads), os.urandom(_NONCE)
+    return None if key is None else nonce + AESGCM(key).encrypt(nonce, data, None)
+
+
+def decrypt(data: bytes, reads: list[list[Any]]) -> bytes | None:
+    """The encrypted data; None if the environment or the files have changed, or the data is damaged."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    key = _key(reads)
+    try:
+        return None if key is None else AESGCM(key).decrypt(data[:_NONCE], data[_NONCE:], None)
+    except (InvalidTag, ValueError):
+        return None
+
+
+def _key(reads: list[list[Any]]) -> bytes | None:
+    from planner.world.provider.plugin.kept_answers import UNRELATED
+
+    made = blake2b(digest_size=32)
+    for name, value in sorted(os.environ.items()):
+        if name not in UNRELATED:
+            made.update(os.fsencode(f"{name}={value}\0"))
+    for path, kind, *_ in reads:
+        data = b""
+        if kind == "file" and not path.endswith(_CONFIGURATION):
+            with suppress(OSError):
+                data = read_whole(path) if os.path.getsize(path) <= _LARGEST else b""
+        for part in (os.fsencode(path), data):
+            made.update(len(part).to_bytes(8, "little"))
+            made.update(part)
+    return seal("kept plans", "", made.digest())
+
+
 def write(to: Shelf, name: str, kept: KeptPlan) -> None:
     """Store a plan if possible."""
     parts = kept.parts
+    data = encrypt(kept.data, kept.reads) if kept.has_secrets else kept.data
+    if data is None:
+        return
     index = marshal.dumps(
         (
             kept.reads,
@@ -101,6 +164,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
             kept.errors,
             kept.objects,
             kept.plugins,
+            kept.has_secrets,
             None
             if parts is None
             else (
@@ -117,7 +181,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
     )
     output = b"".join([piece.encode("utf-8", "surrogatepass") for piece in kept.pieces])
     lengths = len(index).to_bytes(_LENGTH, "little") + len(output).to_bytes(_LENGTH, "little")
-    to.store_parts(name, (lengths, index, output, kept.data))
+    to.store_parts(name, (lengths, index, output, data))
 
 
 def read(at: Shelf, name: str) -> KeptPlan | None:
@@ -128,7 +192,7 @@ def read(at: Shelf, name: str) -> KeptPlan | None:
     try:
         first, second = (int.from_bytes(result[k : k + _LENGTH], "little") for k in (0, _LENGTH))
         begin = 2 * _LENGTH
-        reads, code, lock, errors, objects, plugins, parts = marshal.loads(result[begin : begin + first])
+        reads, code, lock, errors, objects, plugins, has_secrets, parts = marshal.loads(result[begin : begin + first])
         text = str(result[begin + first : begin + first + second], "utf-8", "surrogatepass")
         return KeptPlan(
             reads,
@@ -140,6 +204,8 @@ def read(at: Shelf, name: str) -> KeptPlan | None:
             objects,
             result[begin + first + second :],  # type: ignore[arg-type]  # a view is read as bytes are
             plugins,
+            has_secrets,
+            is_stored=True,
         )
     except (ValueError, TypeError, EOFError):
         return None

@@ -2,27 +2,22 @@
 the plan is used again. The plan is the same if all responses are the same. Thus real objects and data sources are read
 as requested, but nothing is evaluated, decoded or decided.
 
-Requests may contain credentials. The calls are encrypted with a key that is derived from the environment and from the
-files of the configuration and the state. The key is not stored: the calls can be read only with the same environment
-and files."""
+Requests may contain credentials, so the calls are encrypted (see kept.py)."""
 
 from __future__ import annotations
 
 import marshal
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from hashlib import blake2b
 from threading import Lock, Thread
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from planner.foundation.support.disk import read_whole
 from planner.foundation.support.signals import current_stop
 from planner.foundation.vocabulary.diagnostic import Failure
+from planner.workflows.renew.kept import decrypt, encrypt
 from planner.world.provider.plugin.kept_answers import (
     SECONDS,
-    UNRELATED,
     CallLog,
     answer_digest,
     environment,
@@ -32,9 +27,6 @@ from planner.world.provider.plugin.kept_answers import (
 if TYPE_CHECKING:
     from planner.world.provider.plugin.provider import PluginProvider
 
-_NONCE = 12
-_LARGEST = 1 << 24
-"""the size in bytes above which the content of a file is not part of the key"""
 _THREADS = 10
 
 Sent = Mapping[tuple[str, int], Sequence[tuple[str, bytes, bytes]]]
@@ -66,10 +58,10 @@ def sealed_calls(
         del sent[process]  # a process is configured only if there are other calls
     sealed = b""
     if sent:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-        nonce = os.urandom(_NONCE)
-        sealed = nonce + AESGCM(_key(reads, {})).encrypt(nonce, marshal.dumps(sent), None)
+        encrypted = encrypt(marshal.dumps(sent), reads)
+        if encrypted is None:
+            return None
+        sealed = encrypted
     named = {path: stamp for log in complete.values() for path, stamp in log.named.items()}
     return (
         min(log.since for log in complete.values()) + SECONDS,
@@ -81,27 +73,9 @@ def sealed_calls(
     )
 
 
-def _key(reads: list[list[Any]], former: Mapping[str, bytes]) -> bytes:
-    made = blake2b(digest_size=32, person=b"plugin calls")
-    for name, value in sorted(os.environ.items()):
-        if name not in UNRELATED:
-            made.update(os.fsencode(f"{name}={value}\0"))
-    for path, kind, *_ in reads:
-        data = former.get(path, b"")
-        if kind == "file" and path not in former:
-            with suppress(OSError):
-                data = read_whole(path) if os.path.getsize(path) <= _LARGEST else b""
-        for part in (os.fsencode(path), data):
-            made.update(len(part).to_bytes(8, "little"))
-            made.update(part)
-    return made.digest()
-
-
-def are_answers_same(
-    plugins: tuple[Any, ...], reads: list[list[Any]], directory: str, former: Mapping[str, bytes]
-) -> bool:
+def are_answers_same(plugins: tuple[Any, ...], reads: list[list[Any]], directory: str) -> bool:
     """Whether the plugins of a kept plan would still respond in the same way. `directory`: the directory of the
-    configuration; `former`: the former contents of files that have changed."""
+    configuration."""
     until, around, identities, constraints, named, sealed = plugins
     if not until - SECONDS <= time() < until or around != environment():
         return False
@@ -112,12 +86,12 @@ def are_answers_same(
         return False
     if not sealed:
         return True
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+    data = decrypt(sealed, reads)
+    if data is None:
+        return False
     try:
-        sent: Sent = marshal.loads(AESGCM(_key(reads, former)).decrypt(sealed[:_NONCE], sealed[_NONCE:], None))
-    except (InvalidTag, ValueError, TypeError, EOFError):
+        sent: Sent = marshal.loads(data)
+    except (ValueError, TypeError, EOFError):
         return False
     return _Repetition(programs, sent).is_same()
 

@@ -65,9 +65,14 @@ class Renewal:
         self._edited = [name for name, text in texts.items() if text != parts.files[name]]
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
         self._with_data = set(parts.with_data)
+        self._data = b""
 
     def renewed(self) -> Renewed | None:
         """The plan of the blocks that must be planned again. None if everything must be planned."""
+        data = self.kept.values()
+        if data is None:
+            return None
+        self._data = data
         spans: dict[str, Spans] = {name: {} for name in self.texts}
         for name, (file, start, end, *_) in sorted(self.parts.blocks.items(), key=lambda one: one[1][:2]):
             spans[file][name] = start, end
@@ -212,7 +217,7 @@ class Renewal:
         """The former planned objects of a resource."""
         start, length = place = self.kept.objects[name]
         if place not in self._objects:
-            self._objects[place] = pickle.loads(self.kept.data[start : start + length])
+            self._objects[place] = pickle.loads(self._data[start : start + length])
         return self._objects[place][name]
 
     def _differs(self, made: MadePlan[Start], name: str) -> bool:
