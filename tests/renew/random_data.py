@@ -43,6 +43,11 @@ def configuration(r: random.Random) -> Files:
         )
         if r.random() < 0.5:
             _append(r, files, f'resource "terraform_data" "m{i}" {{\n  input = module.c{i}.o\n}}\n')
+    for one in _resources(files):
+        if r.random() < 0.15:
+            _append(r, files, f"moved {{\n  from = terraform_data.was_{one}\n  to   = terraform_data.{one}\n}}\n")
+        if r.random() < 0.05:
+            _append(r, files, f"removed {{\n  from = terraform_data.gone_{one}\n}}\n")
     return {**files, "s.json": _state(1), "t.json": _state("two")}
 
 
@@ -91,6 +96,12 @@ def _edited(r: random.Random, files: Files) -> Files:
         return {**files, name: files[name] + _data(r, "new", known)[0]}
     if kind == 3:
         return {**files, r.choice(["s.json", "t.json"]): _state(r.choice([1, 2, "three"]))}
+    if kind == 6 and _resources(files):  # another name, with or without a moved block; or nothing but such a block
+        old = r.choice(_resources(files))
+        new = r.choice([f"was_{old}", f"gone_{old}", "other"])
+        moved = r.choice(["", f"moved {{\n  from = terraform_data.{old}\n  to   = terraform_data.{new}\n}}\n"])
+        text = files[name].replace(f'"terraform_data" "{old}"', f'"terraform_data" "{new}"')
+        return {**files, name: text + moved}
     if kind == 4:
         line = r.choice(['provider "terraform" {\n}\n', "# provider\n", 'provider "terraform" {\n  alias = "x"\n}\n'])
         return {**files, name: files[name] + line}

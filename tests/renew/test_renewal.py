@@ -267,9 +267,9 @@ def test_random_edits_of_modules_and_calls(planner: Run, seen: Seen, first: int)
     assert {"whole", "in part"} <= hows
 
 
-@pytest.mark.parametrize("first", range(0, examples(40), 10))
+@pytest.mark.parametrize("first", range(0, examples(40), 20))
 def test_random_edits_around_data_sources(planner: Run, seen: Seen, first: int) -> None:
-    hows = random_plans(planner, seen, range(first, first + 10), random_data)
+    hows = random_plans(planner, seen, range(first, first + 20), random_data)
     assert {"whole", "in part"} <= hows
 
 
@@ -334,7 +334,8 @@ def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp
 STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 ONLY_WHOLE = {
     "checks": 'check "c" {\n  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
-    "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.a\n}\n",
+    "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.c\n}\n",
+    "import": 'import {\n  to = terraform_data.a\n  id = "x"\n}\n',
     "an override": "",
     "JSON": "",
     "an order": 'resource "terraform_data" "e" {\n  lifecycle {\n    create_before_destroy = true\n  }\n}\n',
@@ -345,6 +346,18 @@ BESIDE = {
     "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},
     "rules": {".planner/rules/r.dl": "// none\n"},
 }
+
+
+def test_a_part_between_moved_objects(planner: Run, seen: Seen) -> None:
+    put({"main.tf": CHAIN.replace("  count = 2\n", "").replace("c[0]", "c").replace("c[*]", "c")})
+    planner("apply", "-auto-approve")
+    put({"main.tf": CHAIN.replace("count = 2", "count = 1")})  # terraform_data.c is c[0] now
+    compared(planner, seen)
+    put({"main.tf": CHAIN.replace("count = 2", "count = 1") + 'output "more" {\n  value = 1\n}\n'})
+    assert "has moved to" in compared(planner, seen, "-refresh=false").out
+    put({"main.tf": CHAIN.replace("count = 2", "count = 1") + 'output "more" {\n  value = 2\n}\n'})
+    assert "has moved to" in compared(planner, seen, "-refresh=false").out
+    assert seen.how == "in part"
 
 
 @pytest.mark.parametrize("why", ONLY_WHOLE)

@@ -33,7 +33,7 @@ from planner.operations.encryption import UNENCRYPTED
 from planner.operations.plan import MadePlan, Start, may_have_cycle
 from planner.operations.providers_needed import asks_plugins, provider_constraints, running_command
 from planner.workflows.renew.kept import KeptPlan, RenewableParts
-from planner.workflows.renew.partial_plan import CALL, block_of, blocks_with_data, uses_of
+from planner.workflows.renew.partial_plan import CALL, block_of, blocks_with_data, moved_blocks, uses_of
 from planner.world.state.backends.local import StateStore
 from planner.world.state.model import ResourceState
 
@@ -282,8 +282,8 @@ def _declarations(config: Config) -> Iterator[str]:
 
 
 def _declared_in(module: ModuleConfig) -> Iterator[str]:
-    if module.moved or module.imports or module.removed:
-        yield "moved, import or removed"
+    if module.imports:
+        yield "import blocks"
     if module.checks:
         yield "checks"
     for decl in module.resources.values():
@@ -334,6 +334,7 @@ def _parts(
         _module_files(made.loaded.config),
         blocks,
         blocks_with_data(root),
+        moved_blocks(root),
         uses,
         changes,
         outputs,

@@ -35,6 +35,8 @@ class RenewableParts:
     `none`), and its argument `provider`, if it has one"""
     with_data: list[str]
     """the data sources, and the calls of modules that have data sources"""
+    moved: list[str]
+    """the blocks that `moved` and `removed` blocks name, and the calls of modules that have such blocks"""
     uses: dict[str, list[str]]
     """the references between blocks, as in rules/renew/anew.dl"""
     changes: list[tuple[str, str, str, str, int, int]]
@@ -172,6 +174,7 @@ def write(to: Shelf, name: str, kept: KeptPlan) -> None:
                 parts.modules,
                 parts.blocks,
                 parts.with_data,
+                parts.moved,
                 parts.uses,
                 parts.changes,
                 parts.outputs,

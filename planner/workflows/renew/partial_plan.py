@@ -184,6 +184,16 @@ def blocks_with_data(root: ModuleConfig) -> list[str]:
     return names
 
 
+def moved_blocks(root: ModuleConfig) -> list[str]:
+    """The blocks that `moved` and `removed` blocks of a root module name, and the calls of modules that have some."""
+    ends = [end for block in root.moved for end in (block.from_, block.to)]
+    names = {block_of(end).partition("[")[0] for end in (*ends, *(block.from_ for block in root.removed))}
+    for name, child in root.children.items():
+        if any(module.moved or module.removed for module in child.walk()):
+            names.add(f"{CALL}{name}")
+    return sorted(names)
+
+
 _KINDS = {"resource": "", "local": "local.", "output": "output.", "root_variable": "var."}
 
 

@@ -27,6 +27,7 @@ from planner.workflows.renew.partial_plan import (
     block_of,
     blocks_with_data,
     mentioned,
+    moved_blocks,
     plan_part,
     uses_of,
 )
@@ -64,7 +65,7 @@ class Renewal:
         self.texts = {**parts.files, **texts}
         self._edited = [name for name, text in texts.items() if text != parts.files[name]]
         self._objects: dict[tuple[int, int], dict[str, Settled]] = {}
-        self._with_data = set(parts.with_data)
+        self._with_data, self._moved = set(parts.with_data), set(parts.moved)
         self._data = b""
 
     def renewed(self) -> Renewed | None:
@@ -104,6 +105,7 @@ class Renewal:
             if made is None:
                 return None
             self._with_data.update(blocks_with_data(made.loaded.config.root))
+            self._moved.update(moved_blocks(made.loaded.config.root))
             more = different | {name for name in anew if self._differs(made, name)}
             if self._anew(edited, gone, more) == anew:
                 return None if self._is_beyond(made, anew, edited, gone) else Renewed(made, anew, gone)
@@ -159,8 +161,11 @@ class Renewal:
             self._tell_uses(facts, {})
         for name in self._with_data:
             facts.add("has_data", name)
-        derived = evaluate(product_program("renewal"), facts.build(), ["anew", "hides_read"])
-        return None if derived["hides_read"] else frozenset(row[0] for row in derived["anew"])
+        for name in self._moved:
+            facts.add("may_move", name)
+        derived = evaluate(product_program("renewal"), facts.build(), ["anew", "hides_read", "hides_move"])
+        hides = derived["hides_read"] or derived["hides_move"]
+        return None if hides else frozenset(row[0] for row in derived["anew"])
 
     def _tell_uses(self, facts: FactBuilder, instead: Mapping[str, list[str]]) -> None:
         for name, used in {**self.parts.uses, **instead}.items():

@@ -31,15 +31,15 @@ class SplicedText(PlanText):
         self.new = part.changes
         names = {f"output.{one.name}" for one in part.outputs} | touched
         self.kept_outputs = [one for one in parts.outputs if f"output.{one[0]}" not in names]
-        kinds = Counter((mode, action) for _, _, mode, action, _, _ in self.stay)
-        self.kinds = [(_example(mode, action), count) for (mode, action), count in sorted(kinds.items())]
+        kinds = Counter((mode, action, first >= 0) for _, _, mode, action, first, _ in self.stay)
+        self.kinds = [(_example(*kind), count) for kind, count in sorted(kinds.items())]
         light = evolve(
             part,
             changes=(*(example for example, _ in self.kinds), *part.changes),
             outputs=(*part.outputs, *(OutputChange(one[0], one[1], None, None, False) for one in self.kept_outputs)),
         )
         super().__init__(light, schema_of, terminal)
-        self.changed = sum(count for (_, action), count in kinds.items() if action != "no-op") + sum(
+        self.changed = sum(count for (_, action, _), count in kinds.items() if action != "no-op") + sum(
             change.action != "no-op" for change in part.changes
         )
         """the total number of changes"""
@@ -91,6 +91,7 @@ class SplicedText(PlanText):
             self.terminal.stdout.write(self.output[begin:until])
 
 
-def _example(mode: str, action: str) -> ResourceChange:
-    """A change that represents its kind, for output that is common to the kind."""
-    return ResourceChange("example", "example", "", mode, "", "example", None, "", "", action, "", None, None)
+def _example(mode: str, action: str, is_printed: bool) -> ResourceChange:
+    """A change that represents its kind, for output that is common to the kind. A no-op that is printed is a move."""
+    former = "former" if is_printed and action == "no-op" else "example"
+    return ResourceChange("example", former, "", mode, "", "example", None, "", "", action, "", None, None)
