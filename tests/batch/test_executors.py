@@ -56,12 +56,14 @@ def test_the_first_work_is_done_here_and_the_rest_in_other_processes(monkeypatch
     nearby.shutdown()
 
 
-def test_units_whose_providers_are_locked_have_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {f"{name}/main.tf": unit() for name in ("net", "app")} | {"app/.terraform.lock.hcl": ""})
+def test_units_with_locked_providers_or_hooks_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {f"{name}/main.tf": unit() for name in ("net", "app", "web")} | {"app/.terraform.lock.hcl": ""})
+    hook = 'hook "h" {\n  when = "before"\n  run  = ["true"]\n}\n'
+    write(tmp_path, {"planner.batch.hcl": f'unit "net" {{}}\nunit "app" {{}}\nunit "web" {{\n{hook}}}\n'})
     monkeypatch.chdir(tmp_path)
     session = Batch(BatchOptions(executor="inline"), "plan")
     session.survey()
-    assert [name for name in session.fleet.units if session.has_plugins(name)] == ["app"]
+    assert [name for name in session.fleet.units if session.waits(name)] == ["app", "web"]
     session.close()
 
 

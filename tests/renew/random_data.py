@@ -47,7 +47,11 @@ def configuration(r: random.Random) -> Files:
         if r.random() < 0.15:
             _append(r, files, f"moved {{\n  from = terraform_data.was_{one}\n  to   = terraform_data.{one}\n}}\n")
         if r.random() < 0.05:
-            _append(r, files, f"removed {{\n  from = terraform_data.gone_{one}\n}}\n")
+            _append(
+                r,
+                files,
+                f"removed {{\n  from = terraform_data.gone_{one}\n  lifecycle {{\n    destroy = true\n  }}\n}}\n",
+            )
     return {**files, "s.json": _state(1), "t.json": _state("two")}
 
 
@@ -85,7 +89,7 @@ def edited(r: random.Random, files: Files) -> Files:
 
 def _edited(r: random.Random, files: Files) -> Files:
     roots = [name for name in sorted(files) if name.endswith(".tf")]
-    kind, name = r.randint(0, 9), r.choice(roots)
+    kind, name = r.randint(0, 17), r.choice(roots)
     blocks = list(_DATA.finditer(files[name]))
     known = ["var.prefix", *(f"terraform_data.{one}.id" for one in _resources(files))]
     if kind <= 1 and blocks:  # what a data source reads, or what reads it
@@ -105,6 +109,11 @@ def _edited(r: random.Random, files: Files) -> Files:
     if kind == 4:
         line = r.choice(['provider "terraform" {\n}\n', "# provider\n", 'provider "terraform" {\n  alias = "x"\n}\n'])
         return {**files, name: files[name] + line}
+    if kind >= 10:  # a value, which data sources may read
+        lines = list(re.finditer(r"^  (input|value) = [^{\n]*$", files[name], re.M))
+        if lines:
+            line, value = r.choice(lines), r.choice([f'"z{r.randint(0, 9)}"', *known])
+            return {**files, name: f"{files[name][: line.start()]}  {line[1]} = {value}{files[name][line.end() :]}"}
     if kind == 5:
         lines = re.sub(
             r"= (data\S+|terraform_data\.r\d\.id|\".\d+\")\n", f"= {r.choice(known)}\n", files[name], count=1

@@ -267,9 +267,9 @@ def test_random_edits_of_modules_and_calls(planner: Run, seen: Seen, first: int)
     assert {"whole", "in part"} <= hows
 
 
-@pytest.mark.parametrize("first", range(0, examples(40), 20))
+@pytest.mark.parametrize("first", range(0, examples(120), 30))
 def test_random_edits_around_data_sources(planner: Run, seen: Seen, first: int) -> None:
-    hows = random_plans(planner, seen, range(first, first + 20), random_data)
+    hows = random_plans(planner, seen, range(first, first + 30), random_data)
     assert {"whole", "in part"} <= hows
 
 

@@ -237,9 +237,9 @@ class Run:
         return self.done
 
     def _begins_here(self, units: list[str]) -> bool:
-        """Whether this process plans the first units itself. With plugins it would wait for one unit after another."""
+        """Whether this process plans the first units itself, because it would not only wait for other programs."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
-        return len(unknown) <= FEW < len(units) or not any(map(self.batch.has_plugins, unknown))
+        return len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
         """A unit whose outputs another unit reads, described by its plan or by its state."""

@@ -187,8 +187,11 @@ class Batch:
         files = (*files, *map(os.path.abspath, self.fleet.units[unit].files))
         return (*files, os.path.abspath(self.fleet.file)) if self.fleet.file else files
 
-    def has_plugins(self, unit: str) -> bool:
-        """Whether providers are locked for a unit."""
+    def waits(self, unit: str) -> bool:
+        """Whether the work on a unit waits for other programs: its hooks, or the plugins of its locked providers."""
+        recipe = self.fleet.units[unit].recipe
+        if recipe is not None and (recipe.hooks or recipe.auth):
+            return True
         folders = {os.path.dirname(file) for file in self.surveyed(unit)}
         return any(os.path.lexists(os.path.join(folder, lock_file.NAME)) for folder in folders)
 
