@@ -124,7 +124,7 @@ def _keys_in(document: Any, what: str) -> AliyunKeys:
 
 
 def profile(name: str, path: str) -> dict[str, Any]:
-    """A profile in the settings file of the program `aliyun`; empty if there is none."""
+    """A profile in the configuration file of the program `aliyun`; empty if it does not exist."""
     where = os.path.expanduser(path or "~/.aliyun/config.json")
     try:
         with open(where, encoding="utf-8") as file:

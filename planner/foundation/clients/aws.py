@@ -47,11 +47,10 @@ def signed(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The given headers, plus the headers that authenticate the request. The path of the URL must already be
-    encoded."""
+    """The headers, plus those that authenticate the request. The path of the URL must already be encoded."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
-    known = headers.get("x-amz-checksum-sha256")  # so that the checksum of a large body is not computed twice
+    known = headers.get("x-amz-checksum-sha256")  # reuse the checksum of a large body
     payload = b64decode(known).hex() if known else hashlib.sha256(body).hexdigest()
     sent = {**headers, "Host": parts.netloc.rpartition("@")[2], "X-Amz-Date": moment}
     if service == "s3":
@@ -96,7 +95,7 @@ class AwsError(ServiceError):
 
 @frozen(repr=False)
 class Service:
-    """A client for a service of AWS at an address. Raises AwsError, in the words of the Go SDK."""
+    """A client for a service of AWS at an address. Its calls raise AwsError, with the messages of the Go SDK."""
 
     name: str
     """the name in signatures: `s3`, `dynamodb`"""

@@ -39,7 +39,7 @@ class CredentialRole:
 
 @frozen
 class WebRole:
-    """A role to assume with a foreign web identity token, passed directly or in a file."""
+    """A role to assume with a web identity token of another provider, which is passed directly or in a file."""
 
     role: CredentialRole
     token: str = ""
@@ -104,7 +104,7 @@ class CredentialChain:
         return base if self.given.role is None else self._assumed(self.given.role, lambda: base)
 
     def _base(self) -> Credentials:
-        """The credentials without the role in the settings."""
+        """The credentials with which the role in the settings is assumed."""
         given, variables = self.given, self.given.environment
         if given.access_key and given.secret_key:
             return Credentials(given.access_key, given.secret_key, given.token, source="settings")

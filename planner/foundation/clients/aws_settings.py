@@ -14,7 +14,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Wrong = Callable[[str, str], None]
-"""Called with a summary and a detail."""
+"""Reports a problem: called with a summary and a detail."""
 _REGIONS = frozenset(
     re.findall(
         r"\S+",
@@ -31,7 +31,7 @@ _REGIONS = frozenset(
 """the known regions; others need skip_region_validation"""
 _RETRY_MODES = ("standard", "adaptive")
 _validated: dict[tuple[str, str, str], str] = {}
-"""the account of credentials (key and token) that STS at an endpoint has accepted"""
+"""the account ids of credentials that STS has accepted, by endpoint, key and token"""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _METADATA_MODE = "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,7 +45,7 @@ DEPRECATED_ROLE = {
     "assume_role_tags": "assume_role.tags",
     "assume_role_transitive_tag_keys": "assume_role.transitive_tag_keys",
 }
-"""former names of a role's settings, with their present names"""
+"""deprecated names of a role's settings, with their current names"""
 
 
 @frozen(repr=False)
@@ -76,8 +76,8 @@ class Aws:
                 account = self._account()
             except ServiceError as problem:
                 raise ServiceError(
-                    f"validating provider credentials: {problem.text}\n(skip_credentials_validation = true skips this, "
-                    "where there is no STS)"
+                    f"validating provider credentials: {problem.text}\n(if the service has no STS, skip this with "
+                    "skip_credentials_validation = true)"
                 ) from None
         if not self.allowed and not self.forbidden:
             return
@@ -167,7 +167,7 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
 
 
 def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
-    """A named region must be valid, unless validation is turned off."""
+    """Check that the region is valid, unless validation is turned off."""
     region = settings.get("region")
     if region and not settings.get("skip_region_validation") and region not in _REGIONS:
         wrong("Invalid region value", f"invalid AWS Region: {region}")
@@ -189,7 +189,7 @@ def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, 
 
 
 def only_one(settings: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:
-    """Report settings that exclude each other."""
+    """Report mutually exclusive settings."""
     if sum(settings.get(name) not in (None, "") for name in names) > 1:
         wrong("Invalid Attribute Combination", f"Only one of {', '.join(prefix + n for n in names)} can be set.")
 

@@ -80,7 +80,7 @@ class Container:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """The answer to a request. Raises AzureError for any status from 300 on."""
+        """The response to a request. Raises AzureError for any status from 300 on."""
         url = self.url(blob)
         parameters = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
 
@@ -94,7 +94,8 @@ class Container:
 
         try:
             answer = self.http.ask(method, f"{url}?{parameters}" if parameters else url, headers or {}, body, sign=sign)
-        except ServiceError as problem:  # its text may contain the complete URL with its signature
+        # the exception's text is not used, because it may contain the complete URL with its signature
+        except ServiceError as problem:
             text = problem.text.replace(self.sas.lstrip("?"), "***") if self.sas else problem.text
             raise ServiceError(text, may_pass=problem.may_pass) from None
         if answer.status >= 300:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 Reason = tuple[str, str]
-"""a summary and a detail"""
+"""the summary and the detail of a problem"""
 METADATA_HOST = ("ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME")
 _VARIABLES = {
     "client_id": ("ARM_CLIENT_ID",),
@@ -54,7 +54,7 @@ _FLAGS = {
 
 @frozen(repr=False)
 class AzureAccount:
-    """Settings for credentials, also from the environment, by the names of the settings."""
+    """Settings for credentials by name, completed from the environment."""
 
     said: Mapping[str, Any]
 
@@ -88,7 +88,7 @@ class Cloud:
     management: str
     storage: str
     audience: str = ""
-    """the audience for the management API, if it differs from the API's address"""
+    """the audience of tokens for the management API, if it differs from the API's address"""
 
 
 _PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")

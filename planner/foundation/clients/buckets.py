@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]
-"""Returns the headers of a request from its method, key ("" for the bucket), query and headers."""
+"""Signs a request: returns its headers, given its method, key ("" for the bucket), query and headers."""
 
 
 class BucketError(ServiceError):
@@ -25,8 +25,8 @@ class BucketError(ServiceError):
 
 @frozen(repr=False)
 class BucketClient:
-    """A bucket at an address without a slash at its end. `problem` makes the text of an error from a method, an
-    address, an answer, its code and its message."""
+    """A bucket at an address without a slash at its end. `problem` returns the text of an error, given a method, an
+    address, a response, and the response's code and message."""
 
     url: str
     http: Http
@@ -41,7 +41,7 @@ class BucketClient:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """The answer to a request. Raises BucketError for any status from 300 on."""
+        """The response to a request. Raises BucketError for any status from 300 on."""
         parameters = dict(query or {})
         url = f"{self.url}/{quote(key, safe='/-_.~')}" + (
             f"?{urlencode(sorted(parameters.items()))}" if parameters else ""
@@ -114,9 +114,9 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Store an object if the existing one has this entity tag ("" for no object); return None if it has another. The
-    entity tag of an existing object is compared just before the request. For a new object, `headers` request that the
-    service itself checks that it does not exist."""
+    """Store an object if the existing object has this entity tag ("": if there is none). Returns None if the entity tag
+    differs. The entity tag of an existing object is compared just before the request. For a new object, `headers` make
+    the service check that the object does not exist."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

@@ -1,10 +1,10 @@
 """The settings of the command line tool that define where providers and modules come from.
 
 The file is `$TF_CLI_CONFIG_FILE`, otherwise `~/.tofurc` or `~/.terraformrc`, otherwise `opentofu/tofurc` below
-`$XDG_CONFIG_HOME`; `*.tfrc` files of the settings directory are read too. They define how providers are installed, the
-services and credentials of hosts, and retries and timeouts of requests to registries. In the block `policies`, which
-OpenTofu ignores, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and stacks. Everything
-else in these files is ignored."""
+`$XDG_CONFIG_HOME`; `*.tfrc` files in the settings directory are read, too. The settings define how providers are
+installed, the services and credentials of hosts, and retries and timeouts of requests to registries. In the block
+`policies`, which OpenTofu ignores, the lists `plans`, `fleets` and `stacks` name policies for all plans, fleets and
+stacks. Everything else in these files is ignored."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Mirror:
 
 @frozen
 class InstallMethod:
-    """One way to install providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror. `location` is
-    the directory, URL or template of a mirror. `retries`: how often a failed download is tried again (None: the
-    default). `trusted`: whether all checksums that the mirror reports may be recorded."""
+    """An installation method for providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror.
+    `location` is the directory, URL or template of a mirror. `retries`: the number of retries of a failed download
+    (None: the default). `trusted`: whether all checksums that the mirror reports may be recorded."""
 
     kind: str
     location: str = ""
@@ -77,7 +77,8 @@ class CliConfig:
     timeout: float = 10.0
     download_retries: int = 2
     signature_keys: tuple[str, ...] = ()
-    """files and directories with the public keys whose signatures a plan needs before it is applied"""
+    """files and directories with the public keys that may sign plans; a plan needs their signatures before it can be
+    applied"""
     signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
@@ -93,7 +94,7 @@ class CliConfig:
 
 
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
-    """The settings that apply with these environment variables. Raises Failure if a file cannot be read."""
+    """The settings for these environment variables. Raises Failure if a file cannot be read."""
     config = CliConfig()
     for file in setting_files(environ):
         try:
@@ -108,11 +109,11 @@ def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
 
 
 def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
-    """A warning if the shared cache of plugins cannot be opened, which usually means a wrong path."""
+    """A warning if the plugin cache directory cannot be opened, usually because its path is wrong."""
     try:
         folder = load_cli_config(environ).cache
     except Failure:
-        return []  # reported when providers are searched
+        return []  # the problem is reported when providers are looked up
     try:
         if folder:
             os.scandir(folder).close()
@@ -126,7 +127,8 @@ def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfi
     cache = environ.get("TF_PLUGIN_CACHE_DIR")
     tokens = dict(config.tokens)
     for name, value in environ.items():
-        if name.startswith("TF_TOKEN_"):  # two underscores stand for a dash of the host, one for a dot
+        # in these variables, two underscores denote a dash in the host name, and one denotes a dot
+        if name.startswith("TF_TOKEN_"):
             tokens[name[9:].replace("__", "-").replace("_", ".").lower()] = value
     return evolve(
         config,
@@ -187,7 +189,7 @@ def _with_settings(config: CliConfig, settings: Any, base: Path, environ: Mappin
 
 def _with_policies(config: CliConfig, given: Mapping[str, Any], base: Path, environ: Mapping[str, str]) -> CliConfig:
     if more := sorted(set(given) - {"plans", "fleets", "stacks"}):
-        raise SettingsError(f"policies has no argument {more[0]}, only plans, fleets and stacks")
+        raise SettingsError(f"policies cannot have the argument {more[0]}, only plans, fleets and stacks")
     plans, fleets, stacks = (_paths(given.get(name, []), name, base, environ) for name in ("plans", "fleets", "stacks"))
     return evolve(
         config,
@@ -199,11 +201,11 @@ def _with_policies(config: CliConfig, given: Mapping[str, Any], base: Path, envi
 
 def _with_signatures(config: CliConfig, given: dict[str, Any], base: Path, environ: Mapping[str, str]) -> CliConfig:
     if more := sorted(set(given) - {"keys", "required"}):
-        raise SettingsError(f"signatures has no argument {more[0]}, only keys and required")
+        raise SettingsError(f"signatures cannot have the argument {more[0]}, only keys and required")
     keys = _paths(given.get("keys", []), "keys", base, environ)
     number = _number(given, "required", 1)
     if not keys or number < 1 or number != int(number):
-        raise SettingsError("signatures needs keys, and required is a whole number above 0")
+        raise SettingsError("signatures must have keys, and required must be a whole number above 0")
     return evolve(config, signature_keys=(*config.signature_keys, *keys), signatures_required=int(number))
 
 
@@ -211,12 +213,12 @@ def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> lis
     """Paths, relative to the directory of the file; builtin:NAME stays unchanged."""
     words = [_expand(word, environ) for word in _patterns({name: value}, name)]
     if "" in words:
-        raise SettingsError(f"{name} holds an empty path")
+        raise SettingsError(f"{name} contains an empty path")
     return [w if w.startswith("builtin:") else os.path.normpath(os.path.join(base, w)) for w in words]
 
 
 def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
-    """The blocks with one label in an item (in JSON, an object with the labels as keys)."""
+    """The blocks of one type, each with its label (in JSON, an object with the labels as keys)."""
     body = _block(value, name[0])
     return [(name[1], body)] if len(name) > 1 else [(key[0], _block(inner, name[0])) for key, inner in body]
 
@@ -249,11 +251,11 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
                 overrides[_address(source)] = os.path.normpath(os.path.join(base, path))
             continue
         if kind not in _LOCATIONS:
-            raise SettingsError(f"{kind} is not a way to install providers")
+            raise SettingsError(f"{kind} is not an installation method for providers")
         given = {key[0]: value for key, value in _block(body, kind)}
         location = given.get(_LOCATIONS[kind], "")
         if _LOCATIONS[kind] and (not isinstance(location, str) or not location):
-            raise SettingsError(f"a {kind} needs the argument {_LOCATIONS[kind]}, a text")
+            raise SettingsError(f"a {kind} needs the argument {_LOCATIONS[kind]}, a string")
         if kind == "network_mirror" and not location.lower().startswith("https://"):
             raise SettingsError(f"a network mirror must be at an https: URL, not at {location}")
         if kind == "oci_mirror":
@@ -269,7 +271,7 @@ def _installation(config: CliConfig, methods: Any, base: Path) -> CliConfig:
                 given.get("trust_all_hashes") is True,
             )
         )
-    # even a block with only overrides replaces the default methods
+    # a block replaces the default methods even if it only contains overrides
     return evolve(config, overrides=overrides, methods=tuple(items))
 
 

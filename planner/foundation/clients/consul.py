@@ -1,4 +1,4 @@
-"""A Consul cluster: keys, transactions of several steps, sessions that are renewed."""
+"""A Consul cluster: keys, transactions of several steps, and sessions that are renewed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.foundation.vocabulary.records import frozen
 
 _SESSION = {"LockDelay": "5000ms", "Name": "Consul API Lock", "TTL": "15s"}
 _RENEWAL = 7.5
-"""Seconds between two renewals of a session."""
+"""The number of seconds between two renewals of a session."""
 
 
 @frozen(repr=False)
@@ -34,8 +34,8 @@ class Cluster:
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
     def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
-        """The answer to a request; a query parameter of None has no value. Raises ServiceError if there is no response,
-        and for any status other than success, 404 and 409."""
+        """The response to a request. Query parameters that are None are sent without a value. Raises ServiceError if
+        there is no response, and for any status other than success, 404 and 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
         url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
         retries = Retries(0) if once else None
@@ -82,14 +82,14 @@ class ConsulSession:
         while not self._end.wait(pause):
             try:
                 if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
-                    return  # the session has ended; the next user of the lock will notice
+                    return  # the session has expired, which is detected when the lock is next used
                 pause = _RENEWAL
             except ServiceError:
                 pause = 1.0
 
     def end(self) -> None:
         self._end.set()
-        with suppress(ServiceError):  # the session expires by itself
+        with suppress(ServiceError):  # the session will expire on its own
             self._cluster.ask("PUT", f"session/destroy/{self.id}", once=True)
 
 

@@ -1,5 +1,5 @@
 """Credentials for Google services: configured tokens, and tokens obtained with service account keys, from the machine,
-or by impersonating another account. Credentials of other kinds are left to google-auth (extra `gcs`)."""
+or by impersonating another account. google-auth (extra `gcs`) handles other kinds of credentials."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class GoogleTokens(Tokens):
 def _token_in(answer: Any) -> tuple[str, float]:
     token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str):
-        raise ServiceError("the answer has no access token")
+        raise ServiceError("the response has no access token")
     seconds = answer.get("expires_in")
     return token, time.time() + (float(seconds) if isinstance(seconds, int | float) else 3600.0)
 
@@ -210,7 +210,7 @@ def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, fl
     try:
         credentials, _ = library.load_credentials_from_dict(known, scopes=list(scopes))
         credentials.refresh(transport.Request())
-    except Exception as problem:  # whatever the library raises
+    except Exception as problem:  # the library may raise any exception
         raise ServiceError(f"google-auth: {problem}") from None
     expiry = getattr(credentials, "expiry", None)
     return str(credentials.token), expiry.timestamp() if expiry is not None else time.time() + 3000

@@ -33,19 +33,19 @@ class HostTokens:
 
     @property
     def helper(self) -> str:
-        """The name of the helper, "" for none."""
+        """The name of the credentials helper, "" if none is configured."""
         return self.config.helper[0] if self.config.helper else ""
 
     @property
     def path(self) -> Path:
-        """The file that `login` writes."""
+        """The path of the file that `login` writes."""
         own = home(self.environ) / ".terraform.d"
         if self.environ.get("XDG_CONFIG_HOME") and not own.is_dir():
             return Path(self.environ["XDG_CONFIG_HOME"]) / "opentofu" / FILE
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """Where the token of a host is stored. Raises ServiceError."""
+        """A description of where the token of a host is stored. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:
@@ -145,4 +145,4 @@ class HostTokens:
                     and os.access(candidate, os.X_OK)
                 ):
                     return str(candidate)
-        return ""  # treated as not configured
+        return ""  # a missing helper is treated as not configured

@@ -1,4 +1,5 @@
-"""A small HTTP client for services, with persistent connections, retries with growing pauses, proxies and certificates.
+"""A small HTTP client for services, with persistent connections, retries after increasing pauses, proxies and
+certificates.
 
 An HTTP status is a result, not an error. ServiceError is raised only if there is no response at all."""
 
@@ -29,11 +30,11 @@ from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
-# Responses of HTTP servers with a time limit for the whole response, not only for each read.
+# HTTP responses with a time limit for the whole response, not only for each read.
 
 
 SLOWEST = 4096
-"""the number of bytes that must arrive each second after the timeout has passed"""
+"""the number of bytes per second by which a response extends its time limit"""
 
 
 class BoundedResponse(http.client.HTTPResponse):
@@ -61,7 +62,7 @@ class _Bounded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         left = self._end - time.monotonic()
         if left <= 0:
-            raise TimeoutError("the answer takes too long")
+            raise TimeoutError("the response takes too long")
         self._socket.settimeout(left)
         count = self._raw.readinto(buffer)
         self._end += (count or 0) / SLOWEST
@@ -78,7 +79,7 @@ _PIECE = 1 << 16
 LARGEST_ANSWER = 1 << 30
 """bytes"""
 LONGEST_SLOWDOWN = 10.0
-"""seconds between two requests to a service that throttles"""
+"""the longest pause between two requests to a service that throttles, in seconds"""
 _KEPT = "".join(map(chr, range(0x21, 0x7F)))
 """characters that need no escape in an address"""
 _CERTIFICATES = (
@@ -128,10 +129,10 @@ class Tls:
 
 @frozen
 class Retries:
-    """How often a request is tried again (`most`), and the pauses in seconds: `first`, doubled each time up to
-    `longest`. `statuses`: HTTP statuses that cause a retry. `refused`: whether refused connections and unknown host
-    names cause a retry, too. With `adaptive`, requests to a service that throttles are slowed down until it accepts
-    them again."""
+    """The number of retries of a request (`most`), and the pauses between them in seconds: `first`, doubled each time
+    up to `longest`. `statuses`: HTTP statuses that cause a retry. `refused`: whether refused connections and unknown
+    host names cause a retry, too. With `adaptive`, requests to a service that throttles are sent more slowly until the
+    service accepts them again."""
 
     most: int = 3
     first: float = 0.5
@@ -143,7 +144,7 @@ class Retries:
 
 NONE = Retries(0)
 Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
-"""Returns the headers of a request, for each attempt: from its method, URL, headers, body."""
+"""Signs a request, before each attempt: returns its headers, given its method, URL, headers and body."""
 
 
 @define
@@ -173,8 +174,8 @@ class Http:
         retries: Retries | None = None,
         timeout: float | None = None,
     ) -> HttpResponse:
-        """The response to a request, retried according to `retries`; the last one when all failed. Raises ServiceError
-        if no attempt got a response."""
+        """The response to a request, which is retried according to `retries`. If all attempts fail, this is the last
+        response. Raises ServiceError if no attempt got a response."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
         for attempt in range(rules.most + 1):
@@ -184,9 +185,8 @@ class Http:
             if self._slower:
                 self.pause(self._slower)
             try:
-                with span(
-                    f"request {method}", url=display_url(url).partition("?")[0]
-                ):  # the query may contain a signature
+                # The query may contain a signature, so it is not logged.
+                with span(f"request {method}", url=display_url(url).partition("?")[0]):
                     answer = self._once(method, url, sent, body, self.timeout if timeout is None else timeout)
                     note("DEBUG", f"response {answer.status}")
             except (OSError, http.client.HTTPException, ValueError) as problem:
@@ -210,7 +210,7 @@ class Http:
         raise AssertionError
 
     def _adapt(self, status: int) -> None:
-        """Lengthen the pause before each request when the service throttles; else shorten it."""
+        """If the service throttles, increase the pause before each request, otherwise decrease it."""
         if status in (429, 503):
             self._slower = min(max(2 * self._slower, 0.1), LONGEST_SLOWDOWN)
         else:
@@ -229,7 +229,7 @@ class Http:
     def _once(self, method: str, url: str, headers: dict[str, str], body: bytes, timeout: float) -> HttpResponse:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ServiceError(f"{display_url(url)} is not a URL with http or https")
+            raise ServiceError(f"{display_url(url)} is not an http or https URL")
         proxy = self._proxy(parts.scheme, parts.hostname)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -263,7 +263,7 @@ class Http:
             break
         if len(data) > LARGEST_ANSWER:
             connection.close()
-            raise ServiceError(f"the answer of {parts.hostname} is larger than {LARGEST_ANSWER >> 20} MiB")
+            raise ServiceError(f"the response of {parts.hostname} is larger than {LARGEST_ANSWER >> 20} MiB")
         if response.will_close:
             connection.close()
         else:
@@ -274,7 +274,7 @@ class Http:
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
     ) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection, and whether it is new."""
+        """A connection to a server, and whether the connection is new."""
         with self._lock:
             kept = self._idle.get(key)
             if kept:
@@ -309,7 +309,7 @@ class Http:
         return connection
 
     def context(self) -> ssl.SSLContext:
-        """The encryption of connections. Raises ServiceError for invalid certificates."""
+        """The TLS settings of connections. Raises ServiceError for invalid certificates."""
         with self._lock:
             if self._context is None:
                 self._context = tls_context(self.tls)
@@ -343,7 +343,7 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
 
 
 class _Final(BoundedResponse):
-    """The final response; a limited number of interim responses (1xx) is skipped."""
+    """The final response. At most `_most` interim responses (1xx) are skipped."""
 
     _most = 20
 
@@ -357,7 +357,7 @@ class _Final(BoundedResponse):
 
 
 class _Named(http.client.HTTPSConnection):
-    """A connection to a server whose certificate must be valid for this name instead of the server's address."""
+    """A connection to a server whose certificate must be valid for `server_name` instead of the server's address."""
 
     def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -380,7 +380,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         else:
             trust_the_system(context)
         if tls.certificate:
-            with tempfile.TemporaryDirectory(prefix="planner-") as folder:  # the ssl module only accepts files
+            # the ssl module accepts certificates only in files
+            with tempfile.TemporaryDirectory(prefix="planner-") as folder:
                 context.load_cert_chain(_as_file(folder, "c", tls.certificate), _as_file(folder, "k", tls.key) or None)
     except (OSError, ssl.SSLError) as problem:
         raise ServiceError(f"certificates cannot be used: {problem}") from None
@@ -391,8 +392,8 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def trust_the_system(context: ssl.SSLContext) -> None:
-    """Load the certificates of the system if the ssl module does not find them, unless SSL_CERT_FILE or SSL_CERT_DIR
-    name others. Raises OSError."""
+    """Load the certificates of the system if the ssl module does not find them, unless SSL_CERT_FILE or SSL_CERT_DIR is
+    set. Raises OSError."""
     if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or context.cert_store_stats()["x509_ca"]:
         return
     for path in filter(os.path.isfile, _CERTIFICATES):
@@ -446,7 +447,7 @@ def _is_excepted(host: str, names: str) -> bool:
 
 
 def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
-    """The headers for the credentials in a URL."""
+    """The headers with the credentials in a URL."""
     if not parts.username:
         return {}
     return {header: basic(unquote(parts.username), unquote(parts.password or ""))}
@@ -480,12 +481,12 @@ def _asked_pause(answer: HttpResponse) -> float:
 
 
 def _is_refused(problem: Exception) -> bool:
-    """Whether the server does not exist: the connection is refused, or the name does not exist."""
+    """Whether there is no such server: the connection was refused, or the host name does not exist."""
     return is_unknown_host(problem) or isinstance(problem, ConnectionRefusedError)
 
 
 def is_unknown_host(problem: object) -> bool:
-    """Whether the host name does not exist; temporary failures of the resolver do not count."""
+    """Whether the host name does not exist; False for temporary failures of the resolver."""
     return isinstance(problem, socket.gaierror) and problem.errno != socket.EAI_AGAIN
 
 
@@ -507,7 +508,7 @@ _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|crede
 
 
 def display_url(url: str) -> str:
-    """A URL without user and password, and without other parts that grant access."""
+    """A URL without user and password, and without query parameters that grant access."""
     parts = urlsplit(url)
     if parts.query:
         url = _SECRET.sub(r"\1=***", url)
@@ -542,7 +543,7 @@ def reason_of(problem: BaseException, url: str) -> str:
 
 
 EARLY = 300.0
-"""Seconds before their expiry at which credentials are no longer used."""
+"""The number of seconds before their expiry from which credentials are no longer used."""
 
 
 class Tokens(ABC):

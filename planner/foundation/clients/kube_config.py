@@ -82,9 +82,9 @@ def from_files(
     cluster: str = "",
     plugin: Plugin | None = None,
 ) -> Access | None:
-    """The address and the credentials that kubeconfig files define for their current context or the given one; another
-    user or cluster may replace those of the context. `plugin` replaces the source of credentials in the files. None if
-    there is only one file and it does not exist. Raises ServiceError."""
+    """The address and the credentials that kubeconfig files define for the current context or the given one. `user` and
+    `cluster` replace those of the context. `plugin` replaces the source of credentials in the files. None if there is
+    only one file and it does not exist. Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None
@@ -118,7 +118,7 @@ def _merge(paths: list[str]) -> dict[str, Any]:
         for kind, inner in (("contexts", "context"), ("clusters", "cluster"), ("users", "user")):
             for item in read.get(kind) or []:
                 if not isinstance(item, dict) or not isinstance(item.get(inner) or {}, dict):
-                    raise ServiceError(f"{path}: {kind} must be a list of names, each with its {inner}")
+                    raise ServiceError(f"{path}: {kind} must be a list of entries, each with a name and its {inner}")
                 file = _beside(item.get(inner) or {}, os.path.dirname(os.path.abspath(path)))
                 result[kind].setdefault(str(item.get("name", "")), file)
     return result
@@ -132,7 +132,7 @@ def _read(path: str) -> dict[str, Any]:
         data = read_whole(path)
         if len(data) > _LARGEST:
             raise ServiceError(f"{path} is larger than {_LARGEST >> 20} MiB")
-        read = yaml.load(data, loader)  # a safe loader
+        read = yaml.load(data, loader)  # `loader` is a safe loader
     except ServiceError:
         raise
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as problem:
@@ -236,7 +236,7 @@ def _data(body: Mapping[str, Any], name: str, whose: str) -> str:
     try:
         return b64decode(_text(body, name), validate=True).decode("ascii")
     except ValueError:
-        raise ServiceError(f"{name} of {whose} is not Base64 of a PEM text") from None
+        raise ServiceError(f"{name} of {whose} is not PEM text encoded as Base64") from None
 
 
 def _readable(path: str, what: str) -> None:

@@ -21,7 +21,7 @@ from planner.foundation.vocabulary.records import evolve
 _PLUGIN_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _PLUGIN_TIMEOUT = 120.0
 _TOKEN_AGE = 60.0
-"""Seconds after which the file of a token is read again."""
+"""The number of seconds after which a token file is read again."""
 
 
 class KubernetesApi:
@@ -50,8 +50,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """The answer to a request. Raises ServiceError if there is no response, and for statuses outside 200 to 299
-        other than 404 and 409; its code is the reason that the server reports."""
+        """The response to a request. Raises ServiceError if there is no response, and for statuses outside 200 to 299
+        other than 404 and 409; the error's code is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:
@@ -160,7 +160,7 @@ def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
 
 
 def problem_of(answer: HttpResponse) -> ServiceError:
-    """The problem that a server reports."""
+    """The problem that a response of the server reports."""
     text, reason = "", ""
     try:
         document = json.loads(answer.body)
@@ -169,10 +169,10 @@ def problem_of(answer: HttpResponse) -> ServiceError:
         text = " ".join(answer.text.split())[:500]
     if answer.status == 401 and not text:
         text = "Unauthorized"
-    text = text or f"the server answered {answer.status}"
+    text = text or f"the server returned {answer.status}"
     return ServiceError(text, code=reason, may_pass=answer.status == 429 or answer.status >= 500)
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The address and credentials, in which the user's own settings override those from files."""
+    """The address and credentials, with the settings of the backend block overriding those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

@@ -18,8 +18,8 @@ from planner.foundation.clients.tfe import Host, Tfe, host_name, settings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 from planner.foundation.vocabulary.records import frozen
 
-# Getting a token from a host's login service: an authorization code that a browser brings to this machine, exchanged
-# for a token (OAuth 2.0, RFC 6749, with a proof key, RFC 7636).
+# Getting a token from a host's login service: planner exchanges an authorization code, which a browser delivers to this
+# machine, for a token (OAuth 2.0, RFC 6749, with a proof key, RFC 7636).
 
 _PAGE = (
     b"<html><head><title>Login</title></head><body><p>The login server has sent an authentication code. You can close "
@@ -41,7 +41,7 @@ class LoginService:
 
 
 def login_service(document: Mapping[str, Any], base: str) -> LoginService:
-    """A login service as a host describes it. Raises ServiceError."""
+    """The login service that a host's document describes. Raises ServiceError."""
 
     def missing(name: str) -> ServiceError:
         return ServiceError(f'service login.v1 definition is missing required property "{name}"')
@@ -181,7 +181,7 @@ _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 
 
 class Ask(Protocol):
-    """Prompts the user. Raises Failure if that is not possible."""
+    """Prompts the user and returns the answer. Raises Failure if there can be none."""
 
     def __call__(self, question: str, remark: str, hidden: bool = False) -> str: ...
 
@@ -252,7 +252,7 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """The host's login service; None if it has none, with a warning if it has an unusable one."""
+    """The host's login service. None if the host has none, or an unusable one (with a warning)."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"
@@ -272,7 +272,7 @@ def _login_service(host: Host, base: str, document: object) -> tuple[LoginServic
 
 
 def _api(host: Host) -> str:
-    """The URL of the API whose tokens can be copied from a page. Raises Failure."""
+    """The URL of the API whose tokens the user can copy from a web page. Raises Failure."""
     try:
         return host.service(*_SEVERAL_SERVICES)
     except ServiceError:
@@ -286,13 +286,13 @@ def _elsewhere(host: str, command: str) -> Diagnostic:
     return _wrong(
         f"Credentials for {host} are manually configured",
         f'The "planner {command}" command cannot {doing} because credentials for this host are configured in a CLI '
-        f"configuration file or a variable of the environment.\n\n{first} the existing credentials and remove them "
+        f"configuration file or an environment variable.\n\n{first} the existing credentials and remove them "
         "from there.",
     )
 
 
 def _consent(host: Host, mechanism: str, ask: Ask, say: Say) -> None:
-    """Raises Failure without it."""
+    """Asks the user to confirm. Raises Failure if the user does not confirm."""
     say(f"planner will request an API token for {host.name} using {mechanism}.\n")
     if mechanism == "OAuth":
         say(
@@ -323,7 +323,7 @@ def _by_code(host: Host, service: LoginService, ask: Ask, say: Say) -> str:
 
 
 def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
-    """A token that the user copies from a page."""
+    """A token that the user copies from a web page."""
     _consent(host, "your browser", ask, say)
     url = f"https://{shown_host(address)}/app/settings/tokens?source=terraform-login"
     _show(f"the tokens page for {host.name}", url, say)
@@ -331,7 +331,7 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
         f"Token for {host.name}:", "Generate a token using your browser, and copy-paste it into this prompt.", True
     ).strip()
     if not token:
-        raise Failure(_wrong("Token is invalid", "No token was given."))
+        raise Failure(_wrong("Token is invalid", "No token was entered."))
     try:
         result = Tfe(address, token, Http(retries=Retries(2, 0.5, 5.0, refused=False))).ask("GET", "account/details")
         user = (result or {}).get("data", {}).get("attributes", {}).get("username")
@@ -348,7 +348,7 @@ def _show(what: str, url: str, say: Say) -> None:
     """Open a page in a browser, if there is a graphical one."""
     has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if has_screen and _browser_shows(url):
-        say(f"A browser shows {what}. If it does not, open the following URL to proceed:\n    {url}\n")
+        say(f"Your browser should show {what}. If it does not, open the following URL to proceed:\n    {url}\n")
     else:
         say(f"Open the following URL to access {what}:\n    {url}\n")
 

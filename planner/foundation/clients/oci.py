@@ -41,7 +41,7 @@ class OciLogin:
 @frozen
 class OciSettings:
     """`blocks`: pairs of a prefix of repository addresses and the arguments of its block. `helper`: the name of the
-    credential helper for all other addresses. `files`: Docker-style files (None: the files at the default places)."""
+    credential helper for all other addresses. `files`: Docker-style files (None: the default files)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""
@@ -49,7 +49,7 @@ class OciSettings:
 
 
 def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
-    """Domain and name of a repository; `prefix`: the name may be missing. Raises ValueError."""
+    """The domain and name of a repository. `prefix`: whether the name may be missing. Raises ValueError."""
     match = re.fullmatch(rf"({_DOMAIN})(?:/({_PATH}))?", text)
     if match is None or not (match[2] or prefix):
         raise ValueError(f"{text!r} is not the address of a repository in an OCI registry")
@@ -62,13 +62,13 @@ def check_template(template: str, include: tuple[str, ...] | None = None) -> Non
     names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
     if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
         raise SettingsError(
-            "a repository_template may have ${hostname}, ${namespace} and ${type}, and no other expressions"
+            "a repository_template may contain ${hostname}, ${namespace} and ${type}, but no other expressions"
         )
     patterns = [[DEFAULT_HOST, *pattern.split("/")][-3:] for pattern in include or ()]
     for at, name in enumerate(_SYMBOLS if include is not None else ()):
         if name not in names and len({pattern[at] for pattern in patterns} - {"*"}) != 1:
             raise SettingsError(
-                f"the repository_template needs ${{{name}}}, as include does not name exactly one {name}"
+                f"the repository_template needs ${{{name}}}, because include does not select exactly one {name}"
             )
     try:
         repository_address(expand_template(template, "example.com/a/b"))
@@ -98,7 +98,7 @@ def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mappin
     if "docker_credentials_helper" in arguments:
         _check_helper(arguments["docker_credentials_helper"], where)
         if path:
-            raise SettingsError(f"{where}: a credential helper serves a whole registry, so leave out the path")
+            raise SettingsError(f"{where}: a credential helper serves a whole registry, so remove the path")
     return label, arguments
 
 
@@ -138,7 +138,7 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
-    """Matching credentials, with their specificity: 1 for all registries, 2 for one registry, and more with each part
+    """Matching credentials with their specificity: 1 for all registries, 2 for one registry, and one more for each part
     of a path."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
@@ -147,7 +147,8 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
     for label, given in settings.blocks:
         helper = given.get("docker_credentials_helper")
         fixed = OciLogin(*(given.get(key, "") for key in (*_GROUPS[0], *_GROUPS[1])))
-        yield _specificity(label, domain, name), from_helper(helper) if helper else lambda fixed=fixed: fixed  # type: ignore[misc]
+        # type: ignore[misc]
+        yield _specificity(label, domain, name), from_helper(helper) if helper else lambda fixed=fixed: fixed
     if settings.helper:
         yield 1, from_helper(settings.helper)
     usual = settings.files is None
@@ -203,7 +204,7 @@ def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _decoded(entry: Any) -> OciLogin | None:
-    """An entry below `auths`; None if it has no credentials, for example if a helper stores them."""
+    """An entry below `auths`; None if the entry has no credentials, for example because a helper stores them."""
     text = entry.get("auth") if isinstance(entry, dict) else None
     try:
         user, colon, password = b64decode(text, validate=True).decode().partition(":") if text else ("", "", "")
@@ -236,5 +237,5 @@ def _from_helper(name: str, url: str, environ: Mapping[str, str]) -> OciLogin:
         answer = json.loads(done.stdout)
         user, secret = str(answer.get("Username") or ""), str(answer.get("Secret") or "")
     except (ValueError, AttributeError, RecursionError):
-        raise ServiceError(f"the answer of the credential helper {program} is not a JSON object") from None
+        raise ServiceError(f"the response of the credential helper {program} is not a JSON object") from None
     return OciLogin(refresh_token=secret) if user == "<token>" else OciLogin(user, secret)

@@ -1,4 +1,4 @@
-"""The syntax of the command line tool's settings: HCL in its first version, in which names may be quoted.
+"""The syntax of the command line tool's settings: version 1 of HCL, in which names may be quoted.
 
 name = "value"      block "label" { "some/name" = "value" }      list = ["a", "b"]      { "json": "too" }
 """
@@ -70,7 +70,7 @@ class _SettingsReader:
     def wrong(self, wanted: str) -> SettingsError:
         line = self._text.count("\n", 0, self._at) + 1
         here = f'"{self.content}"' if self.content else "the end"
-        return SettingsError(f"line {line}: {wanted} is expected, not {here}")
+        return SettingsError(f"line {line}: expected {wanted}, not {here}")
 
     def body(self, end: str) -> Items:
         items: Items = []

@@ -21,11 +21,11 @@ DIAL = 15.0
 PIECE = 1 << 20
 """The number of bytes of a file that are read at once."""
 MOST_REPLIED = 64 * 1024
-"""The maximum size, in bytes, of a proxy's reply, and of the output of a command that an error quotes."""
+"""The maximum size, in bytes, of a proxy's reply and of the command output that an error message quotes."""
 
 
 class SshError(Exception):
-    """A connection or an upload failed. `lasting`: a retry does not help."""
+    """A connection or an upload failed. `lasting`: whether a retry is useless."""
 
     def __init__(self, text: str, lasting: bool = False) -> None:
         super().__init__(text)
@@ -34,7 +34,7 @@ class SshError(Exception):
 
 @frozen(eq=False)
 class Login:
-    """A host, its key, and the user's credentials for it. Empty strings are ignored."""
+    """A host, its key, and the user's credentials. Empty strings mean "not set"."""
 
     host: str
     port: int
@@ -51,7 +51,7 @@ class Login:
 
 @frozen(eq=False)
 class Proxy:
-    """A proxy for HTTP that connects to other hosts."""
+    """An HTTP proxy that can connect to other hosts."""
 
     scheme: str
     host: str
@@ -62,7 +62,7 @@ class Proxy:
 
 @frozen(eq=False)
 class Agent:
-    """The agent's socket, and the key to try first: its file, or its comment."""
+    """The agent's socket, and the key to try first, identified by its file or comment."""
 
     path: str
     identity: str
@@ -79,7 +79,7 @@ class Route:
 
 
 def in_brackets(host: str) -> str:
-    """The host as it is written before a port: an IPv6 address in brackets."""
+    """The host as written before a port: IPv6 addresses are in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -110,7 +110,7 @@ async def _log_in(login: Login, way: Any, identities: list[Any], agent: Agent | 
     keys = [*_client_keys(login), *identities]
     trusts: Sequence[Any] = (None,)
     if expected is not None:
-        # the key of an authority that signed the host's key, or the key itself, even if another authority signed it
+        # accept a host key that a trusted authority signed, or that equals the expected key
         trusts = (([expected], [expected], []), ([expected], [], []))
     failure = ""
     for known_hosts in trusts:
@@ -152,7 +152,7 @@ def reason(e: OSError | ValueError) -> str:
 
 
 class _Client(asyncssh.SSHClient):
-    """Answers the server's prompts for the user: every prompt gets the password, which is tried once."""
+    """Answers the server's prompts. Each answer is the password, which is tried once."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -179,7 +179,7 @@ class _Dialer:
         self.proxy = proxy
 
     async def create_connection(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Any, Any]:
-        """The transport and its protocol, as asyncssh expects them from a tunnel."""
+        """The transport and its protocol, in the form that asyncssh expects from a tunnel."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(DIAL):
             if self.proxy is None:
@@ -206,7 +206,7 @@ def _connect_request(proxy: Proxy, address: str) -> bytes:
 
 
 class _Opening(asyncio.Protocol):
-    """Requests a connection from a proxy, then hands the connection over to the protocol that `factory` creates."""
+    """Requests a connection from a proxy, and then passes the connection to the protocol that `factory` creates."""
 
     def __init__(self, request: bytes, factory: Callable[[], Any], opened: asyncio.Future[Any]) -> None:
         self.request, self.factory, self.opened = request, factory, opened
@@ -273,7 +273,7 @@ def _client_keys(login: Login) -> list[Any]:
         asyncssh.load_keypairs([(key, certificate)])
         return [(key, certificate)]
     except (asyncssh.KeyImportError, ValueError) as e:
-        detail = "use the line of a file that ends with -cert.pub, made for the private key"
+        detail = "use the content of the file *-cert.pub that belongs to the private key"
         raise SshError(f"invalid certificate ({kind[:40]!r}): {e}; {detail}", lasting=True) from None
 
 
@@ -316,7 +316,7 @@ async def run_command(
     connection: asyncssh.SSHClientConnection, command: str, output: Callable[[bytes], None], idle: float, terminal: bool
 ) -> str:
     """Run a command and pass both its streams to `output`, which receives b"" after `idle` seconds without output.
-    Returns how it failed, or "". Raises SshError if the connection is lost."""
+    Returns a description of the failure, "" if there is none. Raises SshError if the connection is lost."""
     options: dict[str, Any] = {}
     if terminal:
         options = {"term_type": "xterm", "term_size": (40, 80), "term_modes": {asyncssh.PTY_ECHO: 0}}
@@ -352,12 +352,12 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """The files of the host: by SFTP, or by shell commands if the host has no SFTP."""
+    """Access to the files of the host: by SFTP, or by shell commands if the host has no SFTP."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:
         if windows or connection.is_closed():
-            raise SshError(f"the host does not serve SFTP: {e}") from None
+            raise SshError(f"the host does not support SFTP: {e}") from None
         yield _ShellFiles(connection)
         return
     async with client:
@@ -365,7 +365,7 @@ async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) ->
 
 
 class Files:
-    """Files of a host. All methods raise SshError."""
+    """Writes files on a host. All methods raise SshError."""
 
     async def home(self) -> str:
         raise NotImplementedError
@@ -378,8 +378,7 @@ class Files:
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """Write a file; a new file gets the mode. `fresh`: the file replaces an existing one, and links are not
-        followed."""
+        """Write a file; a new file gets the mode. `fresh`: an existing file is replaced, and links are not followed."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:
@@ -439,7 +438,7 @@ class _ShellFiles(Files):
                         await process.stdin.drain()
                     process.stdin.write_eof()
                 except OSError:
-                    pass  # the command ended without reading everything, and reports the reason
+                    pass  # the command ended before it read everything, and its exit status shows the reason
                 text = (await output).decode("utf-8", "replace")
                 await process.wait_closed()
         if process.exit_status is None:
@@ -474,7 +473,7 @@ class _ShellFiles(Files):
 
 
 async def _read_limited(stream: Any) -> bytes:
-    """The beginning of a stream; the stream is read to its end."""
+    """Read a stream to its end, and return the beginning."""
     kept = b""
     while data := await stream.read(1 << 16):
         kept = (kept + data)[:MOST_REPLIED]
@@ -483,7 +482,7 @@ async def _read_limited(stream: Any) -> bytes:
 
 @contextmanager
 def _failures(path: str) -> Iterator[None]:
-    """Failures of the protocol and of local files become SshError with the path."""
+    """Converts errors of the protocol and of local files to SshError with the path."""
     try:
         yield
     except asyncssh.Error as e:

@@ -1,5 +1,5 @@
-"""Rows, each with a single text as its key, of a table in Alibaba Cloud's TableStore: written under a condition, read,
-removed. Requests are signed protobuf messages with rows in a special format ("plain buffer").
+"""Reads, writes and removes rows of a table in Alibaba Cloud's TableStore. The key of a row is a single string.
+Requests are signed protobuf messages with rows in a special format ("plain buffer").
 https://www.alibabacloud.com/help/en/tablestore/developer-reference/plainbuffer"""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TablestoreTable:
     http: Http
 
     def check(self) -> None:
-        """Raises ServiceError if the table does not exist."""
+        """Check that the table exists. Raises ServiceError otherwise."""
         self._ask("DescribeTable", field(1, self.name.encode()))
 
     def put(self, row: str, columns: Mapping[str, str], expected: int = ANY) -> None:
@@ -146,7 +146,7 @@ def _crc(data: bytes, crc: int = 0) -> int:
 
 
 def _cell(name: str, value: str) -> tuple[bytes, int]:
-    """A cell with a text, and its checksum."""
+    """A cell that contains a string, followed by the cell's checksum."""
     title, text = name.encode(), value.encode()
     inner = bytes((_STRING,)) + struct.pack("<i", len(text)) + text
     crc = _crc(title + inner)
@@ -155,7 +155,7 @@ def _cell(name: str, value: str) -> tuple[bytes, int]:
 
 
 def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bool = False) -> bytes:
-    """A row, or only its key."""
+    """An encoded row; without columns, only the row's key."""
     out, sums = bytearray(_HEADER), []
     for tag, members in ((_KEY, key), (_DATA, columns)):
         if members:
@@ -171,7 +171,7 @@ def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bo
 
 
 def cells(data: bytes) -> dict[str, str]:
-    """The texts of a row by their names. Raises ServiceError."""
+    """The strings in a row, by the names of the columns. Raises ServiceError."""
     result: dict[str, str] = {}
     at, name = len(_HEADER), ""
     try:
@@ -194,5 +194,5 @@ def cells(data: bytes) -> dict[str, str]:
             else:
                 at += {_TYPE: 1, _TIME: 8, _SUM: 1, _CELL_SUM: 1}.get(tag, 0)
     except (struct.error, IndexError, ValueError):
-        raise ServiceError("TableStore: the answer is not a valid row") from None
+        raise ServiceError("TableStore: the response is not a valid row") from None
     return result

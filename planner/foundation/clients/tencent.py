@@ -59,7 +59,7 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
 def authorization(
     method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
-    """The Authorization header for a span of time ("1700000000;1700003600"); all of `headers` are signed."""
+    """The Authorization header for a time span ("1700000000;1700003600"); all of `headers` are signed."""
 
     def listed(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
@@ -78,7 +78,7 @@ def authorization(
 
 
 def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> str:
-    """The Authorization header for a call with this JSON at a moment (seconds since 1970)."""
+    """The Authorization header for a call with this JSON at this time (seconds since 1970)."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
     request_text = (
@@ -113,7 +113,7 @@ def call(
     document = http.ask("POST", f"https://{host}/", headers, data).json()
     result = document.get("Response") if isinstance(document, dict) else None
     if not isinstance(result, dict):
-        raise ServiceError(f"[TencentCloudSDKError] {action}: the answer has no Response")
+        raise ServiceError(f"[TencentCloudSDKError] {action}: the response has no member Response")
     wrong = result.get("Error")
     if isinstance(wrong, dict):
         code, message = str(wrong.get("Code", "")), wrong.get("Message", "")
@@ -130,6 +130,7 @@ def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, 
         body["Policy"] = quote(policy, safe="-_.~")
     credentials = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
     try:
-        return TencentKeys(credentials["TmpSecretId"], credentials["TmpSecretKey"], credentials["Token"])  # type: ignore[index]
+        # type: ignore[index]
+        return TencentKeys(credentials["TmpSecretId"], credentials["TmpSecretKey"], credentials["Token"])
     except (KeyError, TypeError):
-        raise ServiceError("AssumeRole: the answer has no keys") from None
+        raise ServiceError("AssumeRole: the response has no keys") from None

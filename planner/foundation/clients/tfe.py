@@ -1,5 +1,5 @@
-"""The parts of the API of Terraform Enterprise and similar servers that states need: a host's services, organizations,
-workspaces, versions of states. Requests and answers are JSON:API."""
+"""The part of the API of Terraform Enterprise and similar servers that planner needs to store states: services of a
+host, organizations, workspaces, and state versions. Requests and responses are JSON:API."""
 
 from __future__ import annotations
 
@@ -84,13 +84,15 @@ class Host:
             if isinstance(services.get(name), str):
                 url = urljoin(base, str(services[name]))
                 if urlsplit(url).scheme not in ("http", "https"):
-                    raise ServiceError(f"the host {self.name} names {url} as its {name}, which is not a URL with http")
+                    raise ServiceError(
+                        f"the host {self.name} names {url} as its {name}, which is not an http or https URL"
+                    )
                 return url if url.endswith("/") else f"{url}/"
         raise ServiceError(f"host {self.name} does not provide a {names[0].partition('.')[0]} service")
 
 
 def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
-    """The answer to a GET after redirects; credentials are sent to one server only. Raises ServiceError."""
+    """The response to a GET after redirects. Credentials are sent only to the original server. Raises ServiceError."""
     for _ in range(_MOST_REDIRECTS + 1):
         parts = urlsplit(url)
         mine = parts.netloc == known
@@ -121,7 +123,7 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """The content of the response, None if the object does not exist. `on_headers` receives the headers of the
+        """The content of the response; None if the object does not exist. `on_headers` receives the headers of the
         response. Raises ServiceError, whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
@@ -162,7 +164,8 @@ class Tfe:
         return answer.body
 
     def upload(self, url: str, data: bytes) -> None:
-        """Upload a document to a URL from the API, which itself contains the credentials. Raises ServiceError."""
+        """Upload a document to a URL that the API returned and that itself contains credentials. Raises
+        ServiceError."""
         answer = self._http.ask("PUT", urljoin(self.url, url), {"Content-Type": "application/octet-stream"}, data)
         if not 200 <= answer.status < 300:
             raise problem_of(answer)
@@ -184,7 +187,7 @@ def problem_of(answer: HttpResponse) -> ServiceError:
             texts.append("\n\n".join(str(one[name]) for name in ("title", "detail") if one.get(name)))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
-    text = "\n".join(filter(None, texts)) or f"the server answered {answer.status}"
+    text = "\n".join(filter(None, texts)) or f"the server returned {answer.status}"
     text = {401: "unauthorized", 404: "resource not found"}.get(answer.status, text)
     may_pass = answer.status == 429 or answer.status >= 500
     return ServiceError(text, code=str(answer.status), may_pass=may_pass)

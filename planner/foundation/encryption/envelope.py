@@ -1,4 +1,4 @@
-"""Envelopes: the content of encrypted files. They are byte for byte the same as in OpenTofu:
+"""Envelopes: the content of encrypted files, in the same bytes as OpenTofu's:
 
     {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 
@@ -20,8 +20,7 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The bytes are not an envelope: possibly their content was never encrypted. `reason` is empty if the bytes are
-    JSON."""
+    """The bytes are not an envelope; perhaps they were never encrypted. `reason` is empty if the bytes are JSON."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -105,7 +104,7 @@ def _text(value: Any, what: str) -> str:
 
 
 class Base64Error(ValueError):
-    """The text is not valid base64; the message has the position."""
+    """The text is not valid base64. The message contains the position of the error."""
 
 
 def encode(data: bytes) -> str:
@@ -141,7 +140,7 @@ def members(values: Mapping[str, Any]) -> bytes:
 
 
 def go_json(value: Any) -> bytes:
-    """Compact, with < > & escaped. Raises ValueError for a number that no float holds."""
+    """Compact JSON with < > & escaped. Raises ValueError for a number that is too large for a float."""
     if value.__class__ is dict:
         sorted_members = (
             dumps(name) + b":" + go_json(value[name])

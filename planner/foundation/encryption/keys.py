@@ -4,8 +4,8 @@ name:
     SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
-The metadata of a provider contain everything that it needs to produce the same key again. They are stored with the
-encrypted data as a JSON object, whose names and order are the same as in OpenTofu."""
+The metadata of a provider contains everything that the provider needs to produce the same key again. It is stored with
+the encrypted data as a JSON object with the same names and order as in OpenTofu."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Metadata = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """A key provider cannot provide a key. The text of the exception gives the reason and is shown to the user."""
+    """A key provider cannot provide a key. The exception's message contains the reason and is shown to the user."""
 
 
 def check_next(settings: Given, name: str) -> None:
-    """An argument belongs to the next version of OpenTofu, which is not enabled. Raises ProviderError."""
+    """Raises ProviderError for an argument of the next version of OpenTofu, unless that version is enabled."""
     if settings.get(name) and not follows_next():
         raise ProviderError(
             f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
@@ -45,11 +45,12 @@ def check_base64(settings: Given, name: str) -> bytes:
 
 
 class MetadataError(Exception):
-    """The metadata do not have the form that the provider writes."""
+    """The metadata does not have the form that the provider writes."""
 
 
 class Key:
-    """A key: its length is known at once, the bytes on first use. Raises ProviderError if they cannot be provided."""
+    """A key. Its length is known at once, and its bytes are computed on first use. Raises ProviderError if that
+    fails."""
 
     __slots__ = ("_bytes", "_make", "length")
 
@@ -70,7 +71,7 @@ class Key:
 @frozen(eq=False, repr=False)
 class Keys:
     """The keys of a key provider: one to encrypt with, and one to decrypt data stored with the provider's metadata.
-    `without_decryption`: the reason why there is no key for decryption."""
+    `without_decryption`: if there is no key for decryption, the reason."""
 
     encryption: Key | None
     decryption: Key | None = None
@@ -81,8 +82,8 @@ class KeyProvider(Protocol):
     """A key provider with its settings."""
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
-        """A new key to encrypt with, and the metadata to store; given stored metadata, also the key to decrypt with.
-        Raises ProviderError and MetadataError."""
+        """A new key for encryption, and the metadata to store. If stored metadata is passed, also the key for
+        decryption. Raises ProviderError and MetadataError."""
 
 
 def provider_module(type: str) -> Any:
@@ -116,7 +117,7 @@ def decoded(data: bytes | None) -> Metadata | None:
 
 
 def text_of(metadata: Metadata, name: str) -> str:
-    """A text in metadata. Raises MetadataError."""
+    """A string in metadata. Raises MetadataError."""
     value = metadata.get(name)
     if value is None:
         return ""
@@ -148,8 +149,8 @@ def number_of(metadata: Metadata, name: str) -> int:
 
 @frozen
 class Setting:
-    """An argument. `keys`: the value is the Keys of a key provider, regardless of `type`. `nullable`: null means that
-    it is not set; otherwise null is an error."""
+    """An argument. `keys`: whether the value is the Keys of a key provider, regardless of `type`. `nullable`: whether
+    null means that the argument is not set; otherwise null is an error."""
 
     type: Type = STRING
     required: bool = False
@@ -159,12 +160,12 @@ class Setting:
 
 @frozen(eq=False)
 class EncryptionArguments:
-    """The arguments by name, and the arguments of blocks, each of which may occur once."""
+    """The arguments by name, and the blocks (at most one of each type) with their arguments."""
 
     arguments: Mapping[str, Setting]
     blocks: Mapping[str, Mapping[str, Setting]] = field(factory=dict)
 
 
 Given = Mapping[str, Any]
-"""the arguments: strings, whole numbers, truth values, tuples and dictionaries of them, Keys; missing arguments are
-left out. Blocks are dictionaries"""
+"""the values of arguments: strings, whole numbers, bools, tuples and dictionaries of these, and Keys. Missing arguments
+are left out; blocks are dictionaries"""

@@ -1,4 +1,5 @@
-"""Programs of the user that produce keys or encrypt: one line with their kind and version, then one JSON object."""
+"""Programs of the user that produce keys or encrypt. Their output is one line with their kind and version, and then one
+JSON object."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ SECONDS = 60.0
 
 @frozen
 class Kind:
-    """A kind of program: the content of its first line, and its name in sentences."""
+    """A kind of program: the first line of its output, and its name in messages."""
 
     magic: str
     name: str
@@ -31,8 +32,8 @@ class ProtocolError(Exception):
 
 
 class ExitError(Exception):
-    """The program failed: `status` describes it (`exit status 3`); `has_code`: whether the program exited with a
-    code."""
+    """The program failed: `status` describes it (`exit status 3`); `has_code`: whether the program exited by itself,
+    with an exit code."""
 
     def __init__(self, status: str, has_code: bool, stderr: str) -> None:
         super().__init__(status)
@@ -48,8 +49,8 @@ class AnswerError(Exception):
 
 
 def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, Any], str]:
-    """The response of a program, and its other output. It runs in the working directory, without a shell. Raises
-    ProtocolError, ExitError and AnswerError."""
+    """The response of a program, and its standard error. The program runs in the working directory, without a shell.
+    Raises ProtocolError, ExitError and AnswerError."""
     output, errors, status, has_code = _run(command, request)
     stderr = errors.decode("utf-8", "replace")
     head, newline, rest = output.partition(b"\n")
@@ -67,7 +68,8 @@ def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, A
 
 
 def _run(command: Sequence[str], request: bytes) -> tuple[bytes, bytes, str, bool]:
-    """The output of the program, and the reason of its failure ("" if it did not fail)."""
+    """The outputs of the program, a description of its failure ("" if it succeeded), and whether it exited with a
+    code."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -134,7 +136,7 @@ def _first_value(data: bytes) -> Any:
 
 
 def only(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
-    """Raises AnswerError for an unknown member."""
+    """Check that an object has only known members. Raises AnswerError."""
     for name in sorted(answer.keys() - names):
         raise AnswerError(f'json: unknown field "{name}"', stderr)
 

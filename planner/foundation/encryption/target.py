@@ -1,7 +1,7 @@
 """Targets: the kinds of encrypted data (states, plans, states that data sources read), each with its methods.
 
-The first method encrypts; all of them may decrypt, in their order. The process uses one encryption key until it ends,
-so that results can be saved even if the network fails; each encryption has a new nonce.
+The first method encrypts. To decrypt, the methods are tried in order. The process uses one encryption key until it
+ends, so that results can be saved even if the network fails; each encryption has a new nonce.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class TargetError(Exception):
-    """Data cannot be encrypted or decrypted, or must not be unencrypted. The text of the exception is shown to the
-    user."""
+    """Data cannot be encrypted or decrypted, or is not encrypted although it must be. The exception's message is shown
+    to the user."""
 
 
 @frozen(eq=False, repr=False)
@@ -28,7 +28,7 @@ class Ready:
 
 
 class Candidate(Protocol):
-    """A method of the configuration."""
+    """A configured method, which is set up when it is needed."""
 
     @property
     def is_unencrypted(self) -> bool:
@@ -40,7 +40,8 @@ class Candidate(Protocol):
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """Decrypted data. `is_pending`: the configuration now encrypts such data in another way."""
+    """Decrypted data. `is_pending`: whether the data should be encrypted again, because the configuration of encryption
+    has changed."""
 
     data: bytes
     is_pending: bool
@@ -62,16 +63,16 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether data are written in clear."""
+        """Whether data is written unencrypted."""
         return self._first is None
 
     @property
     def allows_clear(self) -> bool:
-        """Whether data to read may be in clear."""
+        """Whether stored data may be unencrypted."""
         return any(candidate.is_unencrypted for candidate in self._candidates)
 
     def encrypt(self, data: bytes, head: Mapping[str, Any]) -> bytes:
-        """The envelope; the data themselves if they are stored in clear. Raises TargetError."""
+        """The envelope with the encrypted data; the data itself if it is stored unencrypted. Raises TargetError."""
         if self._first is None:
             return data
         try:
@@ -81,9 +82,9 @@ class Target:
         return write_envelope(self._first.metadata, encrypted, head)
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
-        """The content of an envelope, or the data themselves if they are in clear and this is allowed; `is_clear`
-        overrides the function of the target. Raises TargetError, and Failure if a method cannot be set up with the
-        metadata of the envelope."""
+        """The decrypted content of an envelope, or the data itself if it is unencrypted and this is allowed. `is_clear`
+        overrides the target's function. Raises TargetError, and Failure if a method cannot be set up with the metadata
+        of the envelope."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:
@@ -141,18 +142,18 @@ class EncryptionError(Exception):
 
 
 class DecryptionError(Exception):
-    """The data cannot be decrypted: they are damaged, or were encrypted in another way."""
+    """The data cannot be decrypted: it is damaged, or was encrypted with a different method or key."""
 
 
 class NoKeyError(DecryptionError):
-    """A key for decryption is missing; the text has the reason ("" if unknown)."""
+    """A key for decryption is missing. The message contains the reason ("" if unknown)."""
 
 
 class Method(Protocol):
     """A method with its keys."""
 
     def encrypt(self, data: bytes) -> bytes:
-        """Raises EncryptionError, and ProviderError without a key."""
+        """Encrypts data. Raises EncryptionError, and ProviderError if there is no key."""
 
     def decrypt(self, data: bytes) -> bytes:
-        """Raises DecryptionError, and ProviderError without a key."""
+        """Decrypts data. Raises DecryptionError, and ProviderError if there is no key."""

@@ -1,5 +1,5 @@
-"""Signed statements: in-toto statements (version 1) in envelopes of DSSE (version 1). A file has an envelope on each
-line, by one signer each.
+"""Signed statements: in-toto statements (version 1) in envelopes of DSSE (version 1). Each line of a file is an
+envelope with the signature of one signer.
 
 https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
 https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
@@ -29,7 +29,7 @@ def encoded(payload: bytes) -> bytes:
 
 
 def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
-    """A statement signed, on one line. Raises ServiceError if the signer does not sign."""
+    """A signed statement on one line. Raises ServiceError if signing fails."""
     payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
     signature = signer.sign(encoded(payload))
     signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]
@@ -39,14 +39,15 @@ def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
 
 @frozen(eq=False)
 class Signed:
-    """A statement, and the keys whose signatures of it were checked."""
+    """A statement, and the keys with verified signatures of it."""
 
     statement: Mapping[str, Any]
     signers: tuple[Verifier, ...]
 
 
 def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
-    """The statements in a file, each with the keys that signed it. Lines that are not envelopes are ignored."""
+    """The statements in a file, each with the keys whose signatures of it are valid. Lines that are not envelopes are
+    ignored."""
     for line in data.splitlines():
         if line.strip():
             try:
@@ -58,12 +59,12 @@ def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
 def _verified(line: bytes, verifiers: tuple[Verifier, ...]) -> Signed:
     whole = orjson.loads(line)
     if whole["payloadType"] != PAYLOAD:
-        raise ValueError("another kind of payload")
+        raise ValueError("the payload is of a different kind")
     payload = base64.b64decode(whole["payload"], validate=True)
     message = encoded(payload)
     statement = orjson.loads(payload)
     if statement["_type"] != STATEMENT:
-        raise ValueError("another kind of statement")
+        raise ValueError("the statement is of a different kind")
     signatures = [base64.b64decode(one["sig"], validate=True) for one in whole["signatures"][:_MOST_SIGNATURES]]
     # key ids are only unsigned hints, so every key is tried
     signers = tuple(one for one in verifiers if any(one.accepts(message, signature) for signature in signatures))

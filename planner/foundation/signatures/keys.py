@@ -1,4 +1,5 @@
-"""Keys that sign and verify: ed25519 and ECDSA in PEM files; these and RSA in OpenSSH's files and agents."""
+"""Keys that sign and verify: ed25519 and ECDSA keys in PEM files, and ed25519, ECDSA and RSA keys in OpenSSH's files
+and agents."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"
-"""the variable with the passphrase of a private key"""
+"""the environment variable with the passphrase of a private key"""
 _MOST_BYTES = 1 << 16
 _LEAST_RSA = 2048
 _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
@@ -38,10 +39,10 @@ class Verifier:
     name: str
     key: Any = field(repr=False)
     encoded: bytes = field(repr=False)
-    """the key in OpenSSH's form"""
+    """the key in OpenSSH's format"""
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
-        """Whether this key signed a message, by itself or in OpenSSH's form."""
+        """Whether a signature of a message is by this key, either a plain signature or one in OpenSSH's format."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -64,7 +65,7 @@ class Verifier:
         elif isinstance(self.key, EllipticCurvePublicKey):
             self.key.verify(signature, message, ECDSA(_hash_of(self.key)))
         else:
-            raise ValueError("RSA keys sign in OpenSSH's form only")
+            raise ValueError("RSA keys sign only in OpenSSH's format")
 
     def _accepts_ssh(self, data: bytes, signed: bytes) -> bool:
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -100,7 +101,7 @@ def _hash_of(key: EllipticCurvePublicKey) -> Any:
 
 
 def load_signer(path: str) -> SigningKey:
-    """The private key in a file; for a public key in OpenSSH's form, the private key of an agent. Raises Failure."""
+    """The private key in a file; for a public key in OpenSSH's format, the private key in an agent. Raises Failure."""
     data = _content(path)
     if data.startswith(_SSH_WORDS):
         verifier = _verifier(data, path)

@@ -1,4 +1,4 @@
-"""Signatures in the form of OpenSSH (PROTOCOL.sshsig), by a key or by an agent (draft-miller-ssh-agent), so that
+"""Signatures in OpenSSH's format (PROTOCOL.sshsig), by a key or by an agent (draft-miller-ssh-agent), so that
 `ssh-keygen -Y verify` can check them."""
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _HASH = b"sha512"
 _SIGN, _SIGNED, _LIST, _KEYS = 13, 14, 11, 12
 _RSA_SHA2_512 = 4
 _MOST_BYTES = 1 << 20
-"""the maximum size of an agent's answer"""
+"""the maximum size of an agent's response, in bytes"""
 _SECONDS = 120.0
-"""seconds for an answer, because an agent may prompt its user"""
+"""the time limit for an agent's response, in seconds; it is long because an agent may prompt the user"""
 
 
 def text(data: bytes) -> bytes:
-    """Bytes, preceded by their length."""
+    """A byte string, preceded by its length."""
     return struct.pack(">I", len(data)) + data
 
 
 class Reader:
-    """Reads the parts of a message. Raises ValueError if one is missing."""
+    """Reads the parts of a message. Raises ValueError if a part is missing."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -52,7 +52,7 @@ class Reader:
 
 
 def fingerprint(key: bytes) -> str:
-    """A public key as `ssh-keygen -l` names it."""
+    """The fingerprint of a public key, as `ssh-keygen -l` prints it."""
     return f"SHA256:{base64.b64encode(sha256(key).digest()).decode().rstrip('=')}"
 
 
@@ -62,14 +62,15 @@ def signed_data(message: bytes) -> bytes:
 
 
 def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
-    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes; both in OpenSSH's
-    form."""
+    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes. Both use OpenSSH's
+    format."""
     parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
     return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
 
 
 def parse(data: bytes) -> tuple[bytes, bytes]:
-    """The public key and its signature of `signed_data`. Raises ValueError for another form, purpose or hash."""
+    """The public key and its signature of `signed_data`. Raises ValueError for an unsupported format, purpose or
+    hash."""
     reader = Reader(data)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != 1:
         raise ValueError("not a signature of OpenSSH")
@@ -87,11 +88,13 @@ def agent_sign(key: bytes, data: bytes) -> bytes:
     flags = _RSA_SHA2_512 if Reader(key).text() == b"ssh-rsa" else 0
     answer = _request_of_agent(bytes([_SIGN]) + text(key) + text(data) + struct.pack(">I", flags))
     if answer[:1] != bytes([_SIGNED]):
-        raise ServiceError(f"the agent does not sign with the key {fingerprint(key)}: it has no such key, or refuses")
+        raise ServiceError(
+            f"the agent did not sign with the key {fingerprint(key)}: it does not have this key, or refused to use it"
+        )
     try:
         return Reader(answer[1:]).text()
     except ValueError as problem:
-        raise ServiceError(f"the answer of the agent cannot be read: {problem}") from None
+        raise ServiceError(f"the response of the agent cannot be read: {problem}") from None
 
 
 def _request_of_agent(request: bytes) -> bytes:
@@ -105,12 +108,12 @@ def _request_of_agent(request: bytes) -> bytes:
             agent.sendall(text(request))
             (size,) = struct.unpack(">I", _received(agent, 4))
             if size > _MOST_BYTES:
-                raise ServiceError("the answer of the agent is too large")
+                raise ServiceError("the response of the agent is too large")
             return _received(agent, size)
     except OSError as problem:
         if isinstance(problem, ServiceError):
             raise
-        raise ServiceError(f"the agent at {path} does not answer: {problem.strerror or problem}") from None
+        raise ServiceError(f"the agent at {path} does not respond: {problem.strerror or problem}") from None
 
 
 def _received(agent: socket.socket, size: int) -> bytes:
@@ -118,6 +121,6 @@ def _received(agent: socket.socket, size: int) -> bytes:
     while len(data) < size:
         part = agent.recv(size - len(data))
         if not part:
-            raise ServiceError("the agent hung up")
+            raise ServiceError("the agent closed the connection")
         data += part
     return data

@@ -1,1 +1,1 @@
-"""Services of the machine for all stages: files, archives, JSON, signals, paths."""
+"""Access to the machine for all stages: files, archives, JSON, signals, paths."""

@@ -1,8 +1,8 @@
-"""Archives from other sources, unpacked so that all of their content stays in the target directory.
+"""Unpacks archives from untrusted sources so that all of their content stays in the target directory.
 
 Members are written one by one below a descriptor of that directory, opened without following links, and never over an
-existing file. Refused are names and links that lead out of the directory, members other than files, directories and
-links, duplicate names, and archives that expand too much. Python's own `tarfile` is not used: its checks can be
+existing file. Names and links that lead out of the directory are rejected, as are members other than files, directories
+and links, duplicate names, and archives that expand too much. Python's own `tarfile` is not used: its checks can be
 circumvented, and its reader can be made to loop."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planner.foundation.vocabulary.diagnostic import InstallError
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 16 << 30
-"""the maximum size of all members together"""
+"""the maximum total size of all members, in bytes"""
 MOST_GROWTH = 250
 """the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
@@ -56,7 +56,7 @@ class Member(NamedTuple):
 
 
 class ArchiveLimits(NamedTuple):
-    """Limits of an archive, for all members together."""
+    """Limits for the total of all members of an archive."""
 
     bytes: int
     members: int
@@ -64,7 +64,7 @@ class ArchiveLimits(NamedTuple):
 
 def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: ArchiveLimits | None = None) -> None:
     """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
-    `links`: whether the archive may have links at all; `limits`: lower limits, for small content. Raises InstallError,
+    `links`: whether the archive may contain links; `limits`: stricter limits, for small content. Raises InstallError,
     and OSError if it cannot be written."""
     target.mkdir(mode=0o755)
     try:
@@ -88,17 +88,17 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
     except _Growth:
         if limits is None or limits.bytes > allowed_bytes(archive.stat().st_size):
             raise
-        raise InstallError(f"the archive becomes larger than {limits.bytes:,} bytes") from None
+        raise InstallError(f"the archive expands to more than {limits.bytes:,} bytes") from None
     except (BadZipFile, LZMAError, StructError, zlib.error, EOFError, NotImplementedError, ValueError) as problem:
         raise InstallError(f"the archive is damaged or of an unsupported kind ({problem})") from None
     except OSError as problem:
-        if problem.errno is None:  # decompression errors have no errno
+        if problem.errno is None:  # without errno, this is a decompression error
             raise InstallError(f"the archive is damaged ({problem})") from None
         raise
 
 
 def allowed_bytes(size: int) -> int:
-    """To how many bytes an archive of this size may expand."""
+    """The number of bytes to which an archive of this size may expand."""
     return min(MOST_BYTES, max(ALWAYS_FREE, MOST_GROWTH * size))
 
 
@@ -121,17 +121,17 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """Raises InstallError for a name that is not below the archive."""
+    """The parts of a member's name. Raises InstallError if the name leads out of the archive."""
     if name.startswith(("/", "\\")) or _DRIVE.match(name) or ".." in _SEPARATORS.split(name):
-        raise InstallError(f"the archive has a member outside of it ({name!r})")
+        raise InstallError(f"the archive has a member whose name leads out of it ({name!r})")
     if "\0" in name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
-        raise InstallError(f"the archive has a member with an impossible name ({name[:80]!r})")
+        raise InstallError(f"the archive has a member with an invalid name ({name[:80]!r})")
     return tuple(part for part in name.split("/") if part not in ("", "."))
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a directory at this depth cannot lead out of the archive, wherever other such links lead. So
-    `..` may only be at the beginning: behind the name of another link it would go up from that link's target."""
+    """Whether a link in a directory at this depth stays inside the archive, whatever other such links point to. So `..`
+    may occur only at the beginning: after the name of another link it would go up from that link's target."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]
@@ -148,17 +148,19 @@ def check_links(folder: Path) -> None:
         for name in sorted((*folders, *files)):
             path = os.path.join(base, name)
             if os.path.islink(path) and not stays(os.readlink(path), depth):
-                raise InstallError(f"{os.path.relpath(path, folder)!r} is a link that leads out of it")
+                raise InstallError(f"{os.path.relpath(path, folder)!r} is a link that leads out of the directory")
 
 
 def _alone(member: Member, seen: set[str]) -> None:
-    """Directories may be repeated. Other names may not, even if they differ in case, which some disks do not
-    distinguish."""
+    """Check for duplicate names. Only directories may be repeated. Names that differ only in case count as duplicates,
+    because some file systems do not distinguish case."""
     if member.kind == "folder":
         return
     folded = "/".join(member.parts).casefold()
     if not member.parts or folded in seen:
-        raise InstallError(f"the archive has several members that are named {member.name!r}, or only in other letters")
+        raise InstallError(
+            f"the archive has several members that are named {member.name!r}, or whose names differ only in case"
+        )
     seen.add(folded)
 
 
@@ -173,7 +175,7 @@ class _Growth(InstallError):
 
 def _too_large() -> InstallError:
     return _Growth(
-        f"the archive becomes larger than {MOST_BYTES >> 30} GiB, or more than {MOST_GROWTH} times as large as it is"
+        f"the archive expands to more than {MOST_BYTES >> 30} GiB, or to more than {MOST_GROWTH} times its size"
     )
 
 
@@ -181,7 +183,8 @@ def _too_large() -> InstallError:
 
 
 class _UnpackDirectory:
-    """The open directory for unpacking; `left` bytes may still be written, and it may have `most` members."""
+    """The open target directory. `left`: the number of bytes that may still be written; `most`: the maximum number of
+    members."""
 
     def __init__(self, target: Path, left: int, most: int | None = None) -> None:
         self.root = os.open(target, _FOLDER)
@@ -220,7 +223,7 @@ class _UnpackDirectory:
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], make: bool = True) -> Iterator[int]:
-        """The descriptor of a directory below; `make`: create it if it is missing."""
+        """The descriptor of a subdirectory. `make`: whether to create the subdirectory if it is missing."""
         at = os.dup(self.root)
         try:
             for part in parts:
@@ -261,7 +264,9 @@ class _UnpackDirectory:
             with suppress(OSError), self._folder(parts[:-1], make=False) as other:
                 number = os.open(parts[-1] if parts else ".", _OLD_FILE, dir_fd=other)
             if number < 0 or not stat.S_ISREG(mode := os.fstat(number).st_mode):
-                raise InstallError(f"the archive has a link to no file in it ({member.name!r} to {member.target!r})")
+                raise InstallError(
+                    f"the archive has a link to a file that it does not contain ({member.name!r} to {member.target!r})"
+                )
             self._file(member, folder, iter(lambda: os.read(number, _BLOCK), b""), bool(mode & 0o100))
         finally:
             if number >= 0:
@@ -277,7 +282,7 @@ def _zip_member(package: ZipFile, entry: ZipInfo) -> Member:
     if entry.flag_bits & 1:
         raise InstallError(f"the archive is encrypted ({name!r})")
     if entry.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
-        raise InstallError(f"the archive is compressed in a way that cannot be unpacked ({name!r})")
+        raise InstallError(f"the archive uses an unsupported compression method ({name!r})")
     if name.endswith("/"):
         return Member(name, parts, "folder")
     if stat.S_ISLNK(mode):
@@ -323,13 +328,13 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads sequentially, at most `left` bytes plus the bytes of headers."""
+    """Reads a stream sequentially. At most `left` bytes may be read in addition to headers."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE
 
     def read(self, size: int) -> bytes:
-        """Reads this many bytes; fewer only at the end. Raises InstallError."""
+        """Reads this number of bytes, or fewer at the end. Raises InstallError."""
         data = b""
         while len(data) < size and (part := self.file.read(size - len(data))):
             data = data + part if data else part
@@ -348,8 +353,8 @@ class _Stream:
 
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:
-    """The members of a tar archive; the caller reads the content of each (`size` bytes, rounded up to a multiple of
-    512) before the next. Raises InstallError and ValueError."""
+    """The members of a tar archive. The caller must read the content of each member (`size` bytes, rounded up to a
+    multiple of 512) before requesting the next one. Raises InstallError and ValueError."""
     more: dict[str, str] = {}
     while header := stream.read(512):
         if len(header) < 512:
@@ -377,7 +382,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
     name = more.get("path") or (f"{prefix}/{name}" if prefix else name)
     parts = _parts(name)
     if any(key.startswith("GNU.sparse") for key in more):
-        raise InstallError(f"the archive has a file with holes ({name!r}), which cannot be unpacked")
+        raise InstallError(f"the archive has a sparse file ({name!r}), which is not supported")
     size = int(more["size"]) if more.get("size", "").isdecimal() else size
     if flag == b"5" or (flag in b"\0" and name.endswith("/")):
         return Member(name, parts, "folder")
@@ -390,7 +395,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
 
 
 def _extended(data: bytes) -> dict[str, str]:
-    """Records LENGTH KEY=VALUE, each with a line end."""
+    """Parse records of the form LENGTH KEY=VALUE, each of which ends with a line break."""
     texts = {}
     while data:
         length, _, _ = data[:20].partition(b" ")
@@ -404,7 +409,7 @@ def _extended(data: bytes) -> dict[str, str]:
 
 
 def _octal(field: bytes) -> int:
-    """A number as tar writes it: octal digits, or binary when it is too large for them."""
+    """A number in tar's format: octal digits, or binary if the number is too large."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.partition(b"\0")[0].strip()

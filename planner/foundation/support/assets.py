@@ -36,14 +36,15 @@ def documents_folder() -> str:
 
 
 def cache_folder() -> str | None:
-    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing. None if it
-    cannot be written, or if other users can write to it or to the cache: they could store code there that is run later.
-    Never raises."""
+    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing. None if
+    the directory is not writable, or if other users can write to it or its parent: they could store code there that is
+    executed later. Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> str | None:
-    """The directory for permanent files (`$XDG_STATE_HOME`, otherwise `~/.local/state`)."""
+    """planner's directory for permanent files in `$XDG_STATE_HOME`, otherwise in `~/.local/state`; conditions as for
+    `cache_folder`."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
 
 
@@ -79,7 +80,7 @@ def _own_directory(variable: str, usual: str) -> str | None:
         home = os.environ.get(variable, "")
         # The XDG base directory specification requires to ignore a relative path.
         base = home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), usual)
-        if not os.path.isabs(base):  # the home of this user is unknown
+        if not os.path.isabs(base):  # the home directory of this user is unknown
             return None
         folder = os.path.join(base, "planner")
         os.makedirs(base, mode=0o700, exist_ok=True)
@@ -92,12 +93,12 @@ def _own_directory(variable: str, usual: str) -> str | None:
 
 
 def _may_hold(status: os.stat_result) -> bool:
-    """Whether other users cannot replace the user's files in a directory: the directory belongs to the user or the
-    system, and if everyone may write to it, as to /tmp, other users cannot remove files."""
+    """Whether the user's files in a directory are safe from replacement by other users: the directory belongs to the
+    user or the system, and if everyone may write to it (as to /tmp), only owners can remove their files."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 
-# Paths of the user's settings of the command line tool: for checking whether they exist, without reading them.
+# Paths of the user's CLI configuration files, which are checked for existence without reading them.
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -110,7 +111,7 @@ def _home(environ: Mapping[str, str]) -> str:
 
 
 def setting_files(environ: Mapping[str, str]) -> list[Path]:
-    """The existing files, in the order in which they are read."""
+    """The existing CLI configuration files, in the order in which they are read."""
     return [_path(name) for name in _setting_files(environ)]
 
 

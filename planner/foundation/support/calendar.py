@@ -26,16 +26,16 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 
 def month_days(year: int, month: int) -> int:
-    """How many days a month has."""
+    """The number of days in a month."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
 def seconds_of(match: re.Match[str], most_hours: int = 23, most_minutes: int = 59) -> tuple[int, int] | None:
-    """The whole seconds since 1970 of an RFC 3339 timestamp, and its offset from UTC in seconds; None if the date, time
-    or offset does not exist. The groups of the match are year to second, the fraction, and the sign, hours and minutes
-    of the offset; `most_hours` and `most_minutes` limit the offset."""
+    """The seconds since 1970 of an RFC 3339 timestamp, without the fraction, and its offset from UTC in seconds; None
+    if the date, time or offset does not exist. The groups of the match must be: year to second, the fraction, and the
+    sign, hours and minutes of the offset. `most_hours` and `most_minutes` limit the offset."""
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
     if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
         return None

@@ -17,7 +17,7 @@ else:
         from hashlib import blake2b as blake2b
 
 _SMALL = 1 << 18
-"""the number of bytes above which OpenSSL is faster in spite of the time that it needs to start"""
+"""the number of bytes above which OpenSSL is faster in spite of its startup time"""
 
 
 def sha256_of(data: bytes) -> str:
@@ -28,7 +28,7 @@ def sha256_of(data: bytes) -> str:
 
 @cache
 def _own_sha256() -> Any:
-    for name in ("_sha2", "_sha256"):  # the name of the module since Python 3.12, and before
+    for name in ("_sha2", "_sha256"):  # the names of the module since Python 3.12 and in earlier versions
         try:
             return import_module(name).sha256
         except ImportError:
@@ -46,7 +46,8 @@ def _sha256() -> Any:
 
 
 def random_uuid() -> str:
-    """A UUID of version 4 (RFC 9562). The module of the standard library would first examine the machine."""
+    """A UUID of version 4 (RFC 9562). The standard library's module would look up the network address of the machine
+    first."""
     number = int.from_bytes(os.urandom(16), "big") & ~(0xF000_C000_0000_0000_0000) | 0x4000_8000_0000_0000_0000
     digits = f"{number:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

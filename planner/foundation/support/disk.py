@@ -23,18 +23,18 @@ MOST_STREAMED = 64 << 20
 
 
 class Entry(Protocol):
-    """An entry of a directory: one on the disk (os.DirEntry), or one of a tree."""
+    """A directory entry, either on the disk (os.DirEntry) or in a tree."""
 
     @property
     def name(self) -> str:
-        """The name in the directory."""
+        """The name of the entry in its directory."""
 
     def is_dir(self) -> bool:
-        """Whether it is a directory, or a link to one. Raises OSError."""
+        """Whether the entry is a directory or a link to one. Raises OSError."""
 
 
 class TreeEntry:
-    """An entry of a directory of a tree."""
+    """A directory entry in a tree."""
 
     __slots__ = ("_is_dir", "name")
 
@@ -42,16 +42,16 @@ class TreeEntry:
         self.name, self._is_dir = name, is_dir
 
     def is_dir(self) -> bool:
-        """Whether it is a directory, or a link to one."""
+        """Whether the entry is a directory or a link to one."""
         return self._is_dir
 
 
 class UnrecordedError(OSError):
-    """A tree knows neither the former content of a file nor whether it was different."""
+    """The tree has no content of a file, and it is unknown whether the content has changed."""
 
 
 class ChangedError(UnrecordedError):
-    """A tree knows that the former content of a file was different, but not the content."""
+    """The tree has no content of a file, but it is known that the content has changed."""
 
 
 class Tree(Protocol):
@@ -74,8 +74,8 @@ _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
 
 @contextmanager
 def working_in(directory: str) -> Iterator[None]:
-    """Inside, relative paths of configurations start from this absolute directory instead of the directory of the
-    process, which all threads share."""
+    """A context in which relative paths of configurations start from this absolute directory, instead of the current
+    directory of the process, which all threads share."""
     token = _DIRECTORY.set(directory)
     try:
         yield
@@ -114,8 +114,9 @@ _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 
 @contextmanager
 def view(tree: Tree | None) -> Iterator[None]:
-    """Inside, configurations and their functions read the files below the root of the tree from the tree, under the
-    same paths, and all others from the disk; None: all from the disk. The innermost view applies."""
+    """A context in which configurations and their functions read files below the tree's root from the tree, under the
+    same paths, and all other files from the disk. None: all files are read from the disk. The innermost view applies.
+    """
     token = _TREE.set(tree)
     try:
         yield
@@ -128,8 +129,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """Inside, files are only read for digests: for a file whose former content is unknown, any different content
-    suffices."""
+    """A context in which files are read only to compute digests: if the earlier content of a file is unknown, any
+    different content can replace it."""
     token = _HASHED.set(True)
     try:
         yield
@@ -173,21 +174,22 @@ def replace_file(
     durable: bool = True,
 ) -> None:
     """Replace a file with these bytes atomically: the file is always either the old or the new one. An existing file
-    keeps its permissions, a new one gets `mode` without the bits of the umask; other files than regular ones, such as
-    devices, are just written to. `ready` is called with the descriptor of the new file just before the file is put in
-    place; if it returns True, the descriptor stays open. `durable`: the bytes are on the disk when this returns. Raises
-    OSError; the old file is unchanged then, except when only its directory could not be flushed."""
+    keeps its permissions, a new one gets `mode` without the bits of the umask; files that are not regular, such as
+    devices, are written to directly. `ready` is called with the descriptor of the new file just before the old file is
+    replaced; if it returns True, the descriptor stays open. `durable`: whether the bytes must be on disk when the
+    function returns. Raises OSError; in this case the old file is unchanged, unless the only failure was flushing its
+    directory."""
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:
-        problem.filename = problem.filename or path  # errors about descriptors have no file name
+        problem.filename = problem.filename or path  # add the file name, which errors about descriptors lack
         raise
 
 
 def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | None, durable: bool) -> None:
     target = os.path.realpath(on_disk(path))
     if os.path.exists(target) and not os.path.isfile(target):
-        descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe without reader is refused
+        descriptor = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # fails for a pipe without a reader
         try:
             os.set_blocking(descriptor, True)
             write_all(descriptor, data)
@@ -218,8 +220,8 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
 
 
 def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The content of a file that the user has not named. A pipe or a device could block or be endless and is refused;
-    only the null device is a file without content. Raises OSError, and ValueError for an impossible name."""
+    """The content of a file that the user has not named. A pipe or a device is refused, because reading it could block
+    or never end; the null device counts as an empty file. Raises OSError, and ValueError for an impossible name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return tree.read(name)
@@ -232,7 +234,7 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
-    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), whose end is awaited.
+    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), which is read to its end.
     Raises OSError, and ValueError for an impossible name."""
     mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
@@ -245,8 +247,8 @@ def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes
 
 
 def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
-    """The content of a file as text in UTF-8 with plain line ends; `given`: the user named the file. Raises OSError,
-    and ValueError (UnicodeDecodeError is one)."""
+    """The content of a UTF-8 file, with line breaks as "\n". `given`: whether the user named the file. Raises OSError
+    and ValueError (including UnicodeDecodeError)."""
     return (read_given if given else read_whole)(path).decode("utf-8").replace("\r\n", "\n")
 
 
@@ -288,7 +290,7 @@ def path_exists(path: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """The absolute path of a directory without links; equal for all paths of one directory (in a view: for all
+    """The absolute path of a directory without links; it is the same for all paths to the directory (in a view: for all
     spellings of one path)."""
     tree = _TREE.get()
     if tree is not None and _name_in(tree, path) is not None:
@@ -309,7 +311,8 @@ def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
 
 def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
     parts, size = [], 0
-    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)  # read all at once if the file has a size
+    # if the file has a size, it is read with one call
+    block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)
     while part := os.read(descriptor, block):
         parts.append(part)
         size += len(part)
@@ -319,7 +322,7 @@ def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, with several calls if necessary. Raises OSError."""
+    """Write all bytes, with several calls if necessary. Raises OSError."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view)
@@ -329,7 +332,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Flush the names in a directory. Raises OSError, except if the file system does not support it."""
+    """Flush the entries of a directory to disk. Raises OSError, except if the file system does not support it."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -344,8 +347,8 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove files that killed processes left in a file's directory: unfinished replacements of the file, or of a file
-    whose name begins like its own (as that of a backup does)."""
+    """Remove files that killed processes left in a file's directory: unfinished replacements of the file, or of files
+    whose names begin with the same name (such as a backup)."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):
@@ -366,13 +369,13 @@ def _runs(process: int) -> bool:
     return process != os.getpid()
 
 
-# Pauses Python's garbage collector while many permanent objects are made: collections would double the time.
+# Pauses Python's garbage collector while many permanent objects are created: collections would double the time.
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Inside, the collector does not run (reference counting continues); afterwards the former setting applies. May be
-    nested."""
+    """A context in which the garbage collector does not run (reference counting continues). Afterwards, the former
+    setting is restored. Contexts may be nested."""
     if not gc.isenabled():
         yield
         return
@@ -383,8 +386,8 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-# The reads of a configuration's functions: files, names in directories, the time; and how often states were read from
-# services, which have no file to compare. Reads from a tree are not recorded.
+# Records the reads of a configuration's functions: files, names in directories, and the time. Also counts the states
+# that were read from services, which cannot be compared like files. Reads from a tree are not recorded.
 
 
 LOOKED = "planner.looked"
@@ -411,7 +414,7 @@ _READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -
 
 @contextmanager
 def own_reads() -> Iterator[None]:
-    """Inside, reads are recorded separately from the reads of other threads."""
+    """A context in which reads are recorded separately from those of other threads."""
     token = _READS.set(Reads())
     try:
         yield
@@ -420,7 +423,7 @@ def own_reads() -> Iterator[None]:
 
 
 class FilesUsed:
-    """The files that functions read, and the files that match their patterns."""
+    """The files that functions read, and the files that matched their patterns."""
 
     __slots__ = ("matched", "read")
 
@@ -434,7 +437,7 @@ _USED: ContextVar[FilesUsed | None] = ContextVar("files used", default=None)
 
 @contextmanager
 def files_used() -> Iterator[FilesUsed]:
-    """The files that functions use inside, also files of a tree."""
+    """A context that records the files that functions use, including files of a tree."""
     used = FilesUsed()
     token = _USED.set(used)
     try:
@@ -472,7 +475,7 @@ def note_look(path: str) -> None:
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """Record that a function lists a directory; `are_all`: including planner's own files."""
+    """Record that a function lists a directory; `are_all`: whether planner's own files are included."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None

@@ -26,9 +26,9 @@ class _NoUtf8(dict[int, int]):
 
 _LARGE = 1 << 20
 _PIECE = 200
-"""the number of levels that are written at a time; the fast writer supports 254"""
+"""the number of nesting levels that are written with one call; the fast writer supports 254"""
 _DEEPEST = 4 * _PIECE
-"""the maximum number of levels that are read; the fast reader supports 1024"""
+"""the maximum number of nesting levels that can be read; the fast reader supports 1024"""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
@@ -44,7 +44,7 @@ class JsonError(ValueError):
 
 
 def loads(data: bytes) -> Any:
-    """The value of a JSON text. Raises JsonError; duplicate keys keep the last value."""
+    """The value of a JSON text. Raises JsonError; of duplicate keys, the last value is used."""
     if not has_wide_numbers(data):
         try:
             return orjson.loads(data)
@@ -89,8 +89,8 @@ def _no_constant(name: str) -> Any:
 
 
 def has_wide_numbers(data: bytes) -> bool:
-    """Whether the text may contain a number that the fast reader would round. It may be true without one, but is never
-    false with one."""
+    """Whether the text may contain a number that the fast reader would round. The result may be true although there is
+    none, but is never false if there is one."""
     if data[:1] not in (b"{", b"[", b'"'):
         return True
     return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
@@ -113,9 +113,9 @@ def dumps(value: Any, *, indent: bool = False, escape_html: bool = True, sort_ke
     """The JSON text of a value: compact, or indented by two spaces; objects keep the order of their keys, or sort them.
 
     With `escape_html` the characters < > & and the two Unicode line separators are escaped, as Go's encoder does.
-    Decimals are written without an exponent, unless that needs thousands of digits. Values nested more than 254 levels
-    deep are written compactly, even in indented text. Raises TypeError for values without a JSON form, RecursionError
-    for values nested more deeply than `loads` can read."""
+    Decimals are written without an exponent unless this would require thousands of digits. Values nested more than 254
+    levels deep are written compactly, even in indented text. Raises TypeError for values that JSON cannot represent,
+    and RecursionError for values nested more deeply than `loads` can read."""
     option = (orjson.OPT_INDENT_2 if indent else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
     try:
         data = orjson.dumps(value, default=_plain, option=option)
@@ -140,9 +140,9 @@ def _plain(value: Any) -> Any:
 
 
 def _fragments(value: Any, depth: int = 0) -> Any:
-    """The value with whole numbers beyond 64 bits as ready-made text, and U+FFFD for characters that UTF-8 cannot
-    encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested too deeply for
-    the fast writer are ready-made text, too."""
+    """The value with whole numbers beyond 64 bits replaced by their JSON text, and U+FFFD for characters that UTF-8
+    cannot encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested too
+    deeply for the fast writer are also replaced by their JSON text."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

@@ -20,8 +20,8 @@ __all__ = ["orjson", "uninterrupted"]
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay signals that would interrupt until the block has ended."""
-    if current_thread() is not main_thread():  # handlers only run on the main thread
+    """Delay interrupts until the block has ended."""
+    if current_thread() is not main_thread():  # signal handlers run only on the main thread
         yield
         return
     arrived: list[int] = []
@@ -39,7 +39,8 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(each, handler)
     for late in arrived:
         handler = before[late]
-        if callable(handler):  # called rather than sent again, because the signal has already been counted
+        # call the handler instead of sending the signal again, because the signal has already been counted
+        if callable(handler):
             handler(late, None)
         else:
             signal.raise_signal(late)

@@ -1,5 +1,5 @@
-"""Work in forks of this process: they have all data without a copy, and return only results, each in a frame of a
-pipe."""
+"""Runs work in forks of this process. Forks share all data without copying it, and send back only results, each as one
+frame in a pipe."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def processors(most: int) -> int:
-    """How many processes may share work, at most `most`; 1 if work cannot be shared."""
+    """The number of processes that may share work, at most `most`; 1 if forking is not possible."""
     if (
         not sys.platform.startswith("linux") or threading.active_count() > 1
-    ):  # a fork copies the locks of threads, but not the threads
+    ):  # forking a process with threads is unsafe: a fork copies the locks of threads, but not the threads
         return 1
     return max(1, min(len(os.sched_getaffinity(0)), most))
 
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
-    """The results of `work(0)`, computed here, and of `work(1)`... in forks; they must be picklable. None if a fork
-    returned no result, for any reason. Exceptions of `work(0)` are passed on."""
+    """The results of `work(0)`, computed in this process, and of `work(1)` and so on, computed in forks. They must be
+    picklable. None if a fork returned no result, for any reason. Exceptions of `work(0)` are passed on."""
     forks: list[Fork] = []
     try:
         for share in range(1, count):
             try:
-                forks.append(start_fork(lambda share=share: pickled_without_texts(work(share)), forks))  # type: ignore[misc]
+                # type: ignore[misc]
+                forks.append(start_fork(lambda share=share: pickled_without_texts(work(share)), forks))
             except OSError:
                 return None
         results = [work(0)]
@@ -60,7 +61,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
 
 
 class Fork(NamedTuple):
-    """A process that sends one result, never empty. `alive` is open as long as this process lives, so that the fork
+    """A process that sends one non-empty result. `alive` is open as long as this process lives, so that the fork
     notices its end."""
 
     process: int
@@ -86,7 +87,7 @@ class Fork(NamedTuple):
             os.kill(self.process, signal.SIGKILL)
 
     def end(self) -> None:
-        """End the process, which has no work left after its result has arrived."""
+        """Close the pipes and wait for the process, after its result has arrived."""
         self.stop()
         os.waitpid(self.process, 0)
         os.close(self.pipe)
@@ -94,14 +95,14 @@ class Fork(NamedTuple):
 
 
 def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
-    """A fork that sends the result of `work`, and ends with it, on an interrupt, or when this process ends. `others`:
-    forks whose pipes it does not need. Raises OSError."""
+    """A fork that sends the result of `work` and then ends. It also ends on an interrupt, or when this process ends.
+    `others`: forks whose pipes it does not need. Raises OSError."""
 
     def send(pipe: int, watched: int) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)
-        with suppress(OSError, AttributeError):  # some pipes cannot report their end
+        with suppress(OSError, AttributeError):  # not all systems can signal the end of a pipe
             fcntl.fcntl(watched, fcntl.F_SETOWN, os.getpid())
-            fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends it
+            fcntl.fcntl(watched, fcntl.F_SETFL, fcntl.fcntl(watched, fcntl.F_GETFL) | os.O_ASYNC)  # SIGIO ends the fork
         send_frame(pipe, work())
 
     return _start(send, others, signal.SIG_DFL, signal.SIG_DFL)
@@ -125,7 +126,7 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
                 signal.signal(signal.SIGINT, on_interrupt)
                 signal.signal(signal.SIGTERM, on_terminate)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-                with suppress(OSError, AttributeError):  # the capacity of pipes may be fixed
+                with suppress(OSError, AttributeError):  # the system may not allow changing the capacity of pipes
                     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, ROOMY)
                 work(writing, watched)
             finally:
@@ -142,7 +143,7 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
 
 
 def send_frame(pipe: int, data: bytes) -> None:
-    """Write the bytes as one frame, to the end."""
+    """Write the bytes as one complete frame."""
     for part in (len(data).to_bytes(_SIZE, "little"), data):
         view = memoryview(part)
         while view:
@@ -150,7 +151,7 @@ def send_frame(pipe: int, data: bytes) -> None:
 
 
 def take_frames(data: bytearray) -> list[bytes]:
-    """The contents of all complete frames at the beginning of the data from a pipe, which are removed from them."""
+    """Remove all complete frames from the beginning of the data that a pipe delivered, and return their contents."""
     frames: list[bytes] = []
     while len(data) >= _SIZE and len(data) - _SIZE >= (size := int.from_bytes(data[:_SIZE], "little")):
         frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))
@@ -158,13 +159,13 @@ def take_frames(data: bytearray) -> list[bytes]:
     return frames
 
 
-# Work items that forks process one after the other. Unlike in `start_fork`, an item may change real objects, so none is
-# interrupted: after a stop request no fork takes another item, and each finishes its present one.
+# Work items that forks process one after the other. Unlike in `start_fork`, an item may change real objects, so items
+# are never interrupted: after a stop request, each fork finishes its current item and takes no other.
 
 
 _INDEX = struct.Struct("<I")
 _PATIENCE = 5.0
-"""seconds for forks to end if everything must end at once"""
+"""the number of seconds that forks have to end if the whole process must end"""
 
 
 class StopFlag:
@@ -181,7 +182,7 @@ class StopFlag:
 
 
 class Forks:
-    """Forks that do `work(index)` for the numbers below `count`. Start them before there are threads."""
+    """Forks that call `work(index)` for all numbers below `count`. They must be started before any threads."""
 
     def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: StopFlag) -> None:
         self.stop = stop
@@ -192,8 +193,8 @@ class Forks:
         os.close(self._tasks)
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """(index, result) in the order of arrival; no result for work during which a fork died. If this is interrupted,
-        the forks are interrupted, too, and their remaining results are returned first."""
+        """Yields (index, result) in the order of arrival. There is no result for an item during which its fork died. If
+        this is interrupted, the forks are interrupted, too, and their remaining results are returned first."""
         parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
         try:
             while parts:
@@ -208,7 +209,7 @@ class Forks:
             raise
         finally:
             for fork in self._forks:
-                fork.end()  # its last output has arrived, or will never arrive
+                fork.end()  # all output of the fork has arrived
             self._forks.clear()
 
     def _read(self, parts: dict[int, bytearray], seconds: float | None) -> Iterator[tuple[int, Any]]:

@@ -1,4 +1,4 @@
-"""The random numbers of Go's math/rand: reproduces values that other programs generated with them."""
+"""The random numbers of Go's math/rand: reproduces values that Go programs generate."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ T = TypeVar("T")
 
 
 class Later(Sequence[T], Generic[T]):
-    """A sequence made by `make`, which is called once, when the sequence is first read. The inputs of `make` must not
-    change until then."""
+    """A sequence that `make` creates when the sequence is first read. The inputs of `make` must not change until
+    then."""
 
     __slots__ = ("_made", "_make")
 
@@ -38,7 +38,7 @@ class Later(Sequence[T], Generic[T]):
         return self._items[index]
 
 
-# The nesting depth of regular expressions: compiling one needs memory in proportion to its square.
+# The nesting depth of regular expressions: the memory for compiling one grows with the square of the depth.
 
 
 MOST_NESTED = 1000
@@ -46,7 +46,8 @@ MOST_NESTED = 1000
 
 
 def is_too_deep(pattern: str) -> bool:
-    """Whether groups are nested deeper than any reasonable pattern. In doubt, a bracket counts as a group."""
+    """Whether groups are nested too deeply for any reasonable pattern. If it is unclear whether a parenthesis opens a
+    group, it is counted."""
     if pattern.count("(") <= MOST_NESTED:
         return False
     depth = 0

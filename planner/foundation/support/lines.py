@@ -1,11 +1,11 @@
-"""Output in pieces, reported line by line."""
+"""Splits output that arrives in pieces into lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 LONGEST = 64 * 1024
-"""The number of bytes after which a line is reported in parts."""
+"""The number of bytes after which a long line is reported in parts."""
 
 
 class Lines:
@@ -16,7 +16,7 @@ class Lines:
         self._rest = b""
 
     def receive(self, data: bytes) -> None:
-        """Report all lines that are complete with `data`; the rest waits for more."""
+        """Report all lines that `data` completes. The rest is kept until more data arrives."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         for each in whole:
             self.output(each.decode("utf-8", "replace"))
@@ -24,7 +24,7 @@ class Lines:
             self.flush()
 
     def flush(self) -> None:
-        """Report the unfinished line."""
+        """Report the remaining, incomplete line."""
         if self._rest:
             self.output(self._rest.decode("utf-8", "replace"))
             self._rest = b""

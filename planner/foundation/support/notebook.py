@@ -1,4 +1,4 @@
-"""Results for notebooks, as small pieces of HTML without scripts. All text in the HTML is escaped."""
+"""Renders results for notebooks, as small pieces of HTML without scripts. All text in the HTML is escaped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOX, _GAP, _LINE = 22, 14, 7.2
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table; for a long one, the first rows and the number of the others."""
+    """A table. If it is long, only its first rows and the number of remaining rows."""
     head = "".join(f"<th style='{_CELL}'>{escape(name)}</th>" for name in columns)
     body = "".join(
         f"<tr>{''.join(f'<td style={_CELL!r}>{escape(str(value))}</td>' for value in row)}</tr>"
@@ -23,13 +23,13 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: s
     )
     more = f"<p>{len(rows) - MOST_ROWS} more rows</p>" if len(rows) > MOST_ROWS else ""
     if not columns:
-        return f"<p>{'It holds.' if rows else 'It does not hold.'}</p>"
+        return f"<p>{'True.' if rows else 'False.'}</p>"
     title = f"<p><b>{escape(caption)}</b></p>" if caption else ""
     return f"{title}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
 def proof_html(text: str) -> str:
-    """A proof as text."""
+    """A proof as preformatted text."""
     return f"<pre style='font-family:monospace;line-height:1.35'>{escape(text)}</pre>"
 
 
@@ -52,7 +52,7 @@ def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str
 def _places(
     vertices: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> tuple[dict[str, tuple[float, float, float]], float, float]:
-    """(left, top, width) of each box, and the size of the picture: a column for each level."""
+    """The (left, top, width) of each box, in one column for each level, and the size of the picture."""
     below: dict[str, list[str]] = {name: [] for name in vertices}
     for dependent, dependency in pairs:
         below[dependent].append(dependency)

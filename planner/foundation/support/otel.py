@@ -1,4 +1,4 @@
-"""Traces for OpenTelemetry, by its SDK (the extra `otel`), which has its own variables for settings, OTEL_*."""
+"""Traces for OpenTelemetry, with its SDK (the extra `otel`), which is configured by environment variables OTEL_*."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRACES = "OTEL_TRACES_EXPORTER"
 
 
 class Spans:
-    """Spans of one run of the program. Those of other threads continue the span in which the thread was started."""
+    """Spans of one run of the program. In other threads, spans belong to the span in which the thread was started."""
 
     def __init__(self, provider: TracerProvider, parent: Context) -> None:
         from opentelemetry import context
@@ -53,7 +53,7 @@ class Spans:
 
 
 def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | None, str]:
-    """The spans; or None, with the reason."""
+    """The recorder of spans; None, with the reason, if there is none."""
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     kind = "grpc" if protocol == "grpc" else "http"
     try:
@@ -65,7 +65,11 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
         exporter = import_module(f"opentelemetry.exporter.otlp.proto.{kind}.trace_exporter").OTLPSpanExporter
     except ImportError:
         package = "opentelemetry-exporter-otlp-proto-grpc" if kind == "grpc" else "planner-iac[otel]"
-        return None, f'{TRACES} is "otlp", which needs more: pip install "{package}". Nothing is traced.'
+        return (
+            None,
+            f'{TRACES} is "otlp", which requires an additional package: pip install "{package}". Traces are not '
+            "recorded.",
+        )
     _log_of_the_sdk(log)
     name = environ.get("OTEL_SERVICE_NAME") or "planner"
     provider = TracerProvider(resource=Resource.create({"service.name": name, "service.version": RELEASE}))

@@ -20,8 +20,8 @@ _SLOW = 5.0
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
-    """Hold a lock file that other processes of the ecosystem respect too (a POSIX record lock). `waiting` is called
-    once if getting the lock takes long. Raises InstallError."""
+    """Lock a file so that other programs of the ecosystem respect the lock, too (a POSIX record lock). `waiting` is
+    called once if getting the lock takes long. Raises InstallError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")
@@ -47,8 +47,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A temporary directory next to a destination; it is removed at the end, together with directories that killed runs
-    left behind. The caller must hold the lock of the destination. Raises InstallError if it cannot be written."""
+    """A temporary directory next to a destination. At the end, it is removed together with directories that killed runs
+    left behind. The caller must have locked the destination. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,6 @@ def remove(place: Path) -> None:
 
 
 def copy_directory(source: Path, target: Path) -> None:
-    """A copy of a directory, links in it kept as links. Raises OSError."""
+    """Copy a directory; links in it are copied as links. Raises OSError."""
     shutil.copytree(source, target, symlinks=True)
     os.chmod(target, 0o755)

@@ -1,4 +1,4 @@
-"""Interrupts: the first one makes a running walk start nothing more, the second one ends the process.
+"""Interrupts: after the first one, a running walk starts no further operations; the second one ends the process.
 
 A signal handler runs on the main thread between any two of its steps, perhaps while the thread holds a lock. So the
 handler takes no lock: it sets a flag or raises KeyboardInterrupt. It runs only between steps of the main thread, so a
@@ -24,11 +24,11 @@ from typing import NoReturn
 
 
 _PATIENCE = 1.0
-"""seconds that listeners may take; a listener only prints a message or wakes a thread"""
+"""the number of seconds that listeners may take; they only print a message or wake a thread"""
 
 
 class StopSignal:
-    """A request to start nothing more.
+    """A request to start no further operations.
 
     A signal handler interrupts the main thread at any point, even while it holds a lock, so the handler must not take
     locks: it only sets `requested`; another thread notifies the listeners. All other code calls `request`."""
@@ -82,7 +82,7 @@ class StopSignal:
             self._heard.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for this time, or until the stop is requested; returns whether it is."""
+        """Wait for this time, or until the stop is requested; returns whether a stop is requested."""
         return self.requested or self._told.wait(seconds) or self.requested
 
 
@@ -95,7 +95,7 @@ _READING = _Reading()
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Inside, this thread waits for a read without side effects, and a stop request ends the wait."""
+    """A context in which this thread waits for a read without side effects: a stop request ends the wait."""
     _READING.depth += 1
     try:
         yield
@@ -104,7 +104,7 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Whether a stop ends the wait of this thread."""
+    """Whether a stop request ends the wait of this thread."""
     return _READING.depth > 0
 
 
@@ -116,7 +116,7 @@ _STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
 
 @contextmanager
 def stopped_by(stop: StopSignal) -> Iterator[None]:
-    """Inside, work is stopped by this request instead of the request of the process."""
+    """A context in which this request stops the work, instead of the request of the process."""
     token = _STOP.set(stop)
     try:
         yield
@@ -125,21 +125,21 @@ def stopped_by(stop: StopSignal) -> Iterator[None]:
 
 
 def current_stop() -> StopSignal:
-    """The request that stops the present work."""
+    """The stop request that applies to the current work."""
     return _STOP.get()
 
 
 _at_once = False
-"""whether the first interrupt already ends the present work of the main thread"""
+"""whether the first interrupt ends the current work of the main thread"""
 
 NUDGE = signal.SIGURG  # a signal that processes ignore by default
 PATIENCE = 0.02
-"""seconds between two nudges"""
+"""the number of seconds between two signals to the main thread"""
 
 
 class _Interrupts:
-    """The numbers of interrupts seen by the handler (one call may represent several), read from the pipe, and
-    answered."""
+    """Counts interrupts: those that the handler received (one call may represent several), those read from the pipe,
+    and those that were handled."""
 
     def __init__(self, writing: int) -> None:
         self.called = self.received = self.answered = 0
@@ -148,7 +148,7 @@ class _Interrupts:
     def handle(self, number: int, frame: FrameType | None) -> None:
         self.called += number != NUDGE
         if frame is not None and frame.f_code is _Interrupts.dropped.__code__:
-            return  # an exception raised there would be dropped as well; the next signal follows later
+            return  # an exception raised in `dropped` would be dropped, too; another signal will follow
         count = max(self.called, self.received)
         if count <= self.answered:
             return
@@ -158,7 +158,8 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def dropped(self, problem: sys.UnraisableHookArgs) -> None:
-        """Python drops exceptions raised in its own callbacks, such as finalizers; an interrupt is raised again."""
+        """Python drops exceptions raised in its own callbacks, such as finalizers; this hook raises a dropped interrupt
+        again."""
         if problem.exc_type is KeyboardInterrupt:
             os.write(self.writing, bytes((signal.SIGINT,)))
         else:
@@ -184,7 +185,7 @@ def install() -> None:
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     os.register_at_fork(
         after_in_child=lambda: signal.set_wakeup_fd(-1)
-    )  # signals of the fork do not concern this process
+    )  # the fork's signals must not be written to this process's pipe
     sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
@@ -215,11 +216,11 @@ def only_reading() -> Iterator[None]:
             yield
 
 
-# The end of the process.
+# Ending the process.
 
 
 def leave(code: int) -> NoReturn:
-    """End the process now, but without waiting for any thread."""
+    """End the process now, without waiting for threads."""
     wind_up()
     os._exit(code)
 

@@ -2,15 +2,15 @@
 of plugins, checksums. It is trusted only if this user wrote it. Some of the data is executed (compiled rules), and all
 of it determines the behaviour of commands (parsed files, schemas), so it must be as trustworthy as the program. Two
 things ensure that. The directory is used only if it belongs to the user and is not writable by others. And each entry
-begins with a checksum that only this user can make: its key is not in the cache but with the user's state
-(`$XDG_STATE_HOME`, else `~/.local/state`), so entries of a cache from elsewhere, such as one that a CI server restored,
-are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
+begins with a checksum that only this user can compute: its key is not stored in the cache, but in the user's state
+directory (`$XDG_STATE_HOME`, else `~/.local/state`), so entries that were written elsewhere (for example in a cache
+that a CI server restored) are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
-The entries are on shelves, a directory for each kind. All shelves make the names of their entries in one way: a digest
-of the program's version, the interpreter's, the files of code that make such entries, and the data that the entry is
-made from. So entries need no invalidation; unused entries are trimmed, oldest first. On small shelves the age counts
-from the last use: rules of the product stay there, however often a user edits rule files. Any problem with the cache,
-the key or an entry has the same result: the entry is missing, and is made again. `PLANNER_NO_CACHE=1` makes all entries
+The entries are on shelves, one directory for each kind of data. The name of an entry is a digest of the versions of the
+program and the interpreter, of the code files that create such entries, and of the data from which the entry is
+created. So entries never become invalid; the oldest ones are deleted. On small shelves the age counts from the last
+use, so planner's own rules stay there, however often a user edits rule files. After any problem with the cache, the key
+or an entry, the entry is treated as missing and created again. With `PLANNER_NO_CACHE=1`, all entries are treated as
 missing."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import gc
 import os
 import stat
 import sys
-from _operator import _compare_digest  # hmac imports it from there, but also loads OpenSSL
+from _operator import _compare_digest  # importing the function from hmac would also load OpenSSL
 from _pickle import loads
 from contextlib import suppress
 from functools import lru_cache
@@ -34,11 +34,10 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 SEAL = 32
 """the size, in bytes, of the checksum at the beginning of an entry"""
 _LENGTH = 8
-"""the size, in bytes, of the length of the entry's head, which follows the checksum; the checksum covers the head"""
+"""the size, in bytes, of the number after the checksum: the length of the entry's head, which the checksum covers"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
-"""the limit of entries up to which a shelf is trimmed each time an entry is stored; larger shelves are trimmed
-occasionally"""
+"""shelves with at most this limit of entries are trimmed each time an entry is stored, larger ones only occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -47,7 +46,7 @@ _BLOCK = 1 << 20
 
 
 class Shelf:
-    """The place of entries of one kind. No method raises."""
+    """Stores the entries of one kind in a directory. Its methods never raise."""
 
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
@@ -58,7 +57,7 @@ class Shelf:
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:
-        """The name of the entry that is made from these texts (surrogates allowed)."""
+        """The name of the entry that is created from these strings, which may contain surrogates."""
         pieces = [_stamp(self.made_by)]
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -66,7 +65,7 @@ class Shelf:
         return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
     def has(self, name: str) -> bool:
-        """Whether the user has an entry of this name. Reading it detects damage."""
+        """Whether the user has an entry of this name. It may be damaged, which is detected when it is read."""
         number = _open_entry(self.folder, name)
         if number is not None:
             os.close(number)
@@ -135,7 +134,7 @@ class Shelf:
         gc.disable()
         try:
             return loads(data)
-        except Exception:  # after any problem the entry is made again
+        except Exception:  # after any problem the entry is created again
             return None
         finally:
             if paused:
@@ -157,7 +156,7 @@ class Shelf:
         self.store(name, data)
 
     def trim(self) -> None:
-        """Delete the oldest entries beyond the limits."""
+        """Delete the oldest entries until the limits are met."""
         at = _open_folder(self.folder)
         if at is None:
             return
@@ -205,7 +204,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
         try:
             with os.scandir(os.path.join(PACKAGE, source)) as entries:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
-        except OSError:  # code inside a zip archive has no files to examine: the version must suffice
+        except OSError:  # code inside a zip archive has no files to examine: only the version is used
             continue
     return f"{RELEASE} {sys.version} {made_by} {sorted(files)}".encode()
 
@@ -257,7 +256,7 @@ def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
 
 
 def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
-    """The checksum that only this user can make, for data of this name; None if there is no key."""
+    """The checksum of data with this name, which only this user can compute; None if there is no key."""
     key = _key_of(*_environment())
     if key is None:
         return None
@@ -311,7 +310,7 @@ def _environment() -> tuple[str | None, ...]:
 
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
-    """The home directory according to the environment; a process needs it for every file that it reads."""
+    """The home directory according to the environment; cached, because it is needed for every file that is read."""
     return cache_folder()
 
 
@@ -340,7 +339,7 @@ def _read_key(path: str) -> bytes | None:
 
 
 def _make_key(path: str) -> bytes | None:
-    """Create a key that is complete even if another process makes one at the same time. Raises OSError."""
+    """Create a key. The key is complete even if another process creates one at the same time. Raises OSError."""
     fresh = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(fresh)

@@ -26,7 +26,7 @@ class Recorder:
 
     @contextmanager
     def span(self, name: str, level: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """A step, with all steps within it. An exception marks the step as failed."""
+        """A context that records a step with all steps inside it. An exception marks the step as failed."""
         if self.log is not None:
             self.log.write("core", level, f"{name}: begins", attributes)
         with self.spans.step(name, attributes) if self.spans is not None else _NOTHING:
@@ -51,7 +51,7 @@ RECORDER: Recorder | None = None
 
 
 def start(environ: Mapping[str, str]) -> str:
-    """Begin to record if the environment requests it. Returns a remark about a problem, or ""."""
+    """Start recording if the environment requests it. Returns a warning, or ""."""
     global RECORDER
     log, spans, remark = None, None, ""
     if RECORDER is None and any(environ.get(name) for name in LOG_VARIABLES):
@@ -77,7 +77,7 @@ def stop() -> None:
 
 
 def span(name: str, level: str = "DEBUG", **attributes: Any) -> AbstractContextManager[None]:
-    """A step of an operation."""
+    """A context that records a step of an operation."""
     return _NOTHING if RECORDER is None else RECORDER.span(name, level, attributes)
 
 
@@ -91,24 +91,25 @@ def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             with RECORDER.span(name, "DEBUG", {}):
                 return function(*args, **kwargs)
 
-        step.__doc__, step.__name__, step.__wrapped__ = function.__doc__, function.__name__, function  # type: ignore[attr-defined]
+        # type: ignore[attr-defined]
+        step.__doc__, step.__name__, step.__wrapped__ = function.__doc__, function.__name__, function
         return step
 
     return decorate
 
 
 def note(level: str, message: str, subsystem: str = "core", **fields: Any) -> None:
-    """A message for the log."""
+    """Log a message."""
     if RECORDER is not None and RECORDER.log is not None:
         RECORDER.log.write(subsystem, level, message, fields)
 
 
 def plugin_line(name: str, line: str) -> None:
-    """A line that a plugin wrote to its log."""
+    """Log a line that a plugin wrote to its log."""
     if RECORDER is not None and RECORDER.log is not None:
         RECORDER.log.plugin_line(name, line)
 
 
 def environment() -> dict[str, str]:
-    """The variables by which child programs continue a trace."""
+    """The environment variables with which child processes continue the trace."""
     return RECORDER.spans.environment() if RECORDER is not None and RECORDER.spans is not None else {}

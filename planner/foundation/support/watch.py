@@ -1,4 +1,4 @@
-"""Waits for changes of files by checking them periodically, without a service of the operating system."""
+"""Waits for changes of files by checking them periodically, without help of the operating system."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ MOST_FILES = 10_000
 
 
 def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
-    """Yields at once, and then each time when one of the named files, or a file in or below a named directory, was
-    changed, made or removed. Hidden directories are left out unless they are named. Raises KeyboardInterrupt after a
+    """Yields immediately, and then whenever one of the named files, or a file in or below a named directory, was
+    changed, created or removed. Hidden directories are left out unless they are named. Raises KeyboardInterrupt after a
     request to stop, even if the signal did not raise one."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
@@ -44,7 +44,7 @@ class Watch:
                 self._seen[path] = {name: what for name, what in result.items() if not since or what[0] < since}
 
     def changed(self) -> frozenset[str]:
-        """The files that were changed, made or removed since the last time."""
+        """The files that were changed, created or removed since the last call."""
         changed: set[str] = set()
         for path, seen in self._seen.items():
             result = self._seen[path] = _look_at(path)
@@ -57,7 +57,7 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
     try:
         names = [entry.path for entry in os.scandir(path)] if os.path.isdir(path) else [path]
     except OSError:
-        return result  # a removed file is a change
+        return result  # a removed file counts as changed
     for name in names:
         try:
             status = os.stat(name)

@@ -1,1 +1,1 @@
-"""Values, their types and numbers, and the schemas that objects have."""
+"""Values, their types and numbers, and the schemas of objects."""

@@ -1,9 +1,9 @@
 """Conversion of values to types.
 
-    convert(value, type)  ->  value           raises ConversionError with the path and plain words
+    convert(value, type) -> value raises ConversionError with the path and the reason
 
-After go-cty (package convert): unknown and null values convert by their types; marks keep their places; the open parts
-of a type constraint (`any` inside a collection) are determined from the values."""
+After go-cty (package convert): unknown and null values convert by their types; marks are preserved; the open parts of a
+type constraint (`any` inside a collection) are determined from the values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Path = tuple[tuple[str, Any], ...]
 
 class ConversionError(ValueError):
     """A value does not convert. `reason` is a clause without a full stop; `path` are steps ("attr", name) and
-    ("index", key) from the value to the part at fault; the text of the exception joins both."""
+    ("index", key) from the value to the invalid part; the exception's message joins both."""
 
     def __init__(self, reason: str, path: Path = ()) -> None:
         super().__init__(f"{path_text(path)}: {reason}" if path else reason)
@@ -60,12 +60,13 @@ class ConversionError(ValueError):
         self.path = path
 
     def about(self, value: Value) -> str:
-        """The message for people; without the path if the value is marked, because keys of a map may be secret."""
+        """The message for people; if the value is marked, the path is left out, because the keys of a map may be
+        secret."""
         return self.reason if unmark_deep(value)[1] else str(self)
 
 
 def path_text(path: Path) -> str:
-    """A path as it would be written after a value: `.name[0]["key"]`, without a leading dot."""
+    """A path as written in an expression, without a leading dot: `name[0]["key"]`."""
     text = ""
     for kind, key in path:
         if kind == "attr":
@@ -145,7 +146,7 @@ def _to_primitive(value: Value, wanted: Primitive, path: Path) -> Value:
             return True
         if value in ("false", "0"):
             return False
-        hint = f'; written in lower case ("{value.lower()}") it would be one' if value.lower() in _BOOLS else ""
+        hint = f'; written in lower case ("{value.lower()}") it would be a bool' if value.lower() in _BOOLS else ""
         raise ConversionError(f"a bool is required{hint}", path)
     if cls is str or cls is bool or cls is int or cls in (dict, tuple, List, Set, Map):
         raise _mismatch(value, wanted, path)
@@ -160,7 +161,7 @@ _BOOLS = ("true", "false")
 
 
 def number_text(value: Any) -> str:
-    """A number as a string. Raises ConversionError for one with more digits than anyone can use."""
+    """A number as a string. Raises ConversionError if the number has too many digits."""
     if value.__class__ is int and -(1 << 500) < value < 1 << 500:
         return str(value)
     try:
@@ -173,7 +174,7 @@ def number_text(value: Any) -> str:
 
 
 def _fill(given: Type, wanted: Type) -> Type:
-    """The wanted type, with its open parts filled in from the given type."""
+    """The wanted type, with each open part replaced by the corresponding part of the given type."""
     if given is DYNAMIC or not has_dynamic(wanted):
         return wanted
     if wanted is DYNAMIC:
@@ -327,7 +328,7 @@ def _build(wanted: ListType | SetType, element: Type, items: Iterable[Value]) ->
 
 
 def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
-    """The items, converted to the type that all of them can have."""
+    """The items, converted to a common type."""
     common = unify([type_of(v) for v in items], unsafe)
     if common is None:
         raise ConversionError("the elements have no type in common", path)
@@ -347,7 +348,7 @@ def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value
 
 
 def with_element_type(item: Value, element: Type) -> Value:
-    """An item of a collection; null and unknown values without a type receive the type of the elements."""
+    """An item of a collection; null and unknown values of unknown type get the element type."""
     cls = item.__class__
     if cls is Marked:
         return Marked(with_element_type(item.value, element), item.marks)
@@ -369,7 +370,7 @@ def _missing(names: list[str]) -> str:
 
 
 def mismatch(given: Type, wanted: Type) -> str:
-    """Why values of one type do not convert to another, as a clause."""
+    """The reason why values of one type do not convert to another type, as a clause."""
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [n for n in wanted.attributes if n not in given.attributes and n not in wanted.optional]
         if missing:

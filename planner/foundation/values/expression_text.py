@@ -1,4 +1,4 @@
-"""Values as expressions of the language, in the layout of the formatter (after hclwrite's TokensForValue)."""
+"""Writes values as expressions of the language, in the formatter's layout (like hclwrite's TokensForValue)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 
 
 def expression_text(value: Value) -> str:
-    """An expression with this value; types other than object and tuple are lost, and so are marks.
+    """An expression for this value. Types other than object and tuple are lost, and so are marks.
 
     Raises ValueError for unknown values and infinities."""
     return "\n".join(_indented(_lines(value)))
@@ -37,7 +37,7 @@ def attributes_text(values: Mapping[str, Value]) -> str:
 
 
 def _lines(value: Value) -> list[str]:
-    """The value's text in lines that are not indented yet."""
+    """The lines of the value's expression, without indentation."""
     cls = value.__class__
     if cls is dict or cls is Map:
         items: Mapping[str, Value] = value if cls is dict else value.items
@@ -73,7 +73,7 @@ def _scalar(value: Value) -> str:
 
 
 def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
-    """Lines `name = value`; equals signs of successive values of one line are aligned."""
+    """Lines `name = value`. The equals signs of successive one-line values are aligned."""
     lines: list[str] = []
     run: list[tuple[str, str]] = []
 
@@ -94,8 +94,8 @@ def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
-    """Indents lines: a line that opens more brackets than it closes indents the following lines by two, however many it
-    opens."""
+    """Indents lines: after a line that opens more brackets than it closes, the following lines are indented by two more
+    spaces, however many brackets it opens."""
     out: list[str] = []
     opened: list[int] = []
     for line in lines:
@@ -128,7 +128,7 @@ def _balance(line: str) -> int:
     return balance
 
 
-# A short text of a value, for sentences.
+# Short texts of values, for messages.
 
 
 LONGEST = 60
@@ -145,8 +145,9 @@ def short_text(value: Value, hidden: bool = False) -> str:
 
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
-    """Two values as JSON, shortened around the part in which they differ; None means a missing value. For texts of
-    several lines, the first line that differs, with its number; for texts in JSON, the first part, with its path."""
+    """Two values as JSON, shortened around the part in which they differ; None means a missing value. For strings of
+    several lines, only the first different line and its number; for strings that contain JSON, the first different part
+    and its path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
@@ -159,8 +160,8 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
 
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
-    """Like `short_texts`, but with all differences: the parts of two texts in JSON that differ, with their paths, or
-    the lines of texts with equally many lines. Empty for other texts and for sensitive ones."""
+    """Like `short_texts`, but with all differences: the different parts of two JSON strings, with their paths, or the
+    different lines of strings with the same number of lines. Empty for other strings and for sensitive ones."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
     one, other = _parsed(before), _parsed(after)
@@ -175,13 +176,13 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
 
 
 def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
-    """Two texts around their difference, each with a title unless it is empty."""
+    """Two strings, shortened around their difference, each with its title if it has one."""
     one, other = (text if text == "nothing" else f"{title}{text}" for text in _around_difference(before, after))
     return one, other
 
 
 def _parsed(text: str) -> Any:
-    """The content of a text in JSON; None for other texts."""
+    """The value of a string that contains JSON; None for other strings."""
     try:
         return loads(text.encode())
     except (ValueError, RecursionError):
@@ -189,7 +190,7 @@ def _parsed(text: str) -> Any:
 
 
 def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
-    """The first part in which two JSON values differ, with its path; None if they are not both objects or lists."""
+    """The first part in which two JSON values differ, with its path; None unless both are objects or both are lists."""
     if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
         return None
     parts = list(_different_parts(before, after, ""))
@@ -233,13 +234,13 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Two texts; long ones without most of the parts that they share."""
+    """Two strings; if they are long, most of their common beginning and end is left out."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
     begin = common_start(one, other)
     end = common_start(one[begin:][::-1], other[begin:][::-1])
     start, rest = max(0, begin - _LEAD), max(0, end - _TAIL)
-    while start and one[start - 1] == "\\":  # within an escape
+    while start and one[start - 1] == "\\":  # do not cut inside an escape
         start -= 1
     first, last = (_middle(text[start : len(text) - rest]) for text in (one, other))
     quote_sign = '"' if one[:1] == other[:1] == '"' else ""
@@ -252,7 +253,7 @@ def _middle(text: str) -> str:
 
 
 def common_start(one: str, other: str) -> int:
-    """The number of characters that two strings have in common at their beginning."""
+    """The length of the common prefix of two strings."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -278,8 +279,8 @@ def _cut(text: str, start: int = 0) -> str:
 
 
 def literal(text: str) -> str:
-    """A JSON text in the syntax of the configuration, on one line; other texts (shortened or sensitive values)
-    unchanged."""
+    """A JSON text converted to the syntax of the configuration, on one line. Other texts (of shortened or sensitive
+    values) are returned unchanged."""
     try:
         return _one_line(loads(text.encode()))
     except ValueError:

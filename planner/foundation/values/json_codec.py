@@ -1,7 +1,6 @@
-"""Values to and from JSON, in the forms of go-cty's json package.
-
-The objects made here are plain: dict, list, str, bool, None, int and, for every other number, Decimal;
-planner.foundation.support.exact_json prints them exactly. Object keys are sorted.
+"""Converts values to and from JSON, in the forms of go-cty's json package. The data consists of dict, list, str, bool,
+None and int, and of Decimal for all other numbers; planner.foundation.support.exact_json prints them exactly. Object
+keys are sorted.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from planner.foundation.values.value import (
 
 
 class CodecError(ValueError):
-    """The value has no JSON form, or the JSON is not a value of the type; the text gives the reason."""
+    """JSON cannot represent the value, or the JSON is not a value of the type. The message contains the reason."""
 
 
 # ---------------------------------------------------------------- to JSON
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value of a type: if the type is dynamic, an object {"value", "type"}. The value must have no
-    marks. Raises CodecError for unknown and infinite values."""
+    """The JSON form of a value of a type: if the type is dynamic, an object with "value" and "type". The value must
+    have no marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:
@@ -114,7 +113,7 @@ def _is_decimal(data: Any) -> bool:
 
 
 def json_number(value: Any) -> Any:
-    """A number as exact_json prints it exactly: int, or Decimal with the digits of the number's text."""
+    """A number in a form that exact_json writes exactly: an int, or a Decimal with the digits of the number's text."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
         return value
     negative, digits, point = decimal_digits(value)
@@ -129,8 +128,8 @@ def json_number(value: Any) -> Any:
 
 
 def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
-    """The value of a type that a JSON form denotes (numbers may be int, float or Decimal). Attributes that are left out
-    are null. Raises CodecError."""
+    """The value of a type that JSON data represents (numbers may be int, float or Decimal). Attributes that are left
+    out are null. Raises CodecError."""
     if data is None:
         return Null(wanted)
     if wanted is STRING:
@@ -240,7 +239,7 @@ def _bool(data: Any) -> Value:
 
 
 def implied_value(data: Any) -> Value:
-    """The value that JSON implies by itself: arrays are tuples, objects are objects (`jsondecode`)."""
+    """The value that JSON implies without a type, as in `jsondecode`: arrays become tuples, objects become objects."""
     cls = data.__class__
     if data is None:
         return Null()
@@ -255,7 +254,7 @@ def implied_value(data: Any) -> Value:
     return _number(data)
 
 
-# Values as plain data, where a schema defines their types and no marks are needed.
+# Converts values to plain data, if a schema defines their types and marks are not needed.
 
 
 def plain(value: Value) -> Any:

@@ -1,11 +1,11 @@
 """Numbers: 512-bit binary floating point, as OpenTofu computes them (go-cty on Go's big.Float, round to nearest even).
 
-A whole number is kept as a Python int, any other as a gmpy2 mpfr. Three kinds of whole numbers stay mpfr: negative zero
-(it prints as `-0`), numbers beyond 2^65536 (so that `1e99999999` costs no gigabytes), and results of float64 functions
-such as `pow` that print with fewer digits than they have. An mpfr carries its precision: 512, or 53 after a float64
-function; a result has the larger precision of its operands.
+A whole number is a Python int, and any other number is a gmpy2 mpfr. Three kinds of whole numbers are also mpfr:
+negative zero (it prints as `-0`), numbers beyond 2^65536 (so that `1e99999999` costs no gigabytes), and results of
+float64 functions such as `pow` that print with fewer digits than they have. An mpfr carries its precision: 512, or 53
+after a float64 function; a result has the larger precision of its operands.
 
-gmpy2 is imported on first need: most configurations have whole numbers only.
+gmpy2 is imported when it is first needed: most configurations contain only whole numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_EXPONENT = 2**31 - 1
 
 
 class TooLong(Failure, OverflowError):
-    """A number with too many digits to write them all."""
+    """A number has too many digits to be written in full."""
 
 
 @cache
@@ -40,7 +40,7 @@ def _load() -> Any:
 
 
 def context(precision: int = PRECISION) -> gmpy2.context:
-    """The arithmetic context of a precision, with the exponent range of Go's big.Float."""
+    """The gmpy2 context for a precision, with the exponent range of Go's big.Float."""
     return _load().context(precision=precision, emax=MAX_EXPONENT, emin=-MAX_EXPONENT - 1)
 
 
@@ -52,7 +52,8 @@ def __getattr__(name: str) -> Any:
 
 
 def normal(x: Any) -> Any:
-    """An mpfr as a number of the language: an int if it is whole, except for the three kinds named above."""
+    """An mpfr as a number of the language: an int if it is whole, except for the three kinds in the module's
+    docstring."""
     g = _load()
     if not g.is_integer(x) or g.is_infinite(x):
         return x
@@ -77,7 +78,7 @@ def infinity(negative: bool = False) -> Any:
 
 
 def has_inexact_numbers() -> bool:
-    """Whether this process has ever had a number other than an int; otherwise no number is infinite."""
+    """Whether this process has created any number other than an int. If not, no number is infinite."""
     return "gmpy2" in sys.modules
 
 
@@ -185,14 +186,14 @@ def multiply(a: Any, b: Any) -> Any:
 
 
 def divide(a: Any, b: Any) -> Any:
-    """a / b: an infinity when b is zero. Raises ArithmeticError for 0 / 0 and infinity / infinity."""
+    """a / b. The result is an infinity if b is zero. Raises ArithmeticError for 0 / 0 and infinity / infinity."""
     if a.__class__ is int and b.__class__ is int and a and b and a % b == 0:
         return a // b
     return normal(_compute("div", a, b, max(_precision(a), _precision(b))))
 
 
 def remainder(a: Any, b: Any) -> Any:
-    """a % b with the sign of a; a itself when b is zero. Raises ArithmeticError for infinities."""
+    """a % b with the sign of a. The result is a if b is zero. Raises ArithmeticError for infinities."""
     if not b:
         return a
     if a.__class__ is int and b.__class__ is int:
@@ -242,8 +243,8 @@ def number_to_text(x: Any) -> str:
 
 
 def decimal_digits(x: Any) -> tuple[bool, str, int]:
-    """Sign, shortest digits without leading and trailing zeros, and the place of the decimal point among them
-    (0.d1d2... times 10^point). No digits: zero when point is 0, else an infinity."""
+    """The sign, the shortest digits without leading and trailing zeros, and the position of the decimal point
+    (0.d1d2... times 10^point). Without digits, the number is zero if the position is 0, otherwise an infinity."""
     negative, mantissa, exponent, precision = _parts(x)
     if not mantissa:
         return negative, "", exponent
@@ -252,7 +253,7 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """As `decimal_digits`, with all digits that the number has (the first hundreds when there are too many to use)."""
+    """Like `decimal_digits`, but with all digits of the number (for a very large exponent, only the first ones)."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent
@@ -260,7 +261,8 @@ def exact_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def _parts(x: Any) -> tuple[bool, int, int, int]:
-    """Sign, mantissa, binary exponent, precision. Mantissa 0: zero with exponent 0, infinity with exponent 1."""
+    """The sign, mantissa, binary exponent and precision. A mantissa of 0 means zero if the exponent is 0, and infinity
+    if it is 1."""
     if x.__class__ is int:
         return x < 0, abs(x), 0, PRECISION
     g = _load()
@@ -274,7 +276,7 @@ def _parts(x: Any) -> tuple[bool, int, int, int]:
 
 
 def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
-    """mantissa * 2^exponent as digits without trailing zeros and the place of the point."""
+    """mantissa * 2^exponent as digits without trailing zeros, and the position of the decimal point."""
     if exponent >= 0:
         text = whole_text(mantissa << exponent)
         return text.rstrip("0"), len(text)
@@ -321,7 +323,7 @@ def _shortest(
 
 
 def round_digits(digits: str, point: int, count: int) -> tuple[str, int]:
-    """The digits rounded to `count` of them, halves to even."""
+    """The digits, rounded to `count` digits, with halves rounded to even."""
     if not 0 <= count < len(digits):
         return digits, point
     if digits[count] == "5" and count + 1 == len(digits):

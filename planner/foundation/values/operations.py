@@ -1,4 +1,4 @@
-"""Operators on values: equality, order, arithmetic, logic; with unknown values, null and marks.
+"""Operators on values: equality, order, arithmetic, logic; including unknown values, null and marks.
 
 After go-cty (value_ops.go and function/stdlib, which the operators of HCL call).
 """
@@ -47,15 +47,15 @@ from planner.foundation.values.value import (
 
 
 class OperationError(ValueError):
-    """The operands are not valid for an operation; the text gives the reason."""
+    """The operands are not valid for an operation. The message contains the reason."""
 
 
 # ---------------------------------------------------------------- equality
 
 
 def equals(a: Value, b: Value) -> Value:
-    """`a == b`: a bool, perhaps unknown, perhaps marked. Values of different types are not equal; nulls of any types
-    are."""
+    """`a == b`: a bool, perhaps unknown, perhaps marked. Values of different types are not equal, except that all nulls
+    are equal."""
     cls = a.__class__
     if cls is b.__class__ and (cls is str or cls is int or cls is bool):
         return a == b
@@ -80,7 +80,7 @@ def _bool(result: bool | None) -> Value:
 
 
 def equal(a: Value, b: Value) -> bool | None:
-    """Equality of values without marks; None: not known yet."""
+    """Whether two values without marks are equal; None if this is not known yet."""
     ca, cb = a.__class__, b.__class__
     if ca is Unknown or cb is Unknown:
         return _equal_unknown(a, b)
@@ -145,14 +145,14 @@ _INFINITY = float("inf")
 
 def _outside(number: Any, lower: Bound, upper: Bound) -> bool:
     if number.__class__ is not int and (number == _INFINITY or number == -_INFINITY):
-        return True  # infinities are outside the range even without bounds
+        return True  # an infinity is outside the range even if there are no bounds
     if lower is not None and (number < lower[0] or (number == lower[0] and not lower[1])):
         return True
     return upper is not None and bool(number > upper[0] or (number == upper[0] and not upper[1]))
 
 
 def _equal_parts(a: Value, b: Value) -> bool | None:
-    """Equality of two compound values of one type."""
+    """Whether two compound values of the same type are equal; None if this is not known yet."""
     cls = a.__class__
     if cls is Set:
         return _equal_sets(a, b)
@@ -187,7 +187,7 @@ def contains(items: Set, value: Value) -> bool:
 
 
 def _has_unknown_type(value: Value) -> bool:
-    """Whether a part of the value has a type that is not known."""
+    """Whether a part of the value has an unknown type."""
     cls = value.__class__
     if cls is Unknown:
         return value.type is DYNAMIC
@@ -296,7 +296,7 @@ def negate(a: Value) -> Value:
 
 
 def _less(a: Value, b: Value) -> bool | None:
-    """a < b; None: not known. Bounds count as exclusive, as in go-cty."""
+    """Whether a < b; None if this is not known. Bounds are treated as exclusive, as in go-cty."""
     if a.__class__ is not Unknown and b.__class__ is not Unknown:
         return bool(a < b)
     if type_of(a) is not NUMBER or type_of(b) is not NUMBER:

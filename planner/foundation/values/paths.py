@@ -1,7 +1,7 @@
-"""Paths in a value: marks and unknown parts by path, and as nested structures of `true`.
+"""Paths in a value: lists marks and unknown parts by their paths, or as nested structures of `true`.
 
-A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (and with the
-element itself as key into a set).
+A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (or into a set, with
+the element itself as key).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PathMarks = tuple[Path, frozenset[Mark]]
 
 
 def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
-    """The parts of a known container with the step to each, in order; nothing for other values."""
+    """The parts of a known container, each with its step, in order; empty for other values."""
     cls = value.__class__
     if cls is dict:
         for name in sorted(value):
@@ -95,15 +95,16 @@ def _infinite(value: Value, path: Path, paths: list[Path]) -> None:
 
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
-    """The value with marks added at paths; a path that leads nowhere is ignored, one into a set marks the whole set."""
+    """The value with marks added at paths. A path that does not exist is ignored; a path into a set marks the whole
+    set."""
     for path, marks_here in marks:
         value = changed_at(value, path, partial(mark, marks=marks_here))
     return value
 
 
 def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth: int = 0) -> Value:
-    """The value with the part at a path changed. A path that leads nowhere changes nothing, one into a set changes the
-    whole set."""
+    """The value with the part at a path changed. A path that does not exist changes nothing; a path into a set changes
+    the whole set."""
     cls = value.__class__
     if depth == len(path) or cls is Set:
         return change(value)
@@ -121,7 +122,7 @@ def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth
 
 
 def get(value: Value, path: Path) -> Value:
-    """The part at a path, with the marks of the parts around it. Raises KeyError if the path leads nowhere."""
+    """The part at a path, with the marks of all parts that contain it. Raises KeyError if the path does not exist."""
     for kind, key in path:
         marks: frozenset[Mark] = frozenset()
         if value.__class__ is Marked:
@@ -149,7 +150,7 @@ def get(value: Value, path: Path) -> Value:
 
 def unknown_structure(value: Value) -> Any:
     """The value's structure with True for unknown parts (`after_unknown` of plans): false entries of objects and maps
-    are left out. The result ignores marks, so they must be gone or not matter."""
+    are left out. Marks are ignored."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__
@@ -189,8 +190,10 @@ def _empty_structure(t: Any) -> Any:
 
 
 def without_unknown(value: Value) -> Value:
-    """The value for JSON with unknown parts left out: null in sequences, absent from objects and maps. Sequences become
-    tuples and maps objects, since their parts may differ now. UNKNOWN itself stays unknown. Marks are dropped."""
+    """The value with unknown parts left out, for JSON: null in sequences, absent from objects and maps. Sequences
+    become tuples and maps objects, because their parts may now have different types. UNKNOWN itself stays unknown.
+    Marks are dropped.
+    """
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__

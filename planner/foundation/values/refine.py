@@ -1,4 +1,4 @@
-"""Refinements: known properties of unknown values, and values that become known because only one is possible.
+"""Refinements: known properties of unknown values, and values that become known because only one value is possible.
 
 After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has shrunk to one value is that value.
 """
@@ -46,7 +46,7 @@ def definitely_not_null(value: Value) -> bool:
 
 
 def refined(t: Type, refinement: Refinement) -> Value:
-    """An unknown value of a type with a refinement, or the only value that the refinement leaves."""
+    """An unknown value of a type with a refinement, or the only value that the refinement allows."""
     if t is DYNAMIC:
         return UNKNOWN
     if refinement.not_null:
@@ -92,7 +92,7 @@ Bound = tuple[Any, bool] | None
 
 
 def number_bounds(value: Value) -> tuple[Bound, Bound]:
-    """Lower and upper bound of a number, known or not; None: no bound. Null has none."""
+    """The lower and upper bound of a known or unknown number; None if there is no bound. Null has none."""
     cls = value.__class__
     if cls is Unknown:
         return (value.refinement.lower, value.refinement.upper) if value.refinement else (None, None)
@@ -102,7 +102,7 @@ def number_bounds(value: Value) -> tuple[Bound, Bound]:
 
 
 def length_bounds(value: Value) -> tuple[int, int | None]:
-    """Least and greatest length of a collection, known or not; None: no upper bound."""
+    """The minimum and maximum length of a known or unknown collection; None if there is no maximum."""
     cls = value.__class__
     if cls is Unknown:
         r = value.refinement
@@ -115,11 +115,11 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 
 def length_is_known(value: Set) -> bool:
-    """Whether the number of items of a set is certain: unknown ones may turn out equal to others."""
+    """Whether the number of items of a set is certain: unknown items may turn out to equal others."""
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 
-PREFIX_LIMIT = 128  # the bytes of a prefix that a template passes on
+PREFIX_LIMIT = 128  # the maximum length of a known prefix, in bytes
 _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # characters that no following text can change
 
 
@@ -161,8 +161,8 @@ _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked value; unknown strings in it receive their documents (see Unknown) from the other value, its source.
-    Elements of sets are indistinguishable and stay unchanged."""
+    """The unmarked value; unknown strings in it get their documents (see Unknown) from `source`. Elements of sets are
+    indistinguishable and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:
         is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type

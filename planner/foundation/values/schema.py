@@ -24,8 +24,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen(eq=False)
 class NestedAttributes:
-    """The attributes of an attribute that is itself an object (`nesting` "single"), or a "list", "set" or "map" of
-    such objects."""
+    """The nested attributes of an attribute whose value is an object (`nesting` "single"), or a "list", "set" or "map"
+    of objects."""
 
     attributes: dict[str, AttributeSchema]
     nesting: str = "single"
@@ -33,8 +33,8 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """An attribute: its `type` (the type of its values), or its parts in `nested` (then `type` is computed). `computed`
-    without `optional`: only the provider sets it. `write_only`: never stored in plan or state."""
+    """An attribute, with the `type` of its values or with `nested` attributes (from which `type` is computed). If it is
+    `computed` but not `optional`, only the provider sets it. `write_only`: never stored in plan or state."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -65,7 +65,7 @@ def _nested_type(nested: NestedAttributes) -> Type:
 @frozen(eq=False)
 class NestedBlock:
     """A block type that a body may contain. `nesting` is "single", "group" (single, never null), "list", "set" or "map"
-    (by a label); a limit of 0 means no limit."""
+    (by a label); a limit of 0 means that there is no limit."""
 
     block: BlockSchema
     nesting: str = "list"
@@ -75,7 +75,7 @@ class NestedBlock:
 
 @frozen(eq=False)
 class BlockSchema:
-    """The permitted content of a body. `ephemeral`: ephemeral values may be used in it."""
+    """The permitted content of a body. `ephemeral`: whether the body may use ephemeral values."""
 
     attributes: dict[str, AttributeSchema] = field(factory=dict)
     blocks: dict[str, NestedBlock] = field(factory=dict)
@@ -85,11 +85,11 @@ class BlockSchema:
     deprecation_message: str = ""
     ephemeral: bool = False
     cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
-    """derived data of other modules, computed once, each under its own key"""
+    """a cache for data that other modules derive from the schema, each under its own key"""
 
 
 def decode_type(schema: BlockSchema) -> ObjectType:
-    """The type of a body's value with attributes marked that conversion may leave out."""
+    """The type of a body's value, in which attributes that conversion may leave out are marked."""
     known: ObjectType | None = schema.cache.get("decode_type")
     if known is None:
         types: dict[str, Type] = {name: a.decode_type for name, a in schema.attributes.items()}
@@ -104,7 +104,7 @@ def _block_type(nested: NestedBlock) -> Type:
     if nested.nesting in ("single", "group"):
         return item
     if nested.nesting in ("list", "map") and has_dynamic(item):
-        return DYNAMIC  # a tuple or an object, whose type depends on the blocks
+        return DYNAMIC  # the value is a tuple or an object, whose type depends on the blocks
     return collection_type(nested.nesting, item)
 
 
@@ -146,7 +146,8 @@ def empty_block(nested: NestedBlock) -> Value:
 def coerce(value: Value, schema: BlockSchema) -> Value:
     """An object as a value of the schema's type: attributes converted, missing ones null, missing blocks empty.
 
-    Raises ConversionError: unknown attribute, required one missing, or a value that does not convert."""
+    Raises ConversionError if an attribute is unknown, if a required attribute is missing, or if a value does not
+    convert."""
     return _coerce(value, schema, ())
 
 
@@ -215,8 +216,8 @@ def _coerce_blocks(value: Value, nested: NestedBlock, path: Path) -> Value:
 
 
 def contains(schema: BlockSchema, property: Literal["sensitive", "deprecated", "write_only"]) -> bool:
-    """Whether an attribute at any depth has the property. A deprecated block without such an attribute does not count,
-    as in OpenTofu."""
+    """Whether an attribute at any depth has the property. As in OpenTofu, a deprecated block does not count unless it
+    has such an attribute."""
     known = schema.cache.get(property)
     if known is None:
         known = any(has(attribute, property) for attribute in schema.attributes.values()) or any(

@@ -1,7 +1,8 @@
 """Sets: equality of items, and their order.
 
 After go-cty (set_internals.go, set/ops.go): strings by code point, numbers by size, false before true, everything else
-by a text made from the value; known before unknown before null; items that are still equal by the CRC-32 of the text.
+by a text that represents the value; known before unknown before null. Remaining ties are resolved by the CRC-32 of the
+text.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _ordered(element: Type, values: list[Value]) -> tuple[Value, ...]:
 
 
 def set_text(value: Value) -> str:
-    """The text that represents a value in set order; equal values have equal texts, different ones may."""
+    """The text that represents a value in set order. Equal values have equal texts, but different values may, too."""
     parts: list[str] = []
     _append(value, parts)
     return "".join(parts)

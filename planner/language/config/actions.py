@@ -104,7 +104,7 @@ def _expr(attribute: Attribute | None, problems: Problems) -> Expr | None:
 
 
 def _keywords(attribute: Attribute, allowed: tuple[str, ...], problems: Problems) -> tuple[str, ...]:
-    """The words of a list, without duplicates."""
+    """The keywords in a list expression, without duplicates."""
     items = elements(piece(attribute), problems)
     if items is not None and not items:
         detail = f"An action_trigger block names at least one event: {_list(allowed)}."
@@ -119,9 +119,9 @@ def _keyword(expr: ExpressionPiece, argument: str, allowed: tuple[str, ...], pro
         return (word,)
     written = expr.node.value if isinstance(expr.node, nodes.Literal) and expr.node.value.__class__ is str else word
     if expr.is_quoted and written in allowed:
-        detail = f"The words of {argument} are written without quotes: {written}."
+        detail = f"The keywords in {argument} are written without quotes: {written}."
     else:
-        detail = f"The words of {argument} are {_list(allowed)}.{did_you_mean(str(written), allowed)}"
+        detail = f"The keywords allowed in {argument} are {_list(allowed)}.{did_you_mean(str(written), allowed)}"
     problems.error("trigger_keyword", f'Invalid "{argument}" keyword', detail, expr.span)
     return ()
 

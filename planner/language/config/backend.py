@@ -100,7 +100,7 @@ class _Decoder:
                 )
                 self.problems.error("secret_in_backend", title, detail, expr.span)
         if bare.__class__ is Unknown:
-            detail = f'The value of "{name}" is not known, but the location of the state must be.'
+            detail = f'The value of "{name}" must be known, because it determines where the state is stored.'
             self.problems.error("unknown_in_backend", "Unknown values within backend definition", detail, expr.span)
             return None
         return self.typed(bare, schema, name, expr)

@@ -13,7 +13,7 @@ from planner.language.config.reading import Problems
 from planner.language.config.statements import import_blocks
 
 Difference = tuple[str, "Span | str"]
-"""a difference, and the place where the configuration depends on it"""
+"""a difference in meaning, and where in the source the configuration depends on it"""
 DEFAULT_REGISTRY = "registry.opentofu.org/"
 
 

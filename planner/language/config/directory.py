@@ -179,7 +179,7 @@ def read_manifest(root_dir: str, data_dir: str = DATA_DIRECTORY) -> tuple[Manife
 
 def _records(document: Any) -> Manifest:
     if not isinstance(document, dict) or not isinstance(document.get("Modules") or [], list):
-        raise ValueError("it holds no list of modules")
+        raise ValueError("it contains no list of modules")
     records: Manifest = {}
     for item in document.get("Modules") or []:
         fields: list[Any] = [item.get(k) for k in ("Key", "Source", "Dir")] if isinstance(item, dict) else [None]

@@ -160,7 +160,9 @@ class _SetUp:
     # ------------------------------------------------------------ key providers
 
     def _provider(self, name: Name, where: Span) -> Keys | None:
-        """The keys of a key provider; None if it is already being set up, because key providers refer to each other."""
+        """The keys of a key provider; None if the key provider is already being set up: then key providers refer to
+        each other in a cycle.
+        """
         if name in self.keys:
             return self.keys[name]
         block = next((b for b in self.decl.key_providers if (b.type, b.name) == name), None)
@@ -298,7 +300,7 @@ class _SetUp:
         value = None
         if not problems.has_errors:
             known = self._key_provider_values(expr, attribute)
-            # a block from another source, such as the environment, has no place in a file
+            # a block from another source, such as the environment, has no position in a file
             place = self.decl.span or attribute.span
             value = self.scope.evaluate(expr, subject, place, problems, known)
         if value is None or problems.has_errors:
@@ -334,7 +336,7 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider, if the expression only refers to one; its keys need not be created yet then."""
+    """The key provider if the expression is just a reference to one. In this case its keys need not exist yet."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:

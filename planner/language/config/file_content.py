@@ -134,7 +134,7 @@ def _read_block(block: Block, file: FileContent, override: bool, problems: Probl
         file.imports.append((import_block(block, problems), block.header_span))
     elif kind == "removed":
         file.removed.append((removed_block(block, problems), block.header_span))
-    else:  # required_providers, accepted only to report its proper place
+    else:  # required_providers is read here only to report that it belongs in a terraform block
         where = Span(block.source, block.start, block.type_end)
         detail = "A required_providers block must be inside a terraform block."
         problems.error("misplaced_block", "Invalid required_providers block", detail, where)
@@ -147,7 +147,7 @@ _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock(
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """A check: at most one data source inside it, at least one assertion."""
+    """A check block. It may contain one data source and must contain at least one assertion."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files may not hold check blocks."

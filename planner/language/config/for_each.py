@@ -60,8 +60,8 @@ def check_for_each(value: Value, expr: Expr, problems: Problems) -> None:
         report("for_each_type", f"for_each must be a map or a set of strings, not {friendly_name(kind)}.")
     if not known:
         detail = (
-            "The keys depend on values that are known only after apply. Let the keys be constants, and only the "
-            "values depend on other objects."
+            "The keys depend on values that are known only after apply. Use constant keys, and let only the values "
+            "depend on other objects."
         )
         report("for_each_unknown", detail)
     if is_null(plain):

@@ -141,7 +141,10 @@ class InstalledModules:
             detail = f"The source changed from {old} to {new} since {self.init}. Run {self.init} again."
             problems.error("module_source_changed", "Module source has changed", detail, where)
         if call.version and not _fits(call.version, record.version):
-            detail = f"Installed is version {record.version or '(none)'}, wanted {call.version}. Run {self.init} again."
+            detail = (
+                f"Version {record.version or '(none)'} is installed, but the call requires {call.version}. Run "
+                f"{self.init} again."
+            )
             problems.error("module_version_changed", "Module version requirements have changed", detail, where)
         if not is_directory(located(self.root_dir, record.directory, self.absolute)):
             detail = f"The directory {record.directory} of module {call.name} no longer exists. Run {self.init} again."
@@ -160,7 +163,8 @@ def _fits(wanted: str, version: str | None) -> bool:
 _Read = tuple["FileContent | None", Problems]
 _lately_read: dict[tuple[str, str, bool], tuple[str, _Read]] = {}
 """the most recently parsed files with the checksums of their contents, by path, name in diagnostics and kind; the last
-item was used last. init, surveys and plans read the same module one after the other"""
+item is the most recently used. init, surveys and plans read the same module one after the other
+"""
 _most_files = 64
 
 

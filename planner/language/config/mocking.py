@@ -46,7 +46,7 @@ class Mocking:
     """whether generated values of new objects become known only when the objects are applied, instead of when they are
     planned"""
     late_types: Mapping[str, bool] = field(factory=dict)
-    """the types of managed objects for which that is set explicitly"""
+    """the types of managed objects whose mocks set explicitly whether generated values become known at the apply"""
 
     def with_shared(self, other: Mocking) -> Mocking:
         """These mocks, combined with another set of mocks for other types and resources."""

@@ -105,7 +105,7 @@ class OutputDecl:
     type: TypeConstraint | None = None
     """the type to which the variable's value is converted"""
     made_up: tuple[bool, Span] | None = None
-    """in a module that a test mocks: whether the output's value is overridden or null, and the place where"""
+    """if a test mocks the module: whether the test sets a value for the output (otherwise it is null), and where"""
 
 
 @frozen(eq=False)
@@ -339,7 +339,7 @@ class RemovedDecl:
     span: Span
     from_span: Span
     has_lifecycle: bool = True
-    """whether lifecycle.destroy is written"""
+    """whether lifecycle.destroy is set explicitly"""
 
 
 @frozen(eq=False)

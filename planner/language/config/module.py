@@ -176,7 +176,7 @@ class ModuleBuilder:
     def _duplicate(self, first: Any, item: Any, what: str, problems: Problems, alias: bool = False) -> None:
         name = getattr(item, "key", item.name)
         article = "an" if what[0] in "aeiou" else "a"
-        rule = "give each further one an alias" if alias else "each name can be declared once in a module"
+        rule = "give each additional one an alias" if alias else "each name can be declared once in a module"
         detail = f"There is already {article} {what} for {name} at {first.span}; {rule}."
         code = f"duplicate_{what.replace(' ', '_')}"
         problems.error(code, f"Duplicate {what}", detail, item.span)

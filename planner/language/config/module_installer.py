@@ -67,8 +67,9 @@ def install(
     data_dir: str = DATA_DIRECTORY,
     fetch: Fetch | None = None,
 ) -> tuple[list[ModuleRecord], list[Diagnostic]]:
-    """Install the modules that any kind of caller calls: `load` reads the caller and locates modules through the
-    recorder."""
+    """Install the modules that a configuration, stack or test calls. `load` reads the configuration and passes each
+    call to the recorder, which locates or fetches the module.
+    """
     known, diagnostics = read_manifest(root_dir, data_dir)
     problems = Problems(diagnostics)
     recorder = ModuleRecorder({} if upgrade else known, root_dir, fetch)
@@ -104,7 +105,7 @@ class ModuleRecorder:
             self.manifest[key] = record
             return record.directory
         for inner in [k for k in self.known if k == key or k.startswith(f"{key}.")]:
-            del self.known[inner]  # the calls in the former module may have changed
+            del self.known[inner]  # the module is replaced, so the modules that it called are located again
         if call.source_kind != "local" and self.fetch is not None:
             record = self.fetch(path, call, problems)
             if record is None:
@@ -129,7 +130,7 @@ class ModuleRecorder:
             detail = f"There is no directory {directory}, which module {call.name} names as its source.{hint}"
             outside = self._leaves_package(path, call)
             if outside:
-                detail = f"{detail} It would be outside of the package {outside}, in which the calling module is."
+                detail = f"{detail} It would be outside the package {outside}, which contains the calling module."
             problems.error("missing_module", "Unreadable module directory", detail, call.span)
             return None
         directory = self._real(directory)
@@ -143,7 +144,7 @@ class ModuleRecorder:
         return lambda path, call, parent, problems: self.locate((*base, *path), call, parent, problems)
 
     def _leaves_package(self, path: ModulePath, call: ModuleCall) -> str:
-        """The source of the package that a local module's path would lead out of; "" if it stays inside."""
+        """The source of the package that a local module's path would leave; "" if the path stays inside."""
         steps = [call.source]
         for length in range(len(path) - 1, 0, -1):
             record = self.manifest.get(module_key(path[:length]))

@@ -65,7 +65,10 @@ def provider_block(block: Block, problems: Problems) -> ProviderDecl | None:
         version = version_constraint(attributes["version"], problems)
     for_each = expr_of(attributes["for_each"], problems) if "for_each" in attributes else None
     if for_each is not None and not alias:
-        detail = "for_each makes several configurations, so the block needs an alias, unlike the default configuration."
+        detail = (
+            "for_each creates several configurations, and only a configuration with an alias can have several "
+            "instances: add an alias."
+        )
         problems.error("for_each_without_alias", 'Alias required when using "for_each"', detail, for_each.span)
     for reserved in _RESERVED:
         if reserved in attributes:
@@ -192,7 +195,8 @@ def provider_reference(
     steps = traversal.steps if isinstance(traversal, nodes.Traversal) else ()
     if traversal is None or 1 + len(steps) > longest:
         detail = (
-            f"The argument {argument} takes a provider name, then perhaps a dot and an alias, then a key in brackets."
+            f"The argument {argument} takes a provider name, optionally followed by a dot and an alias, and then by a "
+            "key in brackets."
         )
         if quoted:
             detail = "A provider configuration is named without quotes."

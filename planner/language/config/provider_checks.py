@@ -154,7 +154,7 @@ def _check_keys(mine: _Module, problems: Problems) -> None:
     for call in mine.module.calls.values():
         for inner, outer in call.providers:
             if inner.key is not None:
-                detail = "A key belongs to the right-hand side, which is the passed configuration."
+                detail = "Only the passed configuration, on the right-hand side, can have a key."
                 title = "Invalid module provider configuration"
                 problems.error("provider_key", title, detail, inner.key.span)
             _check_key(outer, "module", mine, problems)

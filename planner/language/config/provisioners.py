@@ -34,7 +34,7 @@ def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
         expr = unquoted(piece(content.attributes["when"]), problems, "keywords")
         when = keyword(expr)
         if when not in ("create", "destroy"):
-            detail = "when is one of the words create and destroy."
+            detail = "when must be create or destroy."
             problems.error("invalid_when", 'Invalid "when" keyword', detail, expr.span)
             when = "create"
     if when == "destroy":
@@ -43,7 +43,7 @@ def provisioner_block(block: Block, problems: Problems) -> Provisioner | None:
         given = piece(content.attributes["on_failure"])
         on_failure = keyword(unquoted(given, problems, "keywords"))
         if on_failure not in ("continue", "fail"):
-            detail = "on_failure is one of the words continue and fail."
+            detail = "on_failure must be continue or fail."
             problems.error("invalid_on_failure", 'Invalid "on_failure" keyword', detail, given.span)
             on_failure = "fail"
     connection: Block | None = None

@@ -230,7 +230,7 @@ def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nod
 
 
 def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
-    """The steps of a text inside a string, as a traversal in the file; positions are at most the end of the string."""
+    """The traversal written inside a string. Its positions refer to the file and never exceed the end of the string."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)
@@ -266,7 +266,7 @@ def steps_of(node: nodes.Traversal | nodes.Variable) -> list[TraversalStep]:
 
 
 def _key(value: Value) -> str | int | float:
-    """A constant as the key in an address. Values that cannot be keys (fractions, bools, null) become floats."""
+    """A constant as the key in an address. Values that cannot be keys (fractions, bools, null) become NaN."""
     return value if value.__class__ in (str, int) else math.nan
 
 
@@ -326,7 +326,7 @@ def native(expr: ExpressionPiece, problems: Problems) -> ExpressionPiece | None:
     if not expr.json:
         return expr
     if not isinstance(expr.node, nodes.Literal) or expr.node.value.__class__ is not str:
-        detail = "In JSON syntax this is a string that holds an expression."
+        detail = "In JSON syntax, this must be a string that contains an expression."
         problems.error("string_required", "Expected string expression", detail, expr.span)
         return None
     return _held_by_string(expr, expr.node.value, problems)
@@ -344,14 +344,14 @@ def interpolated(expr: ExpressionPiece) -> ExpressionPiece:
 def _held_by_string(expr: ExpressionPiece, text: str, problems: Problems) -> ExpressionPiece | None:
     from planner.language.syntax.parse import parse_expression
 
-    # The text of the string at its place in the file, so that positions refer to the file.
+    # The string's text follows the text before it in the file, so positions refer to the file.
     source = Source(expr.source.filename, expr.source.text[: expr.node.start] + text)
     node, diagnostics = parse_expression(source, expr.node.start)
     problems.extend(diagnostics)
     return None if node is None else ExpressionPiece(node, source)
 
 
-# Warnings about valid text that has no effect.
+# Warnings about valid configuration that has no effect.
 
 
 _Found = tuple[Expression, str, tuple[str, ...], ObjectType]

@@ -337,7 +337,7 @@ def _data_lifecycle(build: _Builder, block: Block) -> None:
         if name == "enabled":
             build.enabled = build.repeated("enabled", attribute)
             continue
-        detail = f"{name} has a meaning for managed resources only."
+        detail = f"{name} applies only to managed resources."
         title = "Invalid data resource lifecycle argument"
         build.problems.error("data_lifecycle", title, detail, attribute.name_span)
     build.conditions(content)
@@ -392,7 +392,7 @@ def _ignored(expr: ExpressionPiece, problems: Problems) -> Literal["all"] | tupl
         if ref is not None:
             references.append(ref)
     if star is not None and references:
-        detail = "All changes, or some: not both."
+        detail = "Either ignore all changes, or list the attributes to ignore."
         title = "Invalid ignore_changes ruleset"
         problems.error("ignore_star_and_more", title, detail, star, context=expr.span)
     return "all" if star is not None else tuple(references)

@@ -182,5 +182,8 @@ def language_block(block: Block, override: bool, problems: Problems) -> None:
             continue
         seen = True
         if parse_constraints(text).allows("1.11.0"):
-            detail = "compatible_with is known since version 1.12.0 only, so the constraint should exclude older ones."
+            detail = (
+                "Only version 1.12.0 and later support compatible_with, so the constraint should exclude older "
+                "versions."
+            )
             problems.warning("ineffective_constraint", "Ineffective version constraint", detail, attribute.span)

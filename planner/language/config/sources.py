@@ -72,7 +72,7 @@ def parse_provider_source(text: str) -> str:
     for prefix in ("terraform-", "opentofu-"):
         if type_.startswith(prefix):
             hint = type_.removeprefix(f"{prefix}provider-").removeprefix(prefix)
-            raise SourceError(f"A provider type must not begin with {prefix}; write {namespace}/{hint}, perhaps.")
+            raise SourceError(f"A provider type must not begin with {prefix}; perhaps you mean {namespace}/{hint}.")
     return f"{host}/{namespace}/{type_}"
 
 
@@ -136,7 +136,7 @@ def split_subdirectory(text: str) -> tuple[str, str]:
 def _detect_service(package: str, question: str, query: str) -> str:
     """An address at Bitbucket, S3 or Google Cloud Storage with its protocol in front; "" for other addresses."""
     host, _, path = package.partition("/")
-    if host == "bitbucket.org":  # all repositories there use git
+    if host == "bitbucket.org":  # all Bitbucket repositories use git
         if path.count("/") < 1:
             raise SourceError("A Bitbucket source has the form bitbucket.org/owner/repository.")
         return f"git::https://{host}/{path.removesuffix('.git')}.git{question}{query}"

@@ -58,7 +58,7 @@ def moved_block(block: Block, problems: Problems) -> MovedDecl | None:
         return None
     (from_, from_span), (to, to_span) = ends["from"], ends["to"]
     if isinstance(from_, ModuleAddress) != isinstance(to, ModuleAddress):
-        detail = "A module moves to a module and a resource to a resource."
+        detail = "A module can only move to a module, and a resource only to a resource."
         problems.error("move_between_kinds", 'Invalid "moved" addresses', detail, span)
         return None
     return MovedDecl(str(from_), str(to), span, from_span, to_span)
@@ -90,7 +90,9 @@ def removed_block(block: Block, problems: Problems) -> RemovedDecl | None:
             if provisioner is None:
                 continue
             if provisioner.when != "destroy":
-                detail = "When a removed block acts, objects are destroyed: its provisioners need when = destroy."
+                detail = (
+                    "Provisioners of a removed block run only when objects are destroyed, so they need when = destroy."
+                )
                 mine.error("create_provisioner", 'Invalid "removed.provisioner" block', detail, inner.header_span)
             elif isinstance(address, ModuleAddress):
                 detail = "Provisioners belong to a resource, but this block removes a module."
@@ -127,7 +129,7 @@ def import_block(block: Block, problems: Problems) -> ImportDecl | None:
     provider = None
     if "provider" in attributes:
         if target is not None and not target.module.is_root:
-            detail = "In a module the provider follows from the providers argument of its call."
+            detail = "In a called module, the providers argument of the call determines the provider."
             where = attributes["provider"].span
             problems.error("import_provider_in_module", "Invalid import provider argument", detail, where)
         provider = provider_reference(piece(attributes["provider"]), "provider", problems)
@@ -221,7 +223,7 @@ def removed_endpoint(ref: Reference, problems: Problems) -> Address | None:
     address = _address(steps, ref.source, problems)
     if isinstance(address, ResourceAddress) and address.mode != "managed":
         kind = {"data": "Data source", "action": "Action"}.get(address.mode, "Ephemeral resource")
-        detail = "It is never destroyed, so it needs no removed block: delete the block."
+        detail = "Such objects are never destroyed, so they need no removed block: delete the block."
         problems.error("removed_mode", f"{kind} address is not allowed", detail, ref.span)
         return None
     return address

@@ -1,9 +1,9 @@
 """Static evaluation: values that must be known before anything is planned (module sources, backends, provider
 for_each).
 
-Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, and only if the values of
-these need nothing else. A failure is reported at its cause, and again at every declaration that depends on it, so that
-the path from the use to the cause is visible."""
+Expressions may refer only to input variables, local values, `path` and `terraform.workspace`, and these values may not
+depend on anything else. A failure is reported at its cause, and again at every declaration that depends on it, so that
+the diagnostics show the path from the use to the cause."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ class StaticScope:
         if value is None:
             return None
         value, marks = unmark_deep(value)
-        if value.__class__ is Unknown:  # this name replaces a malformed part, which has been reported
+        if value.__class__ is Unknown:
+            # the parser inserts this name in place of a malformed part, which has been reported
             return None
         for secret, word in ((SENSITIVE, "Sensitive"), (EPHEMERAL, "Ephemeral")):
             if secret in marks:

@@ -40,14 +40,15 @@ class RawValue:
     text: str | None = None
     expr: ExpressionPiece | None = None
     given: Value | None = None
-    """the value itself, if another program supplies a value instead of a string; it may be unknown"""
+    """the value itself, if another program supplies a value rather than a string; the value may be unknown"""
     overridden: RawValue | None = None
     """the supplied value that this one overrides"""
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value, in place of the environment; the value may be different each
-        time."""
+        """Whether another program supplied the value instead of the environment. Such a value may differ from run to
+        run.
+        """
         return self.origin == "environment" and self.given is not None
 
     @property
@@ -57,9 +58,9 @@ class RawValue:
 
     @property
     def source(self) -> str:
-        """The source of the value, in words: an option, a variable of the environment, a line of a file."""
+        """A description of where the value comes from: an option, an environment variable, or a line of a file."""
         words = {
-            "environment": f"{_PREFIX}{self.name} of the environment",
+            "environment": f"the environment variable {_PREFIX}{self.name}",
             "automatic file": f"{self.span}",
             "named file": f"-var-file, {self.span}",
             "command line": f"-var={self.name}=...",
@@ -87,7 +88,7 @@ RawVariables = dict[str, RawValue]
 @frozen(eq=False)
 class RootVariable:
     """A root variable's final value: converted, with defaults, and marked. `raw`: the value as supplied (None: not
-    set), which a saved plan records and compares; `giver`: its source in words."""
+    set), which a saved plan records and compares; `giver`: a description of where the value comes from."""
 
     value: Value
     raw: Value | None
@@ -153,10 +154,10 @@ def _automatic_files(directory: str) -> Iterable[str]:
 def _add_argument(argument: str, given: RawVariables, problems: Problems) -> None:
     name, equals, text = argument.partition("=")
     if not equals:
-        detail = f'-var {argument!r} has no equals sign; the form is -var="name=value".'
+        detail = f'-var {argument!r} has no equals sign; write -var="name=value".'
         problems.error("invalid_var_option", "Invalid -var option", detail)
     elif name.endswith(" "):
-        detail = f'The name {name!r} ends with a space; the form is -var="{name.strip()}={text.strip()}".'
+        detail = f'The name {name!r} ends with a space; write -var="{name.strip()}={text.strip()}".'
         problems.error("invalid_var_option", "Invalid -var option", detail)
     else:
         given[name] = RawValue(name, "command line", text, overridden=given.get(name))
@@ -282,7 +283,7 @@ def root_variables(
 
 def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: Problems, giver: str = "") -> Value:
     """A supplied value converted to the variable's type, in which nulls are replaced by defaults where null is not
-    allowed. `giver`: the source of the value in words, if it does not come from a line of the configuration."""
+    allowed. `giver`: a description of where the value comes from, if this is not a line of the configuration."""
     _, marks = unmark_deep(value)
     if EPHEMERAL in marks and not variable.ephemeral:
         detail = f"The value is ephemeral, so the variable {variable.name} must be declared with ephemeral = true."
@@ -299,7 +300,7 @@ def finalize(value: Value, variable: VariableDecl, span: Span | None, problems: 
     if is_null(final) and not variable.nullable:
         if variable.default is not None:
             return variable.default
-        made = f", which {giver} makes it" if giver else ""
+        made = f", which is its value according to {giver}" if giver else ""
         detail = f"var.{variable.name} may not be null{made}: its declaration ({variable.span}) has nullable = false."
         problems.error("null_variable", "Required variable not set", detail, span or variable.span)
         return Unknown(variable.constraint.type)
@@ -317,7 +318,7 @@ def undeclared_values(declared: Mapping[str, VariableDecl], given: RawVariables)
             continue
         if raw.origin in ("command line", "input"):
             what = "option" if raw.origin == "command line" else "value"
-            hint = did_you_mean(name, declared) or f" Declare it, or leave the {what} out."
+            hint = did_you_mean(name, declared) or f" Declare the variable, or leave the {what} out."
             detail = f"The root module declares no variable {name}.{hint}"
             problems.error("undeclared_value", "Value for undeclared variable", detail)
             continue

@@ -74,7 +74,7 @@ class _Loop:
         if value.__class__ is Unknown and value.type is DYNAMIC:
             return UNKNOWN, NO_MARKS
         if not can_iterate(value):
-            detail = f"A {friendly_name(type_of(value))} has no elements to go over."
+            detail = f"A {friendly_name(type_of(value))} has no elements to iterate over."
             env.report("iteration_type", "Iteration over non-iterable value", detail, node.start, node.end)
             return UNKNOWN, NO_MARKS
         return value, marks
@@ -167,7 +167,7 @@ def _tuple(env: Environment, loop: _Loop, collection: Value, marks: frozenset[An
             if include.__class__ is Marked:
                 marks |= include.marks
                 include = include.value
-            if include.__class__ is not Unknown:  # of any type
+            if include.__class__ is not Unknown:  # an unknown condition may have any type
                 include = loop.decision(env, include, known)
             if include.__class__ is not bool:
                 known = False

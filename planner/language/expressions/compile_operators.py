@@ -281,7 +281,7 @@ def compile_conditional(compiler: Compiler, node: nodes.Conditional | nodes.Temp
             wanted = _result_type(yes, no)
             if wanted is None:
                 env.visit(condition)
-                detail = f"Both results must have one type. {_difference(type_of(yes), type_of(no))}."
+                detail = f"Both results must have the same type. {_difference(type_of(yes), type_of(no))}."
                 env.report("conditional_types", INCONSISTENT, detail, node.then.start, result_end)
                 return UNKNOWN
         choice = condition(env)
@@ -350,7 +350,7 @@ def _to_common(value: Value, other: Type, wanted: Type) -> Value:
     first = convert(value, way)
     if way == wanted:
         return first
-    # go-cty only tries the first step, and takes the second step with the values that went into the first
+    # go-cty uses the first conversion only as a check: the second one starts from the original values
     return convert(Map(way.element, value) if value.__class__ is dict else List(way.element, value), wanted)
 
 
@@ -363,7 +363,7 @@ def _undecided(yes: Value, no: Value, wanted: Type) -> Value:
     if first is NUMBER and second is NUMBER:
         (low_a, high_a), (low_b, high_b) = number_bounds(yes), number_bounds(no)
         low, high = _widest(low_a, low_b, -1), _widest(high_a, high_b, 1)
-        if low is None or high is None or low[0] != high[0]:  # an infinite bound adds nothing
+        if low is None or high is None or low[0] != high[0]:  # an infinite bound adds no information
             low = None if low is not None and is_infinite(low[0]) else low
             high = None if high is not None and is_infinite(high[0]) else high
         return refined(NUMBER, Refinement(never_null, lower=low, upper=high))
@@ -387,13 +387,13 @@ def _difference(yes: Type, no: Type) -> str:
     if isinstance(yes, ObjectType) and isinstance(no, ObjectType):
         for name in yes.attributes:
             if name not in no.attributes:
-                return f'The first has an attribute "{name}", the second has not'
+                return f'The first has an attribute "{name}", the second does not'
             a, b = yes.attributes[name], no.attributes[name]
             if a != b:
                 return f'They differ in the attribute "{name}": {_lower(_difference(a, b))}'
         for name in no.attributes:
             if name not in yes.attributes:
-                return f'The second has an attribute "{name}", the first has not'
+                return f'The second has an attribute "{name}", the first does not'
     if isinstance(yes, TupleType) and isinstance(no, TupleType):
         if len(yes.elements) != len(no.elements):
             return f"The first has {len(yes.elements)} elements, the second {len(no.elements)}"
@@ -402,7 +402,7 @@ def _difference(yes: Type, no: Type) -> str:
                 return f"They differ in the element {i}: {_lower(_difference(c, d))}"
     first, second = friendly_name(yes), friendly_name(no)
     if first == second:
-        return "They differ somewhere deep inside"
+        return "They differ in a nested type"
     return f"The first is of type {first}, the second of type {second}"
 
 

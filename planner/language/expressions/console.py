@@ -33,7 +33,7 @@ def answer(text: str, scope: Scope) -> dict[str, Any]:
 
 
 def _answer(text: str, scope: Scope) -> dict[str, Any]:
-    """Evaluates the text of an expression like one that follows `name = ` in a locals block.
+    """Evaluates the text of an expression as if it followed `name = ` in a locals block.
 
     Returns `value`, `type`, `sensitive` and `unknown`; or `nonfinite`; or `error` with `phase` ("parse" or "eval"),
     `ranges` relative to the text, and `diagnostics` as texts."""
@@ -100,7 +100,7 @@ def _failure(phase: str, diagnostics: list[Diagnostic], size: int) -> dict[str, 
     for d in diagnostics:
         if d.subject is not None:
             start, end = d.subject.start_position, d.subject.end_position
-            if start == end:  # OpenTofu marks the following character
+            if start == end:  # OpenTofu extends an empty range by one character
                 end = Position(end.line, end.column + 1, end.byte + 1)
             place = {"start": _relative(start), "end": _relative(end)}
             if len(BEFORE) <= d.subject.start <= d.subject.end <= len(BEFORE) + size + 1 and place not in ranges:

@@ -103,7 +103,7 @@ def _unified(items: Sequence[Value]) -> tuple[Type, list[Value]] | None:
     if common is None:
         return None
     if common is DYNAMIC and any(type_of(v) is not DYNAMIC for v in items):
-        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty does not handle types with open parts
+        return DYNAMIC, [UNKNOWN for _ in items]  # go-cty does not convert to types that contain `any`
     try:
         return common, [convert(v, common) for v in items]
     except ConversionError:
@@ -224,10 +224,10 @@ class _Parser:
             if type_node.__class__ is nodes.Call and type_node.name == "optional":
                 call = type_node
                 if not call.arguments:
-                    self.report("optional needs the type of the attribute.", call.open, call.close + 1)
+                    self.report("optional() needs the type of the attribute.", call.open, call.close + 1)
                     continue
                 if len(call.arguments) > 2:
-                    detail = "optional takes a type and perhaps a default value, nothing more."
+                    detail = "optional() takes a type and, if needed, a default value."
                     self.report(detail, call.open, call.close + 1)
                 else:
                     optional.add(name)

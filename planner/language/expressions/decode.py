@@ -140,10 +140,10 @@ class Decoder(BodyProblems):
                 return Unknown(_unknown_blocks(nested))
             items.append(value)
         if len(items) < nested.min_items:
-            detail = f"At least {_blocks_of(nested.min_items, name)} must be here."
+            detail = f"Add at least {_blocks_of(nested.min_items, name)} here."
             self.report("too_few_blocks", f"Insufficient {name} blocks", detail, parent.missing_span)
         elif 0 < nested.max_items < len(items):
-            detail = f"At most {_blocks_of(nested.max_items, name)} may be here."
+            detail = f"Use at most {_blocks_of(nested.max_items, name)} here."
             self.report(
                 "too_many_blocks", f"Too many {name} blocks", detail, blocks[nested.max_items].body.missing_span
             )
@@ -171,7 +171,7 @@ class Decoder(BodyProblems):
 
     def _single(self, name: str, nested: NestedBlock, blocks: list[DecodedBlock], parent: Body) -> Value:
         if len(blocks) > 1:
-            detail = f'Only one block "{name}" may be here; the first is at {blocks[0].span}.'
+            detail = f'Only one block "{name}" is allowed here; the first is at {blocks[0].span}.'
             self.report("duplicate_block", f"Duplicate {name} block", detail, blocks[1].span)
         if blocks:
             return self.body(blocks[0], nested.block)
@@ -187,7 +187,7 @@ class Decoder(BodyProblems):
             if block.unknown:
                 return Unknown(_unknown_blocks(nested))
             if block.label in items:
-                detail = f'There is a block {name} "{block.label}" already; labels must differ.'
+                detail = f'There is already a block {name} "{block.label}"; labels must differ.'
                 self.report("duplicate_block", f"Duplicate {name} block", detail, block.span)
                 continue
             items[block.label] = value

@@ -151,7 +151,7 @@ def _expand_one(
 def _unsuitable(collection: Value) -> str:
     """The reason why it is not possible to iterate over a value; empty if it is."""
     if collection.__class__ is Null:
-        return "The collection is null; a dynamic block needs one that it can go over."
+        return "The collection is null; a dynamic block needs a collection to iterate over."
     if type_of(collection) is not DYNAMIC and not can_iterate(collection):
         return f"A {friendly_name(type_of(collection))} has no elements; a dynamic block needs a collection."
     return ""
@@ -186,12 +186,12 @@ class _Spec:
         named = content.attributes.get("iterator")
         if named is not None:
             if not isinstance(named.expr, nodes.Variable):
-                detail = "The iterator of a dynamic block is a single name."
+                detail = "The iterator of a dynamic block must be a single name."
                 into.report("dynamic_iterator", "Invalid dynamic iterator name", detail, named.expr_span)
                 return None
             iterator = named.expr.name
         if not content.blocks:
-            detail = 'A dynamic block needs a block "content" that describes the blocks it makes.'
+            detail = 'A dynamic block needs a block "content" that describes the blocks to generate.'
             span = block.body.missing_span
             into.report("dynamic_content", "Missing dynamic content block", detail, span)
             return None
@@ -208,7 +208,7 @@ class _Spec:
         if attribute is None:
             return True
         if not isinstance(attribute.expr, nodes.Tuple):
-            detail = "The labels of a dynamic block are a list written out in brackets."
+            detail = "The labels of a dynamic block must be a list in brackets."
             into.report("dynamic_labels", "Invalid expression", detail, attribute.expr_span)
             return False
         self.labels = attribute.expr.items

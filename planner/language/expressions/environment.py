@@ -119,7 +119,7 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
     """The beginning of an expression, which is the span of an error about a function's argument (StartRange in HCL)."""
     cls = node.__class__
     if cls is nodes.Literal and node.value.__class__ is str and source.text.startswith('"', node.start):
-        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # within the quotes
+        return (node.start + 1, node.end - 1) if node.value else (node.end, node.end)  # the range is inside the quotes
     if cls is nodes.Call:
         return node.start, node.open + 1
     if cls is nodes.Conditional or cls is nodes.TemplateIf:

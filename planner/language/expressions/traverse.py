@@ -80,7 +80,7 @@ def get_attr(value: Value, name: str) -> Value:
 
 
 def _of_elements(has_indices: bool) -> str:
-    one = "an element of it by an index, or " if has_indices else ""
+    one = "one of its elements by an index, or " if has_indices else ""
     return f"Choose {one}the attribute of all elements by [*]."
 
 
@@ -158,11 +158,11 @@ def _index(collection: Value, key: Value) -> Value:
         items = inner if inner.__class__ is tuple else inner.items
     if bare_key.__class__ is not int:
         if bare_key:
-            detail = "The index of an element is a whole number, and this one has a fraction."
+            detail = "The index of an element must be a whole number, but this one has a fraction."
             raise TraversalError(INVALID_INDEX, detail)
         bare_key = 0  # -0
     if bare_key < 0:
-        raise TraversalError(INVALID_INDEX, "The index of an element is never negative.")
+        raise TraversalError(INVALID_INDEX, "The index of an element must not be negative.")
     if bare_key >= len(items):
         count = "is empty" if not items else f"has {len(items)} element{'s' if len(items) > 1 else ''}, counted from 0"
         raise TraversalError(INVALID_INDEX, f"There is no element with this index: the {t_name(t)} {count}.")
@@ -202,7 +202,7 @@ def _index_object(value: Value, t: ObjectType, key: Value, is_shown: bool) -> Va
 def can_iterate(value: Value) -> bool:
     """Whether a value without marks has a type with elements, or will have one."""
     cls = value.__class__
-    if cls is dict or cls is tuple:  # computing the types of its elements would be necessary
+    if cls is dict or cls is tuple:  # this would require computing the types of its elements
         return True
     return not isinstance(type_of(value), Primitive)
 

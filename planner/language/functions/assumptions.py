@@ -37,7 +37,7 @@ def _marked(name: str, description: str) -> Param:
 
 @function(
     _marked("actual_value", "The value that the assumption is about."),
-    _marked("expected_value", "The value that it is assumed to have."),
+    _marked("expected_value", "The value that is expected."),
     result=lambda actual, expected: type_of(expected),
     not_null=False,
     into=FUNCTIONS,

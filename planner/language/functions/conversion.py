@@ -96,7 +96,7 @@ def nonsensitive(value: Value) -> Value:
 def issensitive(value: Value) -> Value:
     """Returns whether a value as a whole is sensitive."""
     plain, marks = unmark(value)
-    # The final value may turn out to be sensitive or not.
+    # The final value may or may not be sensitive.
     return unknown(BOOL) if plain.__class__ is Unknown else SENSITIVE in marks
 
 
@@ -138,7 +138,7 @@ def can(expression: Callable[[], Value]) -> Value:
         value = expression()
     except Failure:
         return False
-    # The expression may fail as soon as its unknown part is known.
+    # The expression may still fail when its unknown part becomes known.
     return True if is_wholly_known(value) else unknown(BOOL)
 
 
@@ -161,8 +161,8 @@ def first_success(*expressions: Callable[[], Value]) -> Value:
         except Failure as failure:
             problems += failure.diagnostics
             continue
-        # If this expression fails as soon as its unknown part is known, the result is another expression, perhaps of
-        # another type.
+        # If this expression fails when its unknown part becomes known, the result is that of another expression,
+        # perhaps of another type.
         return value if is_wholly_known(value) else UNKNOWN
     reasons = "".join(f"\n- {d.summary}{f' (at {d.subject})' if d.subject else ''}: {d.detail}" for d in problems)
     raise FunctionError(f"None of the expressions has a value:{reasons}")

@@ -69,7 +69,7 @@ def base64sha512(string: str) -> Value:
 
 @function(
     Param("str", STRING, "The password."),
-    variadic=Param("cost", NUMBER, "The work factor, 4 to 31; 10 when not given."),
+    variadic=Param("cost", NUMBER, "The work factor, 4 to 31; 10 by default."),
     result=STRING,
     impure=True,
     into=FUNCTIONS,
@@ -141,7 +141,7 @@ def _parse_uuid(written: str) -> bytes:
             body = "x"
         body = body[:8] + body[9:13] + body[14:18] + body[19:23] + body[24:]
     if len(body) != 32 or any(c not in "0123456789abcdefABCDEF" for c in body):
-        raise FunctionError(f'"{written}" is neither dns, url, oid or x500 nor a UUID.')
+        raise FunctionError(f'"{written}" must be dns, url, oid, x500, or a UUID.')
     return bytes.fromhex(body)
 
 
@@ -155,7 +155,7 @@ def rsadecrypt(ciphertext: str, private_key: str) -> Value:
     """Decrypts a message that was encrypted for an RSA key (RSAES-PKCS1-v1_5, RFC 8017 section 7.2)."""
     data = base64_bytes(ciphertext)
     if data is None:
-        raise FunctionError("The encrypted message must be given in Base64.", 0)
+        raise FunctionError("The encrypted message must be in Base64.", 0)
     key = _rsa_key(private_key)
     modulus, exponent = key.public_numbers.n, key.d
     size = (modulus.bit_length() + 7) // 8
@@ -179,7 +179,7 @@ def _rsa_key(pem: str) -> Any:
             key: Any = serialization.load_ssh_private_key(data, None)
         else:
             key = serialization.load_pem_private_key(data, None)
-    except Exception:  # the library raises several kinds of exceptions, all with the same meaning here
+    except Exception:  # the library raises several kinds of exceptions, which all mean that the key cannot be read
         raise FunctionError("The private key cannot be read; it must be in PEM form without a passphrase.", 1) from None
     if not isinstance(key, RSAPrivateKey):
         raise FunctionError("The private key must be an RSA key.", 1)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 _WINDOW = 1 << 15
-_LEAST, _MOST = 4, 258  # bytes of a match
+_LEAST, _MOST = 4, 258  # limits of a match's length, in bytes
 _AHEAD = _LEAST + _MOST
 _LAZY, _NICE, _CHAIN, _NEAR = 16, 128, 128, 4096
 _BLOCK_TOKENS = 1 << 14
@@ -83,8 +83,8 @@ class Bits:
 
 
 class _Block(NamedTuple):
-    """Tokens: literals (0 to 255) and matches (length << 16 | distance, which is a larger number). `source`: the data
-    that the tokens encode, if the compressor still has them and could store them uncompressed."""
+    """Tokens: literals (0 to 255) and matches (length << 16 | distance, which is always greater than 255). `source`:
+    the data that the tokens encode, if the compressor still has them and could store them uncompressed."""
 
     tokens: list[int]
     source: bytes | None
@@ -182,7 +182,7 @@ def _match(data: bytes, at: int, head: int, base: int, before: list[int], most: 
 
 
 def _write_block(out: Bits, block: _Block) -> None:
-    """A block in its shortest form: with the fixed codes, with codes of its own, or stored."""
+    """A block in its shortest form: with the fixed codes, with its own codes, or stored uncompressed."""
     literals, offsets = count_codes(block.tokens)
     literal_count = max(i for i, n in enumerate(literals) if n) + 1
     offset_count = max((i for i, n in enumerate(offsets) if n), default=-1) + 1
@@ -324,11 +324,11 @@ def code_table(counts: list[int], longest: int) -> Codes:
 
 
 def _length_counts(counts: list[int], longest: int) -> list[int]:
-    """The number of codes with 1, 2, ... bits; the frequencies are in increasing order, and there are at least three.
+    """The number of codes with 1, 2, ... bits. There must be at least three frequencies, in increasing order.
 
-    The lists of packages of the coin collector's problem are built from the last list on. Of each list only the last
-    two members are known at any time. A list takes two members of the list below it when it needs a pair.
-    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i."""
+    This is the coin collector's problem. Its lists of packages are built from the last list on, and only the last two
+    members of each list are kept. A list that needs a pair takes two members of the list below it. `leaves[i][j]` is
+    the number of single symbols in list j up to the last member of list i."""
     number = len(counts)
     counts = [*counts, _INFINITE]
     top = min(longest, number - 1)

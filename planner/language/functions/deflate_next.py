@@ -15,11 +15,11 @@ from planner.language.functions.deflate import Bits, Codes
 _BLOCK = 65_535
 _WINDOW = 1 << 15
 _HISTORY = 5 * _BLOCK
-"""the number of bytes that the compressor keeps; beyond it, only a window of them is kept"""
+"""the number of bytes that the compressor buffers before it discards all but a window of them"""
 _MARGIN = 11
 _LONGEST = 258
 _NONE = -_BLOCK
-"""the position in an empty entry, which is too far away for a match"""
+"""the position that marks an empty entry: it is too far away for a match"""
 _END = 256
 _SMALL = 250
 """the number of tokens below which the fixed codes are considered"""
@@ -143,8 +143,8 @@ class _MatchFinder:
         return tokens
 
     def _search(self, at: int, emitted: int, last: int, end: int, repeat: int) -> tuple[int, int, int, int] | None:
-        """The next match at or after a position: its position, the earlier position, its length (0: at least four), and
-        the next position to try."""
+        """The next match at or after a position: its position, the earlier position, its length (0 means at least four
+        bytes), and the next position to try."""
         short, long, data = self.short, self.long, self.data
         empty = (_NONE, _NONE)
         word = self.word(at)
@@ -266,7 +266,7 @@ class _BlockWriter:
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """A block without matches, with codes of its own or the codes of the open block."""
+        """A block without matches. It uses its own codes or those of the open block."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:
@@ -304,8 +304,8 @@ class _BlockWriter:
         self.header = header.size
 
     def block(self, tokens: list[int], source: bytes, is_last: bool) -> None:
-        """A block in its shortest form: with the codes of the open block, with codes of its own or the fixed codes, or
-        stored."""
+        """A block in its shortest form: with the codes of the open block, its own codes, the fixed codes, or stored
+        uncompressed."""
         counts, offsets = common.count_codes(tokens)
         if self.only_literals or not _fit(self.own, counts, offsets):
             self.close_block()

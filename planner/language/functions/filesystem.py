@@ -51,8 +51,8 @@ def read_bytes(path: str, base_dir: str, hidden: bool = False, argument: int | N
         raise
     except FileNotFoundError:
         raise FunctionError(
-            f"{name} does not exist.{'' if hidden else _similar(at)} Functions read only files that are there before "
-            "the plan is made: for a file that a resource creates, refer to an attribute of that resource.",
+            f"{name} does not exist.{'' if hidden else _similar(at)} Functions can only read files that exist before "
+            "planning. For a file that a resource creates, refer to an attribute of that resource.",
             argument,
         ) from None
     except (OSError, ValueError) as problem:
@@ -157,8 +157,7 @@ def filebase64sha512(path: str, *, context: CallContext) -> Value:
 
 @function(Param("path", STRING, allow_marked=True), result=BOOL, into=FUNCTIONS)
 def fileexists(path: Value, *, context: CallContext) -> Value:
-    """Returns whether a file exists. Fails if the name belongs to a directory, or to something else that is not a
-    regular file."""
+    """Returns whether a file exists. Fails if the path exists but is not a regular file."""
     path, marks = unmark(path)
     name = "The path" if marks else f'"{path}"'
     try:
@@ -170,14 +169,19 @@ def fileexists(path: Value, *, context: CallContext) -> Value:
     except (OSError, ValueError):
         raise FunctionError(f"{name} cannot be looked up.") from None
     if not stat.S_ISREG(mode):
-        # No argument has this index, so that the error refers to the call as a whole.
+        # No argument has this index: the error refers to the whole call.
         raise FunctionError(f"{name} is {'a directory' if stat.S_ISDIR(mode) else 'not a regular file'}.")
     return mark(True, marks)
 
 
 @function(
     Param("path", STRING, "The directory to search.", allow_marked=True),
-    Param("pattern", STRING, "A pattern with *, ?, [...], {...,...} and, for any directories, **.", allow_marked=True),
+    Param(
+        "pattern",
+        STRING,
+        "A pattern with *, ?, [...], {...,...} and ** (any number of directories).",
+        allow_marked=True,
+    ),
     result=SetType(STRING),
     into=FUNCTIONS,
 )
@@ -327,7 +331,7 @@ def _matches(directory: str, parts: list[str]) -> Iterator[str]:
         return
     part, rest = parts[0], parts[1:]
     while part == "**" and rest[:1] == ["**"]:
-        rest = rest[1:]  # means the same
+        rest = rest[1:]  # `**/**` means the same as `**`
     if part == "**":
         note_listing(directory or ".", are_all=True)
         yield from _matches(directory, rest)

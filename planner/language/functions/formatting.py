@@ -70,7 +70,10 @@ def format_values(form: str, values: list[Value]) -> str:
         used = max(used, verb.argument)
         next_argument = verb.argument + 1
         if verb.argument > len(values):
-            raise FunctionError(f"There is no value for {verb.text}: it needs number {verb.argument} of {len(values)}.")
+            raise FunctionError(
+                f"There is no value for {verb.text}: it needs value number {verb.argument}, and there are "
+                f"{len(values)}."
+            )
         out.append(_formatted(verb, values[verb.argument - 1]))
     if used < len(values):
         raise FunctionError(f"There are too many values; the format uses {used}.", used + 1)
@@ -176,7 +179,7 @@ def _fixed(number: Any, places: int) -> str:
 
 
 def _plain(digits: str, point: int, places: int) -> str:
-    """Digits, `places` of them after the decimal point."""
+    """The number with `places` digits after the decimal point."""
     if point <= 0:
         whole, fraction = "0", "0" * -point + digits
     else:
@@ -197,7 +200,7 @@ def _exponential(digits: str, point: int, places: int, letter: str) -> str:
 
 
 def general(number: Any, precision: int, letter: str) -> str:
-    """A number with `precision` digits (-1: as many as it needs); it has an exponent if it is very small or large."""
+    """A number with `precision` digits (-1: as many as needed). Very small and very large numbers have an exponent."""
     if numbers.is_infinite(number):
         return "-Inf" if number < 0 else "+Inf"
     if precision < 0:
@@ -269,5 +272,5 @@ def formatlist(form: str, *values: Value) -> Value:
         try:
             lines.append(text(format_values(form, arguments)))
         except FunctionError as problem:
-            raise FunctionError(f"With the elements of index {row}: {problem.message}") from None
+            raise FunctionError(f"In the elements with index {row}: {problem.message}") from None
     return List(STRING, tuple(lines))

@@ -51,7 +51,7 @@ _ANY_LIST = ListType(DYNAMIC)
 
 @function(
     Param("list", _ANY_LIST, "The list to split.", allow_marked=True),
-    Param("size", NUMBER, "How long each part is, but for the last one; 0: all in one.", allow_marked=True),
+    Param("size", NUMBER, "The length of each part except the last; 0 means a single part.", allow_marked=True),
     result=lambda values, size: ListType(type_of(values)),
     into=FUNCTIONS,
 )
@@ -251,13 +251,13 @@ def sort(values: Value) -> Value:
         return refined(_STRINGS, Refinement(min_length=least or None, max_length=most))
     for position, value in enumerate(values.items):
         if value.__class__ is Null:
-            raise FunctionError(f"The element with index {position} is null, which has no place in the order.")
+            raise FunctionError(f"The element with index {position} is null, which cannot be sorted.")
     return List(STRING, tuple(sorted(values.items)))
 
 
 @function(
     Param("values", _ANY_LIST, "The list to choose from."),
-    Param("keys", _ANY_LIST, "A list as long, with a key for each of its elements."),
+    Param("keys", _ANY_LIST, "A list of the same length, with a key for each value."),
     Param("searchset", _ANY_LIST, "The keys to look for."),
     result=lambda chosen, keys, wanted: _matchkeys_type(chosen, keys, wanted),
     into=FUNCTIONS,

@@ -103,7 +103,7 @@ def merge(*maps: Value, result_type: Type) -> Value:
         each, own = unmark(each)
         if each.__class__ is Null:
             continue
-        if kind(each) not in ("map", "object"):  # only after an argument whose type is not certain
+        if kind(each) not in ("map", "object"):  # possible only after an argument whose type is not certain
             raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
         marks |= own
         merged.update(entries(each))
@@ -151,7 +151,7 @@ def transpose(mapping: Map) -> Value:
     for key in sorted(mapping.items):
         strings = mapping.items[key]
         if strings.__class__ is Null or any(s.__class__ is Null for s in strings.items):
-            raise FunctionError(f'The list with the key "{key}" is null or has an element that is.', 0)
+            raise FunctionError(f'The list with the key "{key}" is null or has a null element.', 0)
         for string in strings.items:
             swapped.setdefault(string, []).append(key)
     return Map(_STRINGS, {string: List(STRING, tuple(item)) for string, item in swapped.items()})
@@ -159,7 +159,7 @@ def transpose(mapping: Map) -> Value:
 
 @function(
     Param("keys", _STRINGS, "The keys.", allow_marked=True),
-    Param("values", DYNAMIC, "As many values, in a list or tuple.", allow_marked=True),
+    Param("values", DYNAMIC, "The values: a list or tuple with as many elements as there are keys.", allow_marked=True),
     result=lambda keys, found: _zipmap_type(keys, found),
     into=FUNCTIONS,
 )
@@ -205,7 +205,7 @@ def _zipmap_type(keys: Value, found: Value) -> Type:
     variadic=Param(
         "default",
         DYNAMIC,
-        "What to give when there is no such key.",
+        "The default if there is no such key.",
         allow_null=True,
         allow_unknown=True,
         allow_marked=True,

@@ -52,7 +52,7 @@ class Network:
 
 
 def unmapped(address: int, bits: int) -> tuple[int, int]:
-    """An address as a number and its size in bits; a mapped IPv4 address in its short form."""
+    """An address as a number, and its size in bits. A mapped IPv4 address becomes a plain IPv4 address."""
     return (address & 0xFFFFFFFF, 32) if bits == 128 and address >> 32 == 0xFFFF else (address, bits)
 
 
@@ -171,7 +171,7 @@ def cidrhost(prefix: str, host: Value) -> Value:
         counted = -number - 1
         number = size - 1 - counted
     if counted > size - 1:
-        raise FunctionError(f"A prefix of {network.prefix} bits has no host with the number {whole_text(number)}.")
+        raise FunctionError(f"A prefix of {network.prefix} bits has no host number {whole_text(number)}.")
     return address_text(_insert(network, number, network.bits - (32 if network.is_ipv4 else 128)), network.bits)
 
 
@@ -193,8 +193,8 @@ def cidrnetmask(prefix: str) -> Value:
 
 @function(
     _PREFIX,
-    Param("newbits", NUMBER, "By how many bits to extend the prefix."),
-    Param("netnum", NUMBER, "The number of the subnet, which these bits hold."),
+    Param("newbits", NUMBER, "The number of bits by which to extend the prefix."),
+    Param("netnum", NUMBER, "The number of the subnet, which is stored in these bits."),
     result=STRING,
     into=FUNCTIONS,
 )
@@ -207,7 +207,7 @@ def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
         raise FunctionError(f"A prefix of {network.prefix} bits cannot be extended by {extension}.")
     most = (1 << extension) - 1 if 0 <= extension < 64 else 2**64 - 1
     if abs(subnet) & 0xFFFFFFFFFFFFFFFF > most:
-        raise FunctionError(f"{extension} more bits do not hold a subnet with the number {whole_text(subnet)}.")
+        raise FunctionError(f"{extension} additional bits are too few for subnet number {whole_text(subnet)}.")
     if length < 0:
         raise FunctionError(f"A prefix of {network.prefix} bits cannot be shortened by {-extension}.")
     result = Network(0, length, network.bits)
@@ -217,7 +217,7 @@ def cidrsubnet(prefix: str, new_bits: Value, number: Value) -> Value:
 
 @function(
     _PREFIX,
-    variadic=Param("newbits", NUMBER, "By how many bits each subnet extends the prefix."),
+    variadic=Param("newbits", NUMBER, "The number of bits by which each subnet extends the prefix."),
     result=ListType(STRING),
     into=FUNCTIONS,
 )

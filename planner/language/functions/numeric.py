@@ -125,8 +125,8 @@ def _from_double(x: float) -> Value:
 
 
 @function(
-    Param("number", DYNAMIC, "The digits, perhaps after a sign."),
-    Param("base", NUMBER, "How many different digits there are: 2 to 62."),
+    Param("number", DYNAMIC, "The digits, optionally after a sign."),
+    Param("base", NUMBER, "The base: 2 to 62."),
     result=lambda number, base: _parseint_type(number),
     into=FUNCTIONS,
 )
@@ -189,7 +189,7 @@ def sequence(*bounds: Value) -> Value:
     numbers: list[Value] = []
     while start > limit if down else start < limit:
         if len(numbers) >= LONGEST_RANGE:
-            raise FunctionError(f"These would be more than {LONGEST_RANGE} numbers.")
+            raise FunctionError(f"The result would have more than {LONGEST_RANGE} numbers.")
         numbers.append(start)
         start = _add(start, step)
     return List(NUMBER, tuple(numbers))

@@ -40,7 +40,7 @@ class Pattern:
         try:
             self._expression: Any = re2.compile(pattern.encode("utf-8", "surrogateescape"), options)
         except re2.error as problem:
-            reason = problem.args[0] if problem.args else "it cannot be read"
+            reason = problem.args[0] if problem.args else "it cannot be parsed"
             reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
             raise FunctionError(f"The regular expression is not valid: {reason}.") from None
         tokens = list(_TOKENS.finditer(pattern))
@@ -101,7 +101,7 @@ def match_type(pattern: str) -> Type:
     if not any(names):
         return TupleType((STRING,) * len(names))
     if not all(names):
-        raise FunctionError("Either all or no groups of a regular expression may have names.")
+        raise FunctionError("Either all groups of a regular expression must have names, or none.")
     return ObjectType(dict.fromkeys(names, STRING))
 
 
@@ -137,7 +137,7 @@ def regex(pattern: str, string: str) -> Value:
     expression, data = compiled(pattern), string.encode("utf-8", "surrogateescape")
     spans = expression.search(data)
     if spans is None:
-        raise FunctionError("The regular expression matches no part of the string.")
+        raise FunctionError("The regular expression does not match any part of the string.")
     return _match_value(expression, data, spans)
 
 
@@ -155,7 +155,7 @@ def regexall(pattern: str, string: str, *, result_type: ListType) -> Value:
 
 @function(
     Param("str", STRING, "The string to change."),
-    Param("substr", STRING, "What to replace; a regular expression when written between slashes."),
+    Param("substr", STRING, "The text to replace; between slashes, a regular expression."),
     Param("replace", STRING, "The replacement; with a regular expression, `$1` or `${name}` insert its groups."),
     result=STRING,
     into=FUNCTIONS,

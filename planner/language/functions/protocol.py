@@ -39,8 +39,8 @@ from planner.foundation.vocabulary.release import follows_next
 class FunctionError(Exception):
     """A failed call. `argument` is the index of the invalid argument, None if the error concerns the whole call. `kind`
     selects the position of the message: `missing` (too few arguments: the closing parenthesis), `surplus` (the first
-    argument that is too much), `argument` (that argument) or `call` (the function's name). `also` contains further
-    errors, about other arguments."""
+    extra argument), `argument` (that argument) or `call` (the function's name). `also` contains further errors, about
+    other arguments."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class CallContext:
     values, because a plan is made. `plan_timestamp`: RFC 3339 text, None while validating. `depth`: the number of
     templatefile calls that contain this call. `evaluate_template(source, file name, variables, context)` renders a
     template in whose scope there are only these variables, and raises Failure; the evaluator of the call sets it.
-    `evaluating`: the functions in a template are called with a context of the next depth. `trial`: the caller only
+    `trial`: the caller only
     needs to know whether the call can be made, so expensive work may be left out."""
 
     __slots__ = ("base_dir", "depth", "evaluate_template", "plan_timestamp", "planning", "trial")
@@ -186,7 +186,7 @@ class Function:
         arguments = [Unknown(p.type) for p in (*self.params, *filter(None, [self.variadic]))]
         try:
             return self.result_type(arguments)[0]
-        except FunctionError:  # for a function whose calls always fail
+        except FunctionError:  # the implementation of a function whose calls always fail
             return DYNAMIC
 
     def result_type(self, values: Sequence[Value]) -> tuple[Type, bool]:
@@ -240,7 +240,7 @@ def call(function: Function, arguments: Sequence[Value], context: CallContext) -
         missing = function.params[count]
         least = "at least " if function.variadic else ""
         raise FunctionError(
-            f"The function {function.name} takes {least}{_plural(required)}; there is none for {missing.name}.",
+            f"The function {function.name} takes {least}{_plural(required)}; {missing.name} is missing.",
             kind="missing",
         )
     if count > required and function.variadic is None:
@@ -337,7 +337,7 @@ def unknown_function(name: str) -> Function:
     return Function(name, [], anything, DYNAMIC, impl)
 
 
-# Helpers for reading arguments and building results: whole numbers, strings, kinds of values.
+# Helpers that read arguments and build results: whole numbers, strings, kinds of values.
 
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -365,7 +365,7 @@ def _big_int(value: Value, argument: int | None) -> int:
 
 
 def text(s: str) -> str:
-    """A string in the form that the language uses: in normal form NFC."""
+    """A string in Unicode's normal form NFC, which all strings of the language have."""
     if s.isascii():
         return s
     return unicodedata.normalize("NFC", s)
@@ -400,7 +400,7 @@ def kind(value: Value) -> str:
 
 
 def shape(value: Value) -> tuple[str, Any]:
-    """The kind of a value, and its type."""
+    """The kind of a value, as `kind` returns it, and its type."""
     return kind(value), type_of(value)
 
 

@@ -31,7 +31,7 @@ Combine = Callable[[Set, Set], Iterable[Value]]
 
 _ANY_SET = SetType(DYNAMIC)
 MOST_COMBINATIONS = 10_000_000
-_PRODUCT_LIMIT = 1024  # larger numbers make no difference to the result
+_PRODUCT_LIMIT = 1024  # larger numbers do not change the result
 
 
 def _common_type(*sets: Value) -> Type:
@@ -87,7 +87,7 @@ def setintersection(*sets: Value, result_type: Type) -> Value:
 
 @function(
     Param("a", _ANY_SET, "A set.", allow_dynamic=True),
-    Param("b", _ANY_SET, "The set to take away from it.", allow_dynamic=True),
+    Param("b", _ANY_SET, "The set whose elements are removed.", allow_dynamic=True),
     result=_common_type,
     into=FUNCTIONS,
 )

@@ -1,5 +1,4 @@
-"""Strings: case, trimming, parts, joining and splitting. Where a length is counted, a character is a grapheme
-cluster."""
+"""Strings: case, trimming, parts, joining and splitting. Lengths are counted in grapheme clusters."""
 
 from __future__ import annotations
 
@@ -25,8 +24,8 @@ def chomp(string: str) -> Value:
 
 
 @function(
-    Param("str", STRING, "The string to look at."),
-    Param("suffix", STRING, "What it may end with."),
+    Param("str", STRING, "The string to test."),
+    Param("suffix", STRING, "The suffix to look for."),
     result=BOOL,
     into=FUNCTIONS,
 )
@@ -36,7 +35,7 @@ def endswith(string: str, suffix: str) -> Value:
 
 
 @function(
-    Param("spaces", NUMBER, "How many spaces to add."),
+    Param("spaces", NUMBER, "The number of spaces to add."),
     Param("str", STRING, "The string to indent."),
     result=STRING,
     into=FUNCTIONS,
@@ -52,7 +51,7 @@ def indent(spaces: Value, string: str) -> Value:
 
 
 @function(
-    Param("separator", STRING, "What to put between two elements."),
+    Param("separator", STRING, "The string between two elements."),
     variadic=Param("lists", ListType(STRING), "The lists of strings to join."),
     result=STRING,
     into=FUNCTIONS,
@@ -82,11 +81,11 @@ def lower(string: str) -> Value:
 
 def _lower(character: str) -> str:
     small = character.lower()
-    return small if len(small) == 1 else small[0]  # only U+0130 becomes longer
+    return small if len(small) == 1 else small[0]  # only U+0130 is longer in lower case
 
 
 @function(
-    Param("separator", STRING, "What separates the parts; it is not part of them."),
+    Param("separator", STRING, "The separator, which is removed."),
     Param("str", STRING, "The string to split."),
     result=ListType(STRING),
     into=FUNCTIONS,
@@ -98,8 +97,8 @@ def split(separator: str, string: str) -> Value:
 
 
 @function(
-    Param("str", STRING, "The string to look at.", allow_unknown=True),
-    Param("prefix", STRING, "What it may begin with."),
+    Param("str", STRING, "The string to test.", allow_unknown=True),
+    Param("prefix", STRING, "The prefix to look for."),
     result=BOOL,
     into=FUNCTIONS,
 )
@@ -116,8 +115,8 @@ def startswith(string: Value, prefix: str) -> Value:
 
 
 @function(
-    Param("str", STRING, "The string to look at."),
-    Param("substr", STRING, "What it may contain."),
+    Param("str", STRING, "The string to test."),
+    Param("substr", STRING, "The substring to look for."),
     result=BOOL,
     not_null=False,
     into=FUNCTIONS,
@@ -136,7 +135,12 @@ def strrev(string: str) -> Value:
 @function(
     Param("str", STRING, "The string to take a part of.", allow_dynamic=True),
     Param("offset", NUMBER, "Index of the first character; a negative one counts from the end.", allow_dynamic=True),
-    Param("length", NUMBER, "How many characters at most; a negative number: all that follow.", allow_dynamic=True),
+    Param(
+        "length",
+        NUMBER,
+        "The maximum number of characters; a negative number means all that follow.",
+        allow_dynamic=True,
+    ),
     result=STRING,
     into=FUNCTIONS,
 )
@@ -172,7 +176,7 @@ def _separates(character: str) -> bool:
 
 @function(
     Param("str", STRING, "The string to trim."),
-    Param("cutset", STRING, "All the characters to remove."),
+    Param("cutset", STRING, "The characters to remove."),
     result=STRING,
     into=FUNCTIONS,
 )

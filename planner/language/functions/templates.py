@@ -44,7 +44,7 @@ def templatefile(path: Value, variables: Value, *, context: CallContext) -> Valu
     """Renders a file as a template, with only these variables in scope."""
     path, marks = unmark(path)
     if context.depth > _limit():
-        raise FunctionError(f"Templates call one another more than {_limit()} deep.")
+        raise FunctionError(f"Templates are nested more than {_limit()} levels deep.")
     source = read_text(path, context.base_dir, hidden=bool(marks))
     return mark(_render(source, path, variables, context.deeper()), marks)
 
@@ -71,7 +71,7 @@ def _render(source: str, filename: str, variables: Value, context: CallContext) 
         raise FunctionError("It must be a map or an object.", 1)
     if variables.__class__ is Marked:
         _check_syntax(source, filename)
-        raise FunctionError("The variables as a whole must not be sensitive; mark single ones instead.")
+        raise FunctionError("The variables as a whole must not be sensitive; mark single variables instead.")
     assert context.evaluate_template is not None
     scope = entries(variables)
     for name in sorted(scope):

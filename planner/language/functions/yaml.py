@@ -41,10 +41,9 @@ def yamlencode(value: Value) -> Value:
 
 # Reading YAML as values, with the rules of go-cty-yaml: YAML 1.1 with parts of YAML 1.2.
 #
-# Plain `yes`, `on`, `y` and similar words are bools, and `017` is seventeen; timestamps become strings in the form of
-# RFC 3339;
-# `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML does the parsing into
-# events.
+# Plain `yes`, `on`, `y` and similar words are bools, and `017` is the number seventeen; timestamps become strings in
+# the form of RFC 3339; `<<` merges mappings; a sequence becomes a tuple, a mapping an object with string keys. PyYAML
+# does the parsing into events.
 
 
 _PREFIX = "tag:yaml.org,2002:"
@@ -217,7 +216,7 @@ def _tagged(kind: str, source: str) -> Value:
         moment = timestamp(source)
         if moment is not None:
             return moment
-    raise YamlError(f'"{source}" is no {kind}')
+    raise YamlError(f'"{source}" is not a valid {kind}')
 
 
 def _number(source: str) -> Value | None:
@@ -284,8 +283,8 @@ def write(value: Value) -> str:
 
 
 class _Writer:
-    """The state of libyaml's emitter: its position in the line, and whether the line contains only white space or
-    indicators so far."""
+    """The state of libyaml's emitter: its position in the line, and whether the line so far contains only white space
+    or indicators."""
 
     def __init__(self) -> None:
         self.out: list[str] = []

@@ -117,7 +117,7 @@ class BodySchema:
 
     @cached_property
     def block_types(self) -> frozenset[str]:
-        """The types of its blocks; all bodies that are read with this schema share the set."""
+        """The types of the schema's blocks. All bodies that are read with this schema share this set."""
         return frozenset(block.type for block in self.blocks)
 
 
@@ -191,7 +191,7 @@ class NativeBody:
         return Span(self.source, self.start, self.start)
 
     def content(self, schema: BodySchema) -> Content:
-        if not self.blocks:  # as for most bodies, the schema requests everything
+        if not self.blocks:  # the usual case: the schema names everything in the body
             taken = self.taken
             own = {n: a for n, a in self.attributes.items() if n not in taken} if taken else dict(self.attributes)
             if own.keys() <= schema.attributes.keys():
@@ -226,7 +226,7 @@ class NativeBody:
 
     def just_attributes(self) -> tuple[dict[str, Attribute], list[Diagnostic]]:
         diagnostics = []
-        for block in self.blocks[:1]:  # one example suffices
+        for block in self.blocks[:1]:  # one error for all blocks suffices
             span = Span(block.source, block.start, block.type_end)
             detail = (
                 f'Only arguments are allowed here, not blocks such as "{block.type}": write {block.type} = {{ ... }}.'

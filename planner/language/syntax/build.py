@@ -246,7 +246,7 @@ class Builder:
         cls = key.__class__
         if cls is Variable:
             return ObjectItem(Literal(normal(key.name), key.start, key.end), True, value, key.start, value.end)
-        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # a key is only a name here
+        if cls is Literal and (key.value is NULL or key.value.__class__ is bool):  # here a key can only be a name
             name = Literal(self.source.text[key.start : key.end], key.start, key.end)
             return ObjectItem(name, True, value, key.start, value.end)
         return ObjectItem(key, False, value, key.start, value.end)
@@ -300,7 +300,7 @@ class Builder:
     def for_tuple(self, s: Children) -> For:
         key, _, dots = s[1][5]
         if key is not None:
-            detail = "Between brackets a for expression makes a list: leave out the key and the arrow, or use braces."
+            detail = "Between brackets a for expression creates a list: leave out the key and the arrow, or use braces."
             self.report("syntax.for_key", "Unexpected key in a list", detail, key.start, key.end)
         if dots is not None:
             detail = "Only a for expression between braces, with a key, can group its results with an ellipsis."
@@ -310,7 +310,7 @@ class Builder:
     def for_object(self, s: Children) -> For:
         key, value, _ = s[1][5]
         if key is None:
-            detail = "Between braces a for expression makes an object: write the key and an arrow before the value."
+            detail = "Between braces a for expression creates an object: write the key and an arrow before the value."
             self.report("syntax.for_no_key", "Missing key in a for expression", detail, value.start, value.end)
         return self.make_for(s)
 
@@ -404,9 +404,9 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 
 
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
-    """The target of a further step: the term itself or, after a splat, the expression that the splat applies to each
-    element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]` indexes the result).
-    Returns also the innermost splat, if any."""
+    """The expression to which a further step applies: the term itself or, after a splat, the expression that the splat
+    evaluates for each element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]`
+    indexes the result). Also returns the innermost splat, if any."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

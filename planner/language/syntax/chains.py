@@ -1,7 +1,7 @@
-"""Names in an expression, each with everything that follows it: `a.b[count.index].c[*].d` is one chain.
+"""Names in an expression, each with all steps and indexes after it: `a.b[count.index].c[*].d` is one chain.
 
-`variables` (planner.language.syntax.body) returns only the constant part of a chain; finding the value requires the
-rest."""
+`variables` (planner.language.syntax.body) returns only the constant part of a chain; the rest is needed to look up the
+value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
 
 EVERY = "*"
-"""takes the place of a step, and means every element"""
+"""stands in a chain for a splat: a step into every element"""
 Suffix: TypeAlias = tuple[Any, ...]
 """the parts of a chain: steps, index expressions, and EVERY"""
 

@@ -13,7 +13,7 @@ from planner.foundation.vocabulary.span import Source, Span
 from planner.language.syntax.body import Body
 
 PARSED = Shelf("syntax", 8192, made_by=("language/syntax", "config.lark"))
-"""the bodies of files that were parsed without a mistake, by their text"""
+"""the bodies of files without syntax errors, by the text of the file"""
 
 
 def load_file(
@@ -21,7 +21,7 @@ def load_file(
 ) -> tuple[Body | None, Source, list[Diagnostic]]:
     """The body of a file. `display_name`: the name of the file in diagnostics. The body is None if the file cannot be
     read, is not UTF-8, or is not well-formed JSON; for a native file with mistakes, the body has the readable parts.
-    `given`: the user named the file, so that it may be a pipe. `keep`: the content may be stored in the cache."""
+    `given`: the user named the file, so it may be a pipe. `keep`: the content may be stored in the cache."""
     try:
         data = (read_given if given else read_whole)(path)
     except (OSError, ValueError) as problem:

@@ -31,9 +31,9 @@ _PLAIN = {
 """kinds of tokens that are laid out as one simple token"""
 _PLAIN["PATH"] = NAME  # `a.b` has the same gaps as a name; STEPS begin like a dot and end like a name
 _FUSED = ("PATH", "STEPS")
-"""kinds of tokens that are split into simple tokens if one of their characters may have no column of its own"""
+"""kinds of tokens that are split into simple tokens if one of their characters may not have a column to itself"""
 _CHANGE = {"{": 1, "[": 1, "(": 1, "TEMPLATE_OPEN": 1, "RBRACE": -1, "RBRACKET": -1, "RPAREN": -1, "TEMPLATE_CLOSE": -1}
-# After these a minus is a sign; after anything else it subtracts.
+# After these a minus is a sign; after any other token it subtracts.
 _BEFORE_SIGN = frozenset(("", "(", "{", "[", "EQUAL", "COLON", "COMMA", "QUESTION", "OPERATOR", "STAR", "MINUS", "NOT"))
 _TIGHT_AFTER = frozenset(("TEXT", "QUOTE_OPEN", "HEREDOC_OPEN"))
 _TIGHT_BEFORE = frozenset(("TEXT", "QUOTE_CLOSE", "HEREDOC_CLOSE"))
@@ -195,8 +195,7 @@ def _end_of_value(pieces: Pieces, at: int) -> int:
 
 
 def _labels(header: Pieces) -> Iterator[FormatToken]:
-    """The labels of a block, all in quotes and with the usual escapes; comments between them are dropped. Comments
-    between them are dropped."""
+    """The labels of a block, all in quotes and with the usual escapes. Comments between labels are dropped."""
     last = max((i for i, piece in enumerate(header) if piece.kind != COMMENT), default=-1)
     for piece in header[: last + 1]:
         if piece.kind == STRING:
@@ -252,7 +251,8 @@ def _type(value: Pieces) -> Pieces:
 def _unwrapped(value: Pieces) -> Pieces:
     """The expression in a string that consists of a single interpolation; other values are returned unchanged.
 
-    An expression of several lines gets parentheses, because a line break would end it if it were not inside a string.
+    An expression of several lines gets parentheses, because outside a string the first line break would end the
+    expression.
     """
     while (
         len(value) >= 5
@@ -372,7 +372,7 @@ def _indent(lines: list[_Line], has_heredocs: bool) -> None:
 
 
 _GAPS: dict[tuple[str, str, str], int] = {}
-"""results of `_gap` by kinds of tokens; the name `in` is an exception"""
+"""results of `_gap` by kinds of tokens; the name `in` is not in this table"""
 
 
 def _space(cell: Pieces) -> None:
@@ -437,7 +437,7 @@ def _align(rows: list[tuple[Pieces, Pieces]]) -> None:
 
 
 def _columns(piece: FormatToken) -> int:
-    """The number of grapheme clusters of a token; quotes are separate tokens."""
+    """The width of a token in grapheme clusters; quotes are separate tokens."""
     text = piece.text
     if text.isascii():
         return len(text) - text.count("\r\n") if "\r" in text else len(text)

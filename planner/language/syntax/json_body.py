@@ -182,7 +182,10 @@ class JsonBody:
             members, more = self._members(value, wanted[0])
             diagnostics += more
             if not members:
-                detail = f"The {wanted[0]} of a {name.text} block is the name of a property, and there is none here."
+                detail = (
+                    f"The {wanted[0]} of a {name.text} block is written as the name of a property, but there is no "
+                    "property here."
+                )
                 span = Span(self.source, value.start, _first_end(value))
                 diagnostics.append(error("json.missing_label", "Missing block label", detail, span))
             for label, inner in members:
@@ -217,7 +220,7 @@ def parse_json(source: Source) -> tuple[JsonBody | None, list[Diagnostic]]:
         return None, diagnostics
     if not isinstance(value, JsonObject | JsonArray):
         span = Span(source, value.start, value.end)
-        detail = "The file must hold one JSON object, or an array of objects."
+        detail = "The file must contain one JSON object, or an array of objects."
         return None, [error("json.root", "Not a JSON object", detail, span)]
     return JsonBody(value, source), diagnostics
 

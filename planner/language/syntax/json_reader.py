@@ -1,5 +1,5 @@
-"""JSON text to values with their positions. As strict as RFC 8259, except that names may repeat (the meaning depends on
-where the object is used, see json_body)."""
+"""Parses JSON text into values with their positions. As strict as RFC 8259, except that names may repeat (the meaning
+depends on where the object is used, see json_body)."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class JsonObject:
 JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 
-# Mistakes in text that is not valid JSON: all mistakes that can be found by continuing after each one.
+# Finds the mistakes in text that is not valid JSON, continuing after each one.
 #
 # Text that the reader (json_reader) has rejected is read once more, token by token. A wrong word, number or string is
 # skipped, and reading continues after it; a wrong sign ends the object or array that contains it. The position of a
@@ -177,7 +177,7 @@ JsonValue: TypeAlias = JsonText | JsonAtom | JsonArray | JsonObject
 
 _quoted = re.compile(r'"(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*(?:"|\\(?=[\x00-\x1f]|\Z))?').match
 _valid_string = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))*"').fullmatch
-# up to the part that is wrong
+# the readable part ends before the mistake
 _bad_escape = re.compile(r"\\(?:u[0-9a-fA-F]{0,3}(?![0-9a-fA-F])|(?![u\"\\/bfnrt]))").search
 
 WORDS = {"true": True, "false": False, "null": None}
@@ -202,7 +202,7 @@ def json_mistakes(source: Source) -> tuple[JsonValue | None, list[Diagnostic]]:
         )
     if isinstance(value, JsonObject | JsonArray):
         return value, reader.found
-    detail = "The file must hold one JSON object, or an array of objects."
+    detail = "The file must contain one JSON object, or an array of objects."
     reader.report("root", "Not a JSON object", detail, first)
     return None, reader.found
 
@@ -262,7 +262,7 @@ class _Mistakes:
         wrong = JsonAtom(False, start, end)
         if kind in "{[":
             if depth >= DEEPEST:
-                detail = f"Values may be nested {DEEPEST} deep at most."
+                detail = f"Values may be nested at most {DEEPEST} levels deep."
                 self.report("depth", "Nested too deeply", detail, token)
                 self.at = len(self.tokens) - 1
                 return wrong
@@ -271,7 +271,7 @@ class _Mistakes:
             self.read()
             if _valid_number(self.text(token)):
                 return JsonAtom(self.text(token), start, end)
-            detail = f"{self.text(token)} is not a number as JSON writes them."
+            detail = f"{self.text(token)} is not a valid JSON number."
             self.report("number", "Invalid JSON number", detail, token)
         elif kind == STRING:
             self.read()
@@ -281,7 +281,9 @@ class _Mistakes:
             word = self.text(token)
             if word in WORDS:
                 return JsonAtom(WORDS[word], start, end)
-            detail = f"JSON knows the words true, false and null, not {word}.{did_you_mean(word.lower(), WORDS)}"
+            detail = (
+                f"{word} is not valid JSON: the only words are true, false and null.{did_you_mean(word.lower(), WORDS)}"
+            )
             self.report("word", "Unknown word in JSON", detail, token)
         elif kind == END:
             self.report("end", "Missing JSON value", "Unexpected end of input: expected a value.", token)
@@ -331,7 +333,7 @@ class _Mistakes:
             if token[0] == ",":
                 self.read()
                 if self.peek()[0] == "}":
-                    detail = "JSON has no comma behind the last property of an object."
+                    detail = "JSON allows no comma after the last property of an object."
                     self.report("trailing_comma", "Trailing comma in an object", detail, token)
                     return None
             elif token[0] == END:
@@ -340,12 +342,12 @@ class _Mistakes:
                 return None
             elif token[0] == "]":
                 self.read()
-                detail = "An object is closed by a brace, not by a bracket."
+                detail = "An object must be closed by a brace, not by a bracket."
                 self.report("bracket", "Wrong closing bracket", detail, self.peek())
                 return None
             elif token[0] != "}":
                 self.skip(self.read(), "{", "}")
-                detail = "A comma separates the properties of the object that ends before this place."
+                detail = "In the object that ends before this character, properties must be separated by commas."
                 self.report("comma", "Missing comma", detail, self.peek())
                 return None
         return JsonObject(members, opened[1], self.read()[2])
@@ -360,7 +362,7 @@ class _Mistakes:
             if token[0] == ",":
                 self.read()
                 if self.peek()[0] == "]":
-                    detail = "JSON has no comma behind the last item of an array."
+                    detail = "JSON allows no comma after the last item of an array."
                     self.report("trailing_comma", "Trailing comma in an array", detail, token)
                     return None
             elif token[0] == END:
@@ -370,10 +372,10 @@ class _Mistakes:
             elif token[0] != "]":
                 self.skip(self.read(), "[", "]")
                 if token[0] == "}":
-                    detail = "The array that ends before this place is closed by a bracket, not by a brace."
+                    detail = "The array that ends before this character must be closed by a bracket, not by a brace."
                     self.report("bracket", "Wrong closing bracket", detail, self.peek())
                 else:
-                    detail = "A comma separates the items of the array that ends before this place."
+                    detail = "In the array that ends before this character, items must be separated by commas."
                     self.report("comma", "Missing comma", detail, self.peek())
                 return None
         return JsonArray(items, opened[1], self.read()[2])

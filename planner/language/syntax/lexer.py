@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 Token: TypeAlias = tuple[str, str, int]
 
-# The characters that Go's unicode.IsSpace accepts, which is the definition for strip markers and heredoc markers.
+# The characters that Go's unicode.IsSpace accepts. Strip markers and heredoc markers use this definition.
 SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000"
 
 # Modes. Newlines are tokens in the first three modes.
@@ -27,7 +27,7 @@ BODY, VALUE, OBJECT, BRACKETS, FOR_OBJECT, INTERPOLATION, QUOTED, HEREDOC, BARE 
 _NAME_GOES_ON = r"[^\x00-,./:-@\[-^`{-\x7f]"
 _NAME = rf"[^\x00-@\[-^`{{-\x7f]{_NAME_GOES_ON}*"
 # Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition fails, Python before
-# 3.11.5 does not return to its beginning, unless its last alternative never matches.
+# 3.11.5 does not go back to where it began, unless its last alternative never matches.
 _BACK = r"|(?!)"
 _DOLLARS = (
     # `$${` and `%%{` are literal text, and so is a `$` or `%` that is not followed by `{`
@@ -116,7 +116,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
     add = tokens.append
     pos = start
     stack = [mode]
-    markers: list[str] = []  # of the open heredocs
+    markers: list[str] = []  # the markers of the open heredocs
     line_start: list[bool] = []  # whether each open heredoc ends with a marker at the start of a line
     patterns = _patterns(True)
     match = patterns.lines if mode < BRACKETS else patterns.no_lines
@@ -223,7 +223,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 mode = HEREDOC
                 stack.append(mode)
             elif group == _G_SLASH:
-                if text.startswith("*", pos):  # a comment that is not closed
+                if text.startswith("*", pos):  # an unclosed comment
                     patterns = _patterns(False)
                     match = patterns.lines if mode < BRACKETS else patterns.no_lines
                 add(("OPERATOR", value, at))
@@ -297,7 +297,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 pos = m.end()
                 continue
             char = text[pos : pos + 1]
-            if char == "\r":  # if it is the only one, OpenTofu treats the whole rest as text
+            if char == "\r":  # a carriage return without a line feed: OpenTofu treats the rest as text
                 add(("TEXT", text[pos:], pos))
                 pos = len(text)
                 continue
@@ -370,9 +370,8 @@ def _in_name(char: str, start: bool) -> bool:
 
 # Finds the end of a quoted string that is not closed on its line.
 #
-# A string like that ends at the next quote, wherever it is, and the intended strings become the gaps between strings.
-# Every line break within a string on the way is a mistake of its own, reported at the position where OpenTofu reports
-# it.
+# Such a string ends at the next quote in the file, so that from there on code is read as strings and strings as code.
+# Every line break within these strings is reported as a separate mistake, at the position where OpenTofu reports it.
 
 
 _IN_STRING = re.compile(r'\\.|\$\$\{|%%\{|[$%]\{~?|"|(?:\r?\n)+', re.S)

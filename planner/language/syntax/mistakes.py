@@ -1,16 +1,16 @@
-"""Messages for syntax mistakes: a table by the place in the grammar and the next token.
+"""Messages for syntax mistakes: a table by the position in the grammar and the next token.
 
 Every entry has an example in which « and » enclose the text to which the message refers; the tests parse all examples.
-The entry for the token `*` applies to all tokens of its place that have no entry of their own. `echo` marks mistakes
-that may be consequences of another mistake; they are not reported until the parser has recovered."""
+The entry for the token `*` applies to all tokens that have no entry of their own at this position. `echo` marks
+mistakes that may be consequences of another mistake; they are not reported until the parser has recovered."""
 
 from __future__ import annotations
 
 from planner.language.syntax.lexer import Token
 
-# Where a message points: `token` met; `next` behind it; `name` before it; `name_to_token`; `top`, the token before it;
-# `opening`, the bracket still open; `closing`, the bracket that closes it; `call`, a function's name and parenthesis;
-# `text`, where a template begins.
+# The text to which a message refers: `token`, the unexpected token; `next`, the token after it; `name`, the name before
+# it; `name_to_token`, both; `top`, the token before it; `opening`, the bracket that is still open; `closing`, the
+# bracket that closes it; `call`, a function's name and parenthesis; `text`, the beginning of a template.
 
 
 class Mistake:
@@ -48,7 +48,7 @@ MISTAKES = (
         "*",
         "expected_item",
         "Expected an argument or block",
-        "A line here begins with the name of an argument or the type of a block, not with {token}.",
+        "A line in a body must begin with the name of an argument or the type of a block, not with {token}.",
         "a = 1\n«)»\n",
     ),
     Mistake(
@@ -112,7 +112,7 @@ MISTAKES = (
         "INTERPOLATE",
         "label_template",
         "Template in a label",
-        "Labels are fixed texts. For a literal dollar or percent sign before a brace, double it.",
+        "Labels are constant strings. For a literal dollar or percent sign before a brace, double it.",
         'b "x«${»y}" {\n}\n',
         echo=False,
     ),
@@ -121,7 +121,7 @@ MISTAKES = (
         "*",
         "expected_item",
         "Expected an argument",
-        "A block on one line holds one argument, which begins with its name, not with {token}.",
+        "A block on one line contains one argument, which begins with its name, not with {token}.",
         "b { «1» }\n",
         echo=False,
     ),
@@ -130,7 +130,7 @@ MISTAKES = (
         "*",
         "expected_equal",
         "Expected an equals sign",
-        "A block on one line holds one argument: its name, an equals sign and a value.",
+        "A block on one line contains one argument: its name, an equals sign and a value.",
         "b { «a» }\n",
         "name",
         echo=False,
@@ -140,7 +140,7 @@ MISTAKES = (
         "NAME QUOTE_OPEN LBODY",
         "nested_line_block",
         "Block inside a block on one line",
-        "A block on one line holds one argument only. Give the inner block lines of its own.",
+        "A block on one line can contain only one argument. Write the inner block on separate lines.",
         "b { «c {» d = 1 } }\n",
         "name_to_token",
         echo=False,
@@ -150,7 +150,7 @@ MISTAKES = (
         "*",
         "expected_closing_brace",
         "Expected the closing brace",
-        "A block on one line holds one argument and then its closing brace, not {token}.",
+        "In a block on one line, the closing brace must follow the argument, not {token}.",
         "b { a = 1 «c» = 2 }\n",
     ),
     Mistake(
@@ -158,7 +158,8 @@ MISTAKES = (
         "COMMA",
         "line_block_comma",
         "Comma between arguments",
-        "A block on one line holds one argument. Write each argument of a longer block on a line of its own, "
+        "A block on one line can contain only one argument. Write each argument of a longer block on a line of its "
+        "own, "
         "without commas.",
         "b { a = 1«,» c = 2 }\n",
         echo=False,
@@ -202,7 +203,7 @@ MISTAKES = (
         "argument_end",
         "COMMA",
         "argument_comma",
-        "Comma behind an argument",
+        "Comma after an argument",
         "Arguments are separated by new lines, not by commas.",
         "a = 1«,»\nb = 2\n",
     ),
@@ -261,7 +262,7 @@ MISTAKES = (
         "*",
         "expected_parenthesis",
         "Expected a closing parenthesis",
-        "The expression in parentheses ends here, and then comes its closing parenthesis, not {token}.",
+        "The expression in parentheses is complete. Expected its closing parenthesis, not {token}.",
         "a = (1 «2»)\n",
         echo=False,
     ),
@@ -392,7 +393,7 @@ MISTAKES = (
         "*",
         "expected_call",
         "Expected a function call",
-        "A name with two colons is a function's, and an opening parenthesis follows it, not {token}.",
+        "A name with two colons belongs to a function. Expected an opening parenthesis after it, not {token}.",
         "a = provider::x::f«\n»",
         echo=False,
     ),
@@ -468,7 +469,7 @@ MISTAKES = (
         "COLON",
         "expected_template_brace",
         "Expected the end of the interpolation",
-        "A colon has no place here. If another program is meant to read this sequence, write `$${` for its beginning.",
+        "A colon is not allowed here. If another program will read this sequence, begin it with `$${`.",
         'a = "${b«:»-c}"\n',
     ),
     Mistake(
@@ -503,7 +504,7 @@ _INVALID = {
     "*": "The brackets and star of a splat must be on one line.",
     "'": "Strings use double quotes, not single quotes.",
     "`": "Backquotes have no meaning. For a text of several lines use a heredoc (<<EOT).",
-    ";": "Semicolons have no meaning. New lines separate arguments, commas the items of a list.",
+    ";": "Semicolons have no meaning. Separate arguments by new lines, and the items of a list by commas.",
     "&": "There are no operators on bits. Did you mean the logical and, &&?",
     "|": "There are no operators on bits. Did you mean the logical or, ||?",
     "~": "There are no operators on bits. Did you mean the logical not, !?",
@@ -516,7 +517,7 @@ _INVALID = {
 
 _LITERAL = {
     "short_escape": ("escape", "Incomplete escape", "Four hexadecimal digits follow \\u, eight follow \\U."),
-    "no_character": ("escape", "Escape of no character", "{text} is not a character that a string can contain."),
+    "no_character": ("escape", "Escape is not a character", "{text} is not a character that a string can contain."),
     "unknown_escape": (
         "escape",
         "Unknown escape",
@@ -528,11 +529,11 @@ _LITERAL = {
         "Not a number",
         "{text} is not a valid number: it may have at most one dot and one exponent.",
     ),
-    "stray_directive": ("directive", "Unexpected {text}", "No directive is open here that this one could belong to."),
+    "stray_directive": ("directive", "Unexpected {text}", "There is no open directive to which this one could belong."),
     "wrong_directive": (
         "directive",
         "Unexpected {text}",
-        "This does not fit the directive that is open: `else` and `endif` belong to `if`, `endfor` to `for`.",
+        "This does not match the open directive: `else` and `endif` belong to `if`, `endfor` to `for`.",
     ),
     "open_directive": (
         "directive",
@@ -556,7 +557,7 @@ def invalid(text: str) -> tuple[str, str, str]:
     """Code, summary and detail of the message for a character that the language does not use."""
     char = text[:1]
     if "\ud800" <= char <= "\udfff":
-        return "syntax.encoding", "Not UTF-8", "The file is not UTF-8 here. Save it in that encoding."
+        return "syntax.encoding", "Not UTF-8", "The file is not valid UTF-8 here. Save it in UTF-8."
     detail = _INVALID.get(char) or f"The character {_show(char)} has no meaning in the language."
     return "syntax.invalid_character", "Invalid character", detail
 

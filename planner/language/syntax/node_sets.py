@@ -169,7 +169,7 @@ class _NodeSetReader:
             others = tuple(("+", other) for other in arguments[1:])
             arguments = [Combination(arguments[0], others, self.span(opening + 1, self.at - 1))]
         if len(arguments) != self.verbs[verb]:
-            one, two = f"one set of {self.what}", f"two sets of {self.what}: from where, to where"
+            one, two = f"one set of {self.what}", f"two sets of {self.what}: the start and the end of the paths"
             wanted = one if self.verbs[verb] == 1 else two
             if verb in WITH_DEPTH:
                 wanted += ", and at most a depth (a whole number)"
@@ -181,13 +181,13 @@ class _NodeSetReader:
         """An expression in parentheses."""
         self.nested += 1
         if self.nested > MOST_NESTED:
-            raise self.mistake(f"More than {MOST_NESTED} parentheses inside each other.")
+            raise self.mistake(f"Parentheses are nested more than {MOST_NESTED} levels deep.")
         nodes = self.expression()
         self.nested -= 1
         return nodes
 
     def expect(self, kind: str, opening: int) -> None:
         if self.kind != kind:
-            detail = f"The parenthesis in column {opening + 1} is to be closed here, not followed by {self.shown()}."
+            detail = f"The parenthesis in column {opening + 1} must be closed here, but {self.shown()} follows."
             raise self.mistake(detail)
         self.advance()

@@ -2,8 +2,8 @@
 body.
 
 Nodes are slotted, compared by identity and never changed after parsing. `start` and `end` are code point offsets into
-the text of the file (`Source`), end exclusive. An expression does not contain its file; the `Attribute` or `Block`
-around it does (`source`)."""
+the text of the file (`Source`), end exclusive. An expression does not refer to its file; the `Attribute` or `Block`
+that contains it does (`source`)."""
 
 # ruff: noqa: RUF023 (slots are in the order of the constructor's arguments)
 
@@ -123,7 +123,7 @@ class Index(SyntaxNode):
 @node_class
 class Splat(SyntaxNode):
     """`source.*rest` (kind "attr") or `source[*]rest` (kind "full"). `each` is the expression that is applied to every
-    element; inside it, an `Element` node represents the element. `marker` is the span offset of the star's step."""
+    element; inside it, an `Element` node represents the element. `marker` is the offset of the step with the star."""
 
     __slots__ = ("source", "each", "kind", "marker_start", "marker_end")
     source: Expression

@@ -1,4 +1,4 @@
-"""Text in native syntax to typed syntax: configuration files, expressions and templates.
+"""Parses configuration files, expressions and templates in native syntax.
 
 Every function returns the readable part and the problems; it never raises.
 """
@@ -73,7 +73,7 @@ def _parse(
 
 @contextmanager
 def _without_gc() -> Iterator[None]:
-    """Inside, garbage is not collected, because a parse creates many objects and no garbage."""
+    """A context without garbage collection: a parse creates many objects and no garbage."""
     paused = gc.isenabled()
     gc.disable()
     try:

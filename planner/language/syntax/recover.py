@@ -1,8 +1,8 @@
-"""Recovery of the parser from a mistake: it determines the place of the mistake, reports it, and resumes. The parser's
-stack identifies the place. First, productions that only lack the following token are reduced. Then the symbol on top
-names the part that was read last, and the nearest open bracket below it names the part around that. Then the rest of
-each open bracket is skipped, from the inside out, and after that the rest of the line; complete parts stay in the
-tree."""
+"""Recovery of the parser from a mistake: it determines the position of the mistake in the grammar, reports the mistake,
+and resumes. The parser's stack identifies the position. First, productions that only lack the following token are
+reduced. Then the symbol on top names the part that was read last, and the nearest open bracket below it names the part
+around that. Then the rest of each open bracket is skipped, from the inside out, and after that the rest of the line;
+complete parts stay in the tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _CLOSERS = {
 _CLOSING = frozenset(_CLOSERS.values())
 _BRACKETS = ("LPAREN", "LBRACKET", "LBRACE")
 
-# The place for a symbol on top of the stack; if the symbol does not suffice, _place() distinguishes the cases.
+# The position in the grammar, by the symbol on top of the stack. If the symbol does not suffice, _place() distinguishes
+# the cases.
 _PLACES = {
     "": "body",
     "items": "body",
@@ -98,7 +99,7 @@ class ParseRecovery:
         self.last = (-1, -1)
         self.told_semicolon = False
         self.is_lost = False  # whether a mistake may be the cause of later ones
-        self.breaks: list[tuple[int, int]] = []  # the lines at which strings continue after the end of their line
+        self.breaks: list[tuple[int, int]] = []  # the lines whose end is inside a quoted string
 
     def at(self, index: int) -> int:
         """Handle the token at an index, which the state on top of the stack does not accept. Returns the index of the
@@ -215,13 +216,13 @@ class ParseRecovery:
         if self.silent or token[2] == self.reported:
             return
         if self.breaks and token[2] >= self.breaks[0][0]:
-            self.silent = True  # it is uncertain whether the rest is inside a string
-        if kind == "INVALID":  # invalid at any position
+            self.silent = True  # from here on, it is uncertain whether text is inside a string
+        if kind == "INVALID":  # tokens that are invalid at any position
             self.reported = token[2]
             if text != ";" or not self.told_semicolon:
                 self.builder.report(*mistakes.invalid(text), *_extent(token))
             self.told_semicolon = self.told_semicolon or text == ";"
-            if text == "*":  # a star in a place where it would have to be on one line
+            if text == "*":  # the brackets and star of a splat on several lines
                 self.count += 1
                 return
         # A line that does not begin with a name, a missing brace or an incomplete directive is most likely a
@@ -274,7 +275,7 @@ class ParseRecovery:
             return self.values[position - 2][1], opening[2] + 1
         if subject == "opening":
             return opening[2], opening[2] + 1
-        # the key "text": the first token of the template that contains the interpolation
+        # for the key "text": the first token of the template that contains the interpolation
         while self.states[position][SYMBOL] not in ("QUOTE_OPEN", "HEREDOC_OPEN", ""):
             position -= 1
         after = self.values[position - 1][2] + len(self.values[position - 1][1]) if position else 0
@@ -335,8 +336,8 @@ class ParseRecovery:
         del self.states[position:], self.values[position - 1 :]
 
     def _end_string(self, index: int) -> int:
-        """A string that the end of its line breaks off: drop the string and the parts around it on that line. The lexer
-        has gone back to the object or body around it."""
+        """Handle a string that is not closed on its line: drop the string and everything around it on that line. The
+        lexer has gone back to the object or body around it."""
         while True:
             symbol, position = self._opening()
             if symbol in ("", "LBODY", "LBRACE", "HEREDOC_OPEN"):
@@ -356,7 +357,7 @@ class ParseRecovery:
     def _end_sequence(self, symbol: str, position: int, index: int) -> int:
         """Continue in the template, after the sequence that contains the mistake."""
         opening = self.values[position - 1]
-        closing = self.tokens[index]  # messages about the sequence end there
+        closing = self.tokens[index]  # messages about the sequence end at its brace
         index = self._after(index, "TEMPLATE_CLOSE")
         named = symbol != "DIRECTIVE_FOR" or self._has_above(position, "IN")
         self._cut(position)
@@ -378,7 +379,7 @@ class ParseRecovery:
         base = max((i for i, s in enumerate(symbols) if s in ("items", "NEWLINE", "LBODY")), default=0)
         above = symbols[base + 1 :]
         if symbols[base] == "LBODY" and (above or place == "line_block"):
-            self.silent = self.silent or place != "line_end"  # OpenTofu continues after a later brace
+            self.silent = self.silent or place != "line_end"  # OpenTofu continues after a later closing brace
             return self._end_line_block(base, index)
         if place == "body":
             return self._bad_item(index)
@@ -436,7 +437,7 @@ class ParseRecovery:
             behind, is_closed = self._skip(index, "LBODY")
             if is_closed:
                 return behind - 1
-        self.silent = True  # OpenTofu reads no further
+        self.silent = True  # OpenTofu stops here
         index = self._line_end(index)
         return index + 1 if self.tokens[index][0] == "NEWLINE" else index
 

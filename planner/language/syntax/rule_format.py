@@ -72,8 +72,8 @@ def _lines(pieces: list[_Piece]) -> Iterator[str]:
 
 @define
 class _State:
-    """The state at the beginning of a line: whether it is inside a statement, and inside one without a final full stop;
-    the number of open brackets; and whether it is the first line."""
+    """The state at the beginning of a line: whether it is inside a statement, and whether that statement has no final
+    full stop; the number of open brackets; and whether it is the first line."""
 
     is_inside: bool = False
     is_directive: bool = False
@@ -180,7 +180,7 @@ def _join_pieces(line: list[_Piece]) -> str:
 def _space(line: list[_Piece], number: int) -> str:
     before, piece = line[number - 1], line[number]
     if piece.is_comment:
-        return " " * max(piece.blanks, 1)  # comments of several lines may be aligned
+        return " " * max(piece.blanks, 1)  # the comments of several lines may be aligned
     if before.is_comment:
         return " "
     if _is_tight(line, number, before, piece):
@@ -199,7 +199,7 @@ def _is_tight(line: list[_Piece], number: int, before: _Piece, piece: _Piece) ->
     if piece.text == ":":
         follows = line[number + 1].text if number + 1 < len(line) else ""
         return follows != "{"
-    if before.text == "-" and piece.kind == "NUMBER":  # a sign, or a difference
+    if before.text == "-" and piece.kind == "NUMBER":  # the minus sign of a number, or a subtraction
         earlier = line[number - 2] if number > 1 else None
         return earlier is None or earlier.text in _BINARY or earlier.text in _OPENING or earlier.text == ","
     return False

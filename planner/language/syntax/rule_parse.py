@@ -1,4 +1,4 @@
-"""Rule text to typed syntax.
+"""Parses rule files into typed syntax.
 
 Lark compiles `grammar/datalog.lark` once (tables.py). A file is read by one regular expression, built from the
 grammar's terminals, and the loop of tables.py. Reading continues after a mistake, so that several mistakes are reported
@@ -53,7 +53,7 @@ def tokens_of(text: str) -> list[Token]:
     return results
 
 
-_MOST_PROBLEMS = 25  # per file; further mistakes would probably be consequences of these
+_MOST_PROBLEMS = 25  # the maximum number of mistakes per file: further ones are probably consequences of these
 
 
 @cache
@@ -74,7 +74,7 @@ class _RuleReader:
         self.docs: dict[int, tuple[str, int, int]] = {}  # start of the token after it -> text, start, end
         self.unread: list[int] = []  # the positions of characters with which no token can begin
         self.found: list[Statement] = []
-        self.done = 0  # where the last complete statement ends, or where reading resumed
+        self.done = 0  # the offset where the last complete statement ends, or where reading resumed
         self.tokens = self._scan()
         self.begun = self.failed = 0  # the first token of the incomplete statement, and the wrong token
 
@@ -126,7 +126,7 @@ class _RuleReader:
         if len(self.unread) > _MOST_PROBLEMS:
             return
         if text.startswith('"'):
-            detail = "A string ends with a double quote on the line it begins on. Write a line break as \\n."
+            detail = "A string must end with a double quote on the line on which it begins. Write a line break as \\n."
             self.report("rules.syntax", "Unfinished string", detail, start, end)
         else:
             detail = f"The rule language does not allow {text.split()[0] if text.split() else text!r} here."
@@ -205,7 +205,7 @@ class _RuleReader:
 
     def _unknown_directive(self, word: str, start: int, end: int) -> Diagnostic:
         known = sorted(w for w in tables().terminals.words.values() if w[0] == "." and len(w) > 1)
-        detail = f"There is no directive .{word}. There are {', '.join(known)}."
+        detail = f"There is no directive .{word}. The directives are {', '.join(known)}."
         return error("rules.syntax", "Unknown directive", detail, Span(self.source, start, end))
 
     def _unexpected(self, number: int, row: Row) -> Diagnostic:
@@ -217,7 +217,7 @@ class _RuleReader:
         text = self.source.text
         if before and stop in expected and (kind == "$END" or "\n" in text[before[3] : start]):
             span = Span(self.source, before[2], before[3])
-            detail = f"A statement ends with a full stop; the one that ends with {before[1]} here has none."
+            detail = f"A full stop is missing after {before[1]}, at the end of a statement."
             return error("rules.syntax", "Missing full stop", detail, span)
         first = self.tokens[self.begun][2] - 1
         if text[first : first + 1] == "." and text[:first].rpartition("\n")[2].strip() == "":
@@ -225,7 +225,7 @@ class _RuleReader:
         if self._begins_directive(number):
             return self._unknown_directive(self.tokens[number + 1][1], start, self.tokens[number + 1][3])
         if self.tokens[self.begun][0] == "IMPORT":
-            detail = "An import is written import acme.tags as t, and its names are then t.NAME."
+            detail = "Write an import as: import acme.tags as t. The imported names are then t.NAME."
             return error("rules.syntax", "Syntax error in an import", detail, Span(self.source, start, end))
         if text.startswith("/*", start):
             detail = "This comment begins with /* and has no closing */."
@@ -252,7 +252,7 @@ class _RuleReader:
             detail += f" Expected {_either(options)}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
-            detail += " There is no null: a null value has no row, so use not a(X, _)."
+            detail += " There is no null: null values have no rows, so use not a(X, _)."
         elif before and before[0] == "NAME" and options == ["("]:
             detail += f" If {before[1]} is a variable, it begins with a capital letter; a string has double quotes."
         elif before and before[0] == "QUALIFIED" and "(" in options:
@@ -269,11 +269,11 @@ class _RuleReader:
 
 _OTHERWISE = {
     "'": " Strings use double quotes.",
-    "&": " A comma is read as and.",
-    "and": " A comma is read as and.",
-    "|": " A semicolon is read as or, as in (a(X) ; b(X)).",
-    "or": " A semicolon is read as or, as in (a(X) ; b(X)).",
-    "!": " The word for it is not, as in not a(X).",
+    "&": " A comma means and.",
+    "and": " A comma means and.",
+    "|": " A semicolon means or, as in (a(X) ; b(X)).",
+    "or": " A semicolon means or, as in (a(X) ; b(X)).",
+    "!": " Negation is written as not, as in not a(X).",
     "#": " Comments begin with //.",
     "~": ' To match a pattern use matches(X, "^a").',
     "==": " To compare two values use a single =.",

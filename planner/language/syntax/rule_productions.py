@@ -1,5 +1,5 @@
-"""The functions that the alternatives of `grammar/datalog.lark` name: each converts the values of a right side to a
-node."""
+"""The functions that the alternatives of `grammar/datalog.lark` name: each converts the values of a production's right
+side to a node."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def directive(r: ProductionReader, v: list[Any]) -> syntax.Directive:
 
 def import_(r: ProductionReader, v: list[Any]) -> syntax.ImportSyntax:
     if v[2][1] != "as":
-        detail = f"Write it like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
+        detail = f"Write the import like this: import {v[1][1]} as {v[1][1].rpartition('.')[2]}"
         r.report("rules.syntax", "Syntax error in an import", detail, v[0][2], v[2][3])
     return syntax.ImportSyntax(_as_name(v[1]), _as_name(v[3]), r.source, v[0][2], v[3][3])
 
@@ -110,7 +110,7 @@ def want(r: ProductionReader, v: list[Any]) -> syntax.Want:
 
 def want_none(r: ProductionReader, v: list[Any]) -> syntax.Want:
     if v[1][1] != "none":
-        detail = f'Expected a tuple after .want, as in .want edge("a", "b"). or the word none, not {v[1][1]}.'
+        detail = f'Expected a tuple or the word none after .want, as in .want edge("a", "b"), not {v[1][1]}.'
         r.report("rules.syntax", "Syntax error in a case", detail, v[1][2], v[1][3])
     return syntax.Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
 
@@ -285,10 +285,13 @@ _DEEPEST = 50  # later stages traverse expressions recursively
 
 
 def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """A call, or the small term that replaces it."""
+    """A call. If it is nested too deeply, this is reported, and a constant is returned instead."""
     if made.depth <= _DEEPEST:
         return made
-    detail = f"An expression is nested at most {_DEEPEST} deep. Name a part of it: X = ..., and use X."
+    detail = (
+        f"Expressions can be nested at most {_DEEPEST} levels deep. Assign a part of this one to a variable (X = "
+        "...), and use X."
+    )
     r.report("rules.syntax", "Expression nested too deeply", detail, made.start, made.end)
     operator = not made.function.isidentifier()
     return (

@@ -84,7 +84,7 @@ class RuleVariable(RulePart):
 
 
 class Wildcard(RulePart):
-    """`_`: any value, which is not used anywhere else."""
+    """`_`: matches any value. Each `_` is a variable of its own."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ class Negation(RulePart):
 
 
 class Comparison(RulePart):
-    """`A != B`. With `=`, a variable that nothing else binds gets the value of the other side."""
+    """`A != B`. With `=`, a variable that no other literal binds gets the value of the other side."""
 
     __slots__ = ("left", "operator", "right")
     fields = ("operator", "left", "right")
@@ -214,8 +214,9 @@ class Test(RulePart):
 class Aggregate(RulePart):
     """`N = count : { edge(M, _) }`, `S = sum X : { size(M, X) }`, `min`, `max`.
 
-    It ranges over the distinct assignments to all variables and wildcards of `body`; variables that also occur outside
-    of it are fixed. `expression` is None for `count`. `min` and `max` without any assignment do not hold."""
+    An aggregate ranges over the distinct assignments to all variables and wildcards of `body`; variables that also
+    occur outside the aggregate are fixed. `expression` is None for `count`. Without any assignment, `min` and `max` are
+    false."""
 
     __slots__ = ("body", "expression", "function", "result")
     fields = ("result", "function", "expression", "body")
@@ -272,8 +273,8 @@ MEMBER = "in"
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules may be written with it, but linked rules do
-    not contain it."""
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules may contain it in source files; linking
+    replaces it."""
 
     __slots__ = ("alternatives",)
     fields = ("alternatives",)
@@ -310,7 +311,7 @@ class Statement(RuleNode):
 
 
 class Name(RuleNode):
-    """A name and its place."""
+    """A name and its position."""
 
     __slots__ = ("text",)
     text: str
@@ -375,7 +376,8 @@ class ImportSyntax(Statement):
 
 
 class RuleSyntax(Statement):
-    """`@name("n") @reason("r") head :- body.`; a fact has no body. Alternatives of the whole body form one Either."""
+    """`@name("n") @reason("r") head :- body.`; a fact has no body. If the whole body consists of alternatives, it is
+    one Either."""
 
     __slots__ = ("annotations", "body", "head")
 
@@ -421,7 +423,8 @@ class Want(Statement):
 
 
 class RuleFile:
-    """One parsed file: its statements in order. `is_whole`: its names are complete, for example `acme.tags.kept`."""
+    """One parsed file: its statements in order. `is_whole`: the names in the file include their name space, for example
+    `acme.tags.kept`."""
 
     __slots__ = ("is_whole", "source", "statements")
 

@@ -12,12 +12,12 @@ from planner.foundation.support.assets import grammar_path
 from planner.foundation.support.store import Shelf
 
 Action: TypeAlias = Callable[[Any, list[Any]], Any]
-# For a symbol: the next state, or the reduction (size of the right side, action or None for `same`, left side).
+# Maps a symbol to the next state or to a reduction (size of the right side, action or None for `same`, left side).
 Row: TypeAlias = dict[str, Any]
 
-SYMBOL = "$symbol"  # the key under which a row names the symbol that leads to its state
+SYMBOL = "$symbol"  # the key for the symbol that leads to the row's state
 END = "$END"
-_SAME = "same"  # the action that returns its first child
+_SAME = "same"  # the action that returns the first child unchanged
 
 
 class Terminals(NamedTuple):
@@ -50,7 +50,7 @@ class Tables:
 
     @property
     def terminals(self) -> Terminals:
-        assert self._terminals is not None, "the grammar declares its tokens, and a lexer of ours makes them"
+        assert self._terminals is not None, "the grammar only declares its tokens, because planner has its own lexer"
         return self._terminals
 
 
@@ -120,7 +120,7 @@ def _terminals(made: Any) -> Terminals | None:
     ignored = [t for t in patterns if t.name in made.ignore_tokens]
     others = [t for t in patterns if t.name not in made.ignore_tokens]
     parts = [f"(?P<{t.name}>{t.pattern.to_regexp()})" for t in (*ignored, *others)]
-    boundary = r"\b"  # so that `.inputs` is not read as `.input` and an s
+    boundary = r"\b"  # so that `.inputs` is not read as `.input` followed by `s`
     parts += [f"(?P<{n}>{re.escape(words[n])}{boundary if words[n][-1].isalpha() else ''})" for n in signs]
     return Terminals("|".join(parts), [str(t.name) for t in ignored], keywords, words)
 
@@ -165,12 +165,12 @@ def run(
     mistake: Callable[[int, list[Row], list[Any]], int],
     instead: Mapping[str, str] = NOTHING,
 ) -> Any:
-    """Parse tokens, which begin with their kind, and return the result of the last production: shift, or reduce with
-    the production's action. Returns None if nothing could be read.
+    """Parse tokens (tuples that begin with the token's kind), and return the result of the last production. Returns
+    None if nothing could be read.
 
     `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
-    that reading can continue, and returns the index of the next token to read, or -1. `instead` maps some kinds of
-    tokens to another kind, which is tried if the first is not accepted."""
+    that reading can continue, and returns the index of the next token to read, or -1. `instead` maps a kind of token to
+    another kind, which is tried if the first one is not accepted."""
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

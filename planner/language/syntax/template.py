@@ -124,7 +124,7 @@ def _join(flat: list[_Flat]) -> list[_Flat]:
 
 
 class _Open:
-    """A directive that is not closed yet, and the place to which its parts are added."""
+    """A directive that is not closed yet, and the list to which its parts are added."""
 
     __slots__ = ("directive", "other", "otherwise", "parts")
 
@@ -140,8 +140,7 @@ class _Open:
 
 
 def _nest(flat: list[_Flat], inside: int, closing: tuple[int, int], complain: Complain) -> list[Expression]:
-    """Move the parts between directives into these directives. A directive that is closed incorrectly is left out and
-    reported."""
+    """Move the parts between directives into the directives. Incorrectly closed ones are left out and reported."""
     stack = [_Open(None)]
     for part in flat:
         top = stack[-1]

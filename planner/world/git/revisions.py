@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean, word
 from planner.foundation.vocabulary.records import frozen
 
-# Calls git to read a repository, without changing it and without running programs from its settings.
+# Calls git to read a repository. Never changes the repository and never runs programs from its settings.
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")
@@ -37,7 +37,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Sequence[int] = (0,)) -> tuple[str, str]:
-    """The output and the messages of git in a directory; names that are not valid text contain surrogates. Raises
+    """The output and the messages of git in a directory. Names that are not valid UTF-8 contain surrogates. Raises
     GitError, and Failure if git or the directory is missing."""
     try:
         done = subprocess.run(
@@ -47,7 +47,7 @@ def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Seque
         if not os.path.isdir(directory):
             detail = f"{directory} is not a directory."
         else:
-            detail = "git was not found on the PATH. Install git, or leave -since out."
+            detail = "git was not found on the PATH. Install git, or omit -since."
         raise Failure(error("git.missing", "Cannot read the repository", detail)) from problem
     except OSError as problem:
         detail = f"git cannot be started: {problem.strerror or problem}."
@@ -60,7 +60,7 @@ def run(directory: str, words: Sequence[str], data: bytes = b"", accepted: Seque
 
 _TITLE = "Cannot read the revision"
 _READ = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.json", ".hcl", ".tftpl", ".tpl")
-"""suffixes of the files that configurations read, anywhere in the repository"""
+"""suffixes of files that configurations may read anywhere in the repository"""
 
 
 def top_of(directory: str) -> str:
@@ -73,14 +73,15 @@ def top_of(directory: str) -> str:
 
 
 class Head(NamedTuple):
-    """The path of a directory in its repository (`path`, "" at the top), and the checked-out branch and commit."""
+    """The path of a directory relative to the top of its repository ("" for the top), and the checked-out branch and
+    commit."""
 
     path: str
     branch: str
     """the name of the branch; "" if a commit is checked out"""
     commit: str
     is_edited: bool
-    """whether files in git differ from the commit"""
+    """whether tracked files differ from the commit"""
 
 
 def head_of(directory: str) -> Head | None:
@@ -110,21 +111,21 @@ def _no_repository(directory: str, message: str) -> Diagnostic:
     elif "not a git repository" in message:
         detail = f"{shown} is not in a git repository."
     elif "must be run in a work tree" in message:
-        detail = f"{shown} is in a repository without a work tree. Use a directory of git worktree add."
+        detail = f"{shown} is in a repository without a work tree. Use a directory created with git worktree add."
     else:
         detail = f"git failed: {message}"
     return error("git.repository", _TITLE, detail)
 
 
 def commit_of(directory: str, ref: str) -> str:
-    """The commit (hexadecimal) that a revision names. Raises Failure, with the remedy if there is one."""
+    """The commit (hexadecimal) that a revision names. Raises Failure; its message contains a remedy if there is one."""
     if not ref or ref.startswith("-") or not ref.isprintable():
         detail = f"{ref!r} is not a revision: name a branch, a tag or a commit."
         raise Failure(error("git.revision", _TITLE, detail))
     try:
         output, messages = run(directory, ["rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}"])
     except GitError as problem:
-        top_of(directory)  # which reports problems of the repository
+        top_of(directory)  # reports problems of the repository, if any
         raise Failure(error("git.revision", _TITLE, _unknown(directory, ref, str(problem)))) from None
     if "is ambiguous" in messages:
         detail = f"{ref} is a branch and a tag. Write heads/{ref} or tags/{ref}."
@@ -150,10 +151,10 @@ def fetch_hint(ref: str) -> str:
     """A hint that explains how to fetch a missing revision into a shallow clone."""
     name = ref.removeprefix("origin/")
     if re.search(r"[~^@{:]|^HEAD$", name):
-        return "To get it: git fetch --deepen=50, or git fetch --unshallow."
+        return "To fetch it, run git fetch --deepen=50 or git fetch --unshallow."
     if name == ref:
-        return f"To get it: git fetch --depth=1 origin {word(name)}"
-    return f"To get it: git fetch --depth=1 origin {word(f'+{name}:refs/remotes/origin/{name}')}"
+        return f"To fetch it, run git fetch --depth=1 origin {word(name)}"
+    return f"To fetch it, run git fetch --depth=1 origin {word(f'+{name}:refs/remotes/origin/{name}')}"
 
 
 # The default revision with which a working directory is compared.
@@ -177,14 +178,15 @@ _BRANCHES = (
     "SYSTEM_PULLREQUEST_TARGETBRANCH",
     "BASE_BRANCH_NAME",
 )
-"""variables with the target branch of a pull request: of GitHub, GitLab, Buildkite, Azure Pipelines and Atlantis"""
+"""environment variables that contain the target branch of a pull request in GitHub, GitLab, Buildkite, Azure Pipelines
+and Atlantis"""
 _COMMITS = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
-"""variables of GitLab that contain a commit: the tip of the target branch, and the commit at which the branch began"""
+"""GitLab's environment variables for the tip of the target branch, and for the commit at which the branch began"""
 
 
 def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
-    """The revision to compare with if no former values are recorded: the base of the pull request in CI, otherwise HEAD
-    if files that configurations read differ from it. None without either."""
+    """The revision to compare with if no values of an earlier apply are recorded: the base of the pull request in CI,
+    otherwise HEAD if files that configurations read differ from it. None if there is neither."""
     variables = [name for name in (_COMMITS[0], *_BRANCHES, _COMMITS[1]) if environ.get(name, "").strip()]
     try:
         bases = [_base(directory, name, environ[name].strip()) for name in variables]
@@ -198,8 +200,8 @@ def implied_base(environ: Mapping[str, str], directory: str) -> Base | None:
 
 
 def _base(directory: str, variable: str, value: str) -> Base:
-    """The base revision that an environment variable names. The tip of the target branch is presumed to be the last
-    applied version."""
+    """The base revision that an environment variable names. planner presumes that the tip of the target branch was
+    applied last."""
     name = value.removeprefix("refs/heads/")
     candidates = [value] if variable in _COMMITS else [f"refs/remotes/origin/{name}", f"refs/heads/{name}"]
     if variable == "GITHUB_BASE_REF" and _is_merge(directory):

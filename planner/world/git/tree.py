@@ -75,8 +75,8 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """The names read so far that are not in git. They count as unchanged, although they may have changed since the
-        commit."""
+        """The names read so far that are not in git. They are assumed to be unchanged since the commit, which may be
+        wrong."""
         return tuple(sorted(self._taken))
 
     @property
@@ -140,7 +140,7 @@ class GitTree:
     # ------------------------------------------------------------ names
 
     def _find(self, name: str) -> _Item:
-        """The object to which a name leads. Raises OSError for links in a cycle."""
+        """The object that a name denotes after links are followed. Raises OSError for a cycle of links."""
         above: list[tuple[str, _Object]] = []
         here = self._top
         rest = [part for part in reversed(name.split("/")) if part not in ("", ".")]
@@ -195,11 +195,13 @@ class GitTree:
         except OSError:
             same = False
         if not same:
-            raise self._missing(path, f"is a link to {target}, outside of the repository, and is not one now")
+            raise self._missing(
+                path, f"is a link to {target}, outside the repository, in the commit, but not in the work tree"
+            )
         return _OnDisk(os.path.normpath(os.path.join(place, *reversed(rest))))
 
     def _submodule(self, path: str, commit: str) -> _Objects | None:
-        """The objects of a submodule; None if its repository, or the commit, is not here."""
+        """The objects of a submodule; None if its repository or the commit is not on this machine."""
         if (path, commit) not in self._submodules:
             place = os.path.join(self.root, path)
             candidates = [_Objects(place)] if os.path.lexists(os.path.join(place, ".git")) else []
@@ -292,10 +294,10 @@ class GitTree:
             with suppress(OSError):
                 data = read_whole(path)
                 if data == pointer or _LFS.match(data):
-                    return pointer  # the current configuration also reads the pointer, not the content
+                    return pointer  # in the work tree, too, the file is only the pointer
                 if hashlib.sha256(data).hexdigest() == checksum:
                     return data
-        raise self._missing(name, "is in Git LFS, and its content is not here: git lfs fetch")
+        raise self._missing(name, "is in Git LFS, and its content is not on this machine: run git lfs fetch")
 
     def _missing(self, name: str, reason: str) -> OSError:
         self._unreadable[name] = reason
@@ -339,7 +341,7 @@ def _entries_of(data: bytes, size: int) -> Iterable[tuple[str, tuple[str, str]]]
 
 
 class _Objects:
-    """Reads objects through one process of git, which starts with the first one."""
+    """Reads objects through a single git process, which starts when the first object is read."""
 
     def __init__(self, directory: str, is_bare: bool = False) -> None:
         """`is_bare`: the directory is the repository itself instead of a work tree."""

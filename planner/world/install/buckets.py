@@ -143,7 +143,7 @@ def _google(url: str, environ: Mapping[str, str]) -> tuple[ObjectStore, str]:
 
 
 def files_below(store: ObjectStore, path: str) -> dict[str, bytes]:
-    """The objects below a path, by their names relative to it. Raises InstallError, also for names that lead out of the
+    """The objects below a path, by their names relative to it. Raises InstallError, also if a name leads out of the
     path."""
     prefix = f"{path.rstrip('/')}/"
     contents: dict[str, bytes] = {}

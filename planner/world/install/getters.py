@@ -166,7 +166,7 @@ class Fetcher:
         if not source:
             raise InstallError(
                 f"{display_url(url)} neither has the suffix of an archive ({', '.join(KINDS)}) nor returns the "
-                "location of the module (in a header X-Terraform-Get)"
+                "location of the module in a header X-Terraform-Get"
             )
         package, sub = split_subdirectory(source)
         if package.startswith(("/", "./", "../")):
@@ -195,7 +195,7 @@ class Fetcher:
         """User name and password of a host from the user's netrc file, unless the URL contains them."""
         parts = urlsplit(url)
         if parts.username is not None:
-            return {}  # planner.world.install.web uses these
+            return {}  # planner.world.install.web sends the credentials in the URL
         path = self.environ.get("NETRC") or os.path.join(self.environ.get("HOME", ""), ".netrc")
         try:
             login = netrc.netrc(path).authenticators(parts.hostname or "")
@@ -228,7 +228,7 @@ class Fetcher:
             )
         environ = _restricted(self.environ)
         if not self.terminal:
-            environ["GIT_TERMINAL_PROMPT"] = "0"  # no one could answer prompts
+            environ["GIT_TERMINAL_PROMPT"] = "0"  # without a terminal, prompts cannot be answered
         key_file = target.with_name(f"{target.name}.key")
         try:
             if key:
@@ -254,8 +254,8 @@ class Fetcher:
 
 
 def below(folder: Path, sub: str) -> Path:
-    """A sub-directory of a package; it may be a pattern that matches exactly one directory. Raises InstallError, also
-    if a link leads out of the fetched package (local directories may contain any links)."""
+    """The path of a sub-directory of a package. `sub` may be a pattern that matches exactly one directory. Raises
+    InstallError, also if a link leads out of the fetched package (local directories may contain any links)."""
     sub = sub.lstrip("/")
     if ".." in sub.split("/"):
         raise InstallError(f"the sub-directory {sub} leads out of the package", "subdirectory")
@@ -264,7 +264,7 @@ def below(folder: Path, sub: str) -> Path:
         folders = sorted(whole.glob(sub))
         if len(folders) != 1:
             many = len(folders) or "no"
-            raise InstallError(f"the pattern {sub} fits {many} directories of the package, not exactly one")
+            raise InstallError(f"the pattern {sub} must match exactly one directory of the package, but matches {many}")
         place = folder / folders[0].relative_to(whole)
     if not folder.is_symlink() and not place.resolve().is_relative_to(whole):
         raise InstallError(f"the sub-directory {sub} is a link that leads out of the package", "subdirectory")
@@ -284,7 +284,7 @@ def _without(url: str, *names: str) -> str:
 
 
 def _kind(url: str, parameters: Mapping[str, str]) -> str:
-    """The kind of archive that an address names; "" if it names none."""
+    """The kind of archive that an address names; "" for other addresses."""
     given = parameters.get("archive")
     if given is not None:
         if given.lower() in ("false", "0", "f"):
@@ -309,7 +309,7 @@ def _compare(file: Path, name: str, wanted: str, web: Web) -> None:
         lines = [line.split() for line in web.document(value).decode("utf-8", "replace").splitlines() if line.strip()]
         fitting = [w[0] for w in lines if len(w) == 1 or w[-1].lstrip("*").rpartition("/")[2] == name]
         if not fitting:
-            raise InstallError(f"{value} has no checksum for {name}")
+            raise InstallError(f"{value} does not list a checksum for {name}")
         kind, value = "", fitting[0]
     kind = kind or {32: "md5", 40: "sha1", 64: "sha256", 128: "sha512"}.get(len(value), "")
     if kind not in ("md5", "sha1", "sha256", "sha512"):
@@ -339,7 +339,7 @@ def _write_key(path: Path, encoded: str) -> None:
     try:
         text = b64decode(encoded, validate=True)
     except ValueError:
-        raise InstallError("the parameter sshkey is not a Base64 text") from None
+        raise InstallError("the parameter sshkey is not valid Base64") from None
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(text)
 
@@ -416,7 +416,7 @@ def _execute(words: list[str], environ: Mapping[str, str], folder: Path | None =
             check=False,
         )
     except FileNotFoundError:
-        raise InstallError(f"{words[0]} is needed for this and was not found on the PATH") from None
+        raise InstallError(f"{words[0]} is required, but was not found on the PATH") from None
     if done.returncode:
         output = done.stderr.decode("utf-8", "replace").strip() or done.stdout.decode("utf-8", "replace").strip()
         text = without_secrets(output) or f"exit code {done.returncode}"

@@ -25,8 +25,8 @@ from planner.world.provider.selections import VersionSet
 
 @frozen
 class _Origin:
-    """The source of a module's files, and the sub-directory of the module in it. The source is an address for Fetcher
-    or, if `direct`, the URL of an archive with the headers for the request."""
+    """The source of a module's files, and the module's sub-directory in that source. The source is an address for
+    Fetcher or, if `direct`, the URL of an archive with the headers for the request."""
 
     address: str
     sub: str = ""
@@ -58,7 +58,10 @@ class ModuleInstaller:
             if call.source_kind == "registry":
                 return self._from_registry(path, call, problems)
             if call.version:
-                detail = f"Module {call.name} does not come from a registry, so it has no versions: leave out version."
+                detail = (
+                    f"Module {call.name} does not come from a registry, so it has no versions: remove the argument "
+                    "version."
+                )
                 problems.error("remote_version", "Invalid version constraint", detail, call.span)
                 return None
             package, sub = split_subdirectory(call.source)
@@ -100,7 +103,7 @@ class ModuleInstaller:
                 self._compare(split_subdirectory(call.source)[0], version, fresh)
             inner = below(fresh, origin.sub) if origin.sub else fresh
             if not inner.is_dir():
-                raise InstallError(f"there is no directory {origin.sub} in it", "subdirectory")
+                raise InstallError(f"the package has no directory {origin.sub}", "subdirectory")
             sub = inner.relative_to(fresh).as_posix()
             remove(place)
             os.replace(fresh, place)
@@ -113,8 +116,8 @@ class ModuleInstaller:
         wanted = self.known.get((source, version), checksum)
         if checksum != wanted:
             raise InstallError(
-                f"version {version} has other files than before: their checksum is {checksum}, and the lock file has "
-                f"{wanted}. If the change is intended, remove that line of the lock file",
+                f"the files of version {version} have changed: their checksum is {checksum}, but the lock file has "
+                f"{wanted}. If the change is intended, remove that line from the lock file",
                 "module_checksum",
             )
 
@@ -135,7 +138,7 @@ class ModuleInstaller:
         if answer.status == 404:
             raise InstallError(f"the registry {host} has no module {rest}", "unknown_module")
         if answer.status != 200:
-            raise InstallError(f"the registry {host} answered {status_text(answer.status)}", "registry")
+            raise InstallError(f"the registry {host} returned {status_text(answer.status)}", "registry")
         body = answer.json()
         modules = body.get("modules") if isinstance(body, dict) else None
         if not isinstance(modules, list) or not modules or not isinstance(modules[0], dict):
@@ -147,7 +150,7 @@ class ModuleInstaller:
             except (ValueError, AttributeError):
                 continue
         if not versions:
-            raise InstallError(f"the registry {host} does not have a version of it", "no_version")
+            raise InstallError(f"the registry {host} has no versions of the module", "no_version")
         return versions
 
     def _origin(self, host: str, rest: str, version: str, sub: str) -> _Origin:
@@ -178,13 +181,13 @@ class ModuleInstaller:
             raise InstallError(f"the registry names {named} as its location: {bad}", "registry") from None
         if source.kind != "remote":
             named = without_secrets(location)
-            raise InstallError(f"the registry names {named}, which is not an address to download from", "registry")
+            raise InstallError(f"the registry names {named}, which is not a download address", "registry")
         inner, more = split_subdirectory(source.text)
         return _Origin(inner, posixpath.normpath(posixpath.join(more, sub)) if more and sub else more or sub)
 
 
 def _newest(versions: list[Version], constraint: str) -> Version:
-    """The newest allowed version; prereleases only if the constraint names them exactly."""
+    """The newest allowed version. A prerelease is allowed only if the constraint names it exactly."""
     wanted, exact = (
         parse_constraints(constraint) if constraint else None,
         VersionSet((constraint,) if constraint else ()),
@@ -193,7 +196,7 @@ def _newest(versions: list[Version], constraint: str) -> Version:
     fitting = [v for v in candidates if wanted is None or wanted.allows(v)]
     if not fitting:
         newest = f"; the newest is {max(candidates)}" if candidates else ""
-        raise InstallError(f'no version of it matches "{constraint}"{newest}', "no_version")
+        raise InstallError(f'no version of the module matches "{constraint}"{newest}', "no_version")
     return max(fitting)
 
 

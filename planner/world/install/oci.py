@@ -83,18 +83,19 @@ class Repository:
         content = answer.json()
         got = content.get("mediaType") or answer.media_type if isinstance(content, dict) else ""
         if got != media_type or answer.media_type != media_type:
-            raise InstallError(f"{reference} of {self} is {got or 'of no type'}, not {media_type}")
+            raise InstallError(f"{reference} of {self} has the type {got or '(none)'}, not {media_type}")
         if content.get("artifactType") != artifact_type:
             named = content.get("artifactType") or "no type"
             raise InstallError(f"{reference} of {self} has the artifact type {named}, not {artifact_type}")
         return content  # type: ignore[no-any-return]
 
     def archive(self, manifest: Mapping[str, Any]) -> str:
-        """The digest of the layer of a manifest that is an archive, of which there must be exactly one. Raises
-        InstallError."""
+        """The digest of the archive layer of a manifest. Raises InstallError unless there is exactly one such layer."""
         archives = [layer for layer in list_in(manifest, "layers", str(self)) if _member(layer, "mediaType") == _ZIP]
         if len(archives) != 1:
-            raise InstallError(f"{self} has {len(archives) or 'no'} layers of the type {_ZIP} there, not exactly one")
+            raise InstallError(
+                f"{self} has {len(archives) or 'no'} layers of the type {_ZIP} in its manifest, not exactly one"
+            )
         digest = _member(archives[0], "digest")
         if not isinstance(digest, str) or not re.fullmatch(_DIGEST, digest):
             raise InstallError(f"{self} reports {digest!r} as the digest of its archive")
@@ -153,7 +154,7 @@ class Repository:
     def _token(self, wanted: Mapping[str, str], user: str, password: str, refresh_token: str) -> str:
         realm, scope = wanted.get("realm", ""), wanted.get("scope") or f"repository:{self.name}:pull"
         if urlsplit(realm).scheme != "https":
-            raise InstallError(f"the registry {self.domain} names {display_url(realm)!r} for tokens, not an https: URL")
+            raise InstallError(f"the registry {self.domain} issues tokens at {display_url(realm)!r}, not an https: URL")
         words = {"service": wanted.get("service", ""), "scope": scope}
         if refresh_token:
             form = {"grant_type": "refresh_token", "client_id": "planner", "refresh_token": refresh_token, **words}
@@ -180,11 +181,11 @@ def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[s
     given = parse_qsl(query, keep_blank_values=True)
     arguments = dict(given)
     if "archive" in arguments:
-        raise InstallError("the argument archive is not allowed here: the manifest has the kind of archive")
+        raise InstallError("the argument archive is not allowed here: the manifest contains the kind of archive")
     if more := sorted(set(arguments) - {"tag", "digest"}):
-        raise InstallError(f"an address of an OCI registry has no argument {more[0]!r}, only tag or digest")
+        raise InstallError(f"an address of an OCI registry cannot have the argument {more[0]!r}, only tag or digest")
     if len(given) > 1:
-        raise InstallError("an address of an OCI registry has one tag or one digest, not several")
+        raise InstallError("an address of an OCI registry must have only one tag or digest")
     tag, digest = arguments.get("tag", "latest"), arguments.get("digest")
     if digest is not None and not re.fullmatch(_DIGEST, digest):
         raise InstallError(f"{digest!r} is not a digest, such as sha256:0123... with 64 digits")

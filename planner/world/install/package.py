@@ -1,4 +1,4 @@
-"""A package of a provider: its location, and the evidence that its content is genuine."""
+"""A provider package: where it comes from, and how its content is verified."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class RegistryClaims:
 @frozen
 class InstallablePackage:
     """A package that can be installed. `location` is a URL, or the path of an archive or directory. `hashes` are the
-    checksums that a network mirror reports. `trusted`: whether these may be recorded although not all of them were
-    compared. `headers` are sent with the request for the package."""
+    checksums that a network mirror reports. `trusted`: whether all these checksums may be recorded in the lock file
+    although not all of them were verified. `headers` are sent with the request for the package."""
 
     address: str
     version: Version = field(eq=str)
@@ -89,15 +89,15 @@ def no_platform(address: str, version: Version, platform: str) -> InstallError:
 
 
 def must_be_signed(address: str, environ: Mapping[str, str]) -> bool:
-    """Whether a package must be signed. A package of the default registry, which has no keys for some providers, may be
-    unsigned unless the user requires a signature."""
+    """Whether a package must be signed. The default registry has no keys for some providers, so its packages may be
+    unsigned unless the user requires signatures."""
     if not address.startswith(f"{DEFAULT_HOST}/"):
         return True
     return environ.get("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true"
 
 
 def authenticate(package: InstallablePackage, local: Path, environ: Mapping[str, str]) -> PackageProof:
-    """Check a received package against all data known about it. Raises InstallError if anything disagrees."""
+    """Verify a downloaded package against all data known about it. Raises InstallError on any mismatch."""
     if package.claims is not None:
         return _by_registry(package, package.claims, local, environ)
     if package.hashes:
@@ -126,7 +126,7 @@ def _by_registry(
         proof = _of_all_platforms(package, claims, local, proof)
     listed = _checksums_by_file(claims)
     if listed.get(claims.file_name) is None:
-        raise InstallError(f"the registry's list of checksums has none for {claims.file_name}")
+        raise InstallError(f"the registry's list of checksums does not contain {claims.file_name}")
     if listed[claims.file_name] != claims.sha256:
         raise InstallError(
             f"the registry contradicts itself: {claims.file_name} has the checksum {listed[claims.file_name]} in its "
@@ -161,7 +161,7 @@ def _of_all_platforms(
     size, hashes = claims.packages[package.platform]
     arrived = os.path.getsize(local)
     if arrived != size:
-        raise InstallError(f"the registry announced a package of {size} bytes, but {arrived} bytes came")
+        raise InstallError(f"the registry announced a package of {size} bytes, but {arrived} bytes were received")
     if f"zh:{claims.sha256}" not in hashes or any(h.startswith("zh:") and h[3:] != claims.sha256 for h in hashes):
         raise InstallError("the registry contradicts itself about the checksum of the package")
     everywhere = frozenset(h for _, each in claims.packages.values() for h in computable_hashes(each))
@@ -213,7 +213,7 @@ def signer(document: bytes, signature: bytes, keys: Iterable[str], environ: Mapp
                 raise InstallError(f"the signing key {_key_id(certificate)} has expired")
             return Signer(_key_id(certificate), expired)
     named = ", ".join(map(_key_id, certificates)) or "none"
-    raise InstallError(f"the signature of the checksums is wrong, or not by a key of the registry ({named})")
+    raise InstallError(f"the signature of the checksums is wrong, or was not made with a key of the registry ({named})")
 
 
 def _valid_signer(document: bytes, given: Sig, certificates: list[Cert]) -> str:

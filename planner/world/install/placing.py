@@ -1,6 +1,6 @@
 """Installs a provider's package into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: the package is fetched, verified
-and unpacked before it is put in place. Also copies packages into a mirror: a directory that is a filesystem mirror and,
-published unchanged, a network mirror."""
+and unpacked before it is moved there. Also copies packages into a mirror directory, which can be used as a filesystem
+mirror or published unchanged as a network mirror."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Progress = Callable[[str, int, int], None]
 
 @frozen
 class Placer:
-    """Puts packages below `base`."""
+    """Installs packages below the directory `base`."""
 
     base: Path
     web: Web
@@ -50,8 +50,9 @@ class Placer:
             return False
 
     def place(self, package: InstallablePackage, allowed: tuple[str, ...], unchecked: bool = False) -> PackageProof:
-        """Install a package. `allowed`: the checksums of which it must have one (any, if empty). `unchecked`: accept an
-        installed package although no checksum of it is known. Raises InstallError."""
+        """Install a package. `allowed`: the package must have one of these checksums; if empty, any checksum is
+        accepted. `unchecked`: accept an installed package although none of its checksums is known. Raises InstallError.
+        """
         folder = self.folder(package.address, package.version)
         with locked(folder.with_name(f"{folder.name}.lock"), self.waiting, self.stop):
             if folder.is_dir():
@@ -95,14 +96,15 @@ class Placer:
 def link(source: Path, folder: Path, address: str, allowed: tuple[str, ...] = ()) -> None:
     """Make an unpacked package available at another path. Raises InstallError."""
     if source.resolve() == folder.absolute().parent.resolve() / folder.name:
-        raise InstallError(f"{source} cannot be installed as itself")
+        raise InstallError(f"{source} is the target directory itself")
     wanted = tuple(h for h in allowed if h.startswith("h1:"))
     if wanted and not matching(source, wanted):
         raise InstallError(
-            f"the package in {source} has none of the checksums in the lock file; perhaps these are of other platforms"
+            f"the package in {source} has none of the checksums in the lock file; perhaps the lock file only has "
+            "checksums for other platforms"
         )
     if not program(source, address):
-        raise InstallError(f"{source} has no program terraform-provider-{address.rpartition('/')[2]}")
+        raise InstallError(f"{source} does not contain the program terraform-provider-{address.rpartition('/')[2]}")
     with beside(folder) as work:
         fresh = work / "package"
         try:
@@ -128,13 +130,16 @@ def _from_archive(
 ) -> None:
     if allowed and not matching(archive, computable_hashes(allowed)):
         raise InstallError(
-            "the package has none of the checksums in the lock file: it is not the one that was selected before, or "
+            "the package has none of the checksums in the lock file: it differs from the package that was selected "
+            "before, or "
             "the lock file has no checksum for this platform (`providers lock` adds those)"
         )
     fresh = work / "package"
     unpack(archive, fresh, "zip", links=False)
     if not program(fresh, package.address):
-        raise InstallError(f"the package has no program terraform-provider-{package.address.rpartition('/')[2]}")
+        raise InstallError(
+            f"the package does not contain the program terraform-provider-{package.address.rpartition('/')[2]}"
+        )
     if folder.is_dir() and not folder.is_symlink():
         there = content_hash(folder)
         if there == content_hash(archive):

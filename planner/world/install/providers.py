@@ -48,9 +48,9 @@ class _Done:
 @frozen(eq=False)
 class Installer:
     """Installs packages below `placer.base`; with a `cache`, packages are installed there and linked. `say` is called
-    with a message for each step. `unmanaged` providers run elsewhere and are skipped. `recompute`: fetched packages
-    need not match the checksums in the lock file (for `providers lock`). `optional` providers have development
-    overrides, so a missing one is only a warning."""
+    with a message at each step. `unmanaged` providers run elsewhere and are skipped. `recompute`: fetched packages need
+    not match the checksums in the lock file (for `providers lock`). `optional` providers have development overrides, so
+    a missing one is only a warning."""
 
     source: PackageSource
     placer: Placer
@@ -85,7 +85,7 @@ class Installer:
             if one.lock is not None:
                 new[one.lock.address] = one.lock
         if any(one.signed for one in done) and not self.recompute:
-            self.say("\nSignatures are those of the providers' developers: they identify the author of a package only.")
+            self.say("\nProviders are signed by their developers. A signature only identifies the author of a package.")
         incomplete = (n[0] for n, one in zip(need, done, strict=True) if one.incomplete)
         return Installed(new, tuple(problems), tuple(map(provider_display, incomplete)))
 
@@ -200,7 +200,9 @@ class Installer:
         lines.append(f"- {'Fetched' if self.recompute else 'Installed'} {name} ({_how(proof)})")
         problems: tuple[Diagnostic, ...] = ()
         if proof.expired:
-            detail = f"The key {', '.join(proof.key_ids)} that signed {name} has expired. It was accepted all the same."
+            detail = (
+                f"The key {', '.join(proof.key_ids)} that signed {name} has expired. The signature was accepted anyway."
+            )
             problems = (warning("install.expired_key", "Signing key has expired", detail),)
         return _Done(
             lock(address, version, str(wanted), {*prior, *local, *others}),
@@ -244,7 +246,7 @@ def _with_hint(address: str, problems: list[Diagnostic], wanted: Mapping[str, Ve
         return problems
     name = address.rpartition("/")[2]
     others = [provider_display(a) for a in sorted(wanted) if a != address and a.rpartition("/")[2] == name]
-    hint = f" Perhaps {others[0]} is meant?" if others else ""
+    hint = f" Did you mean {others[0]}?" if others else ""
     more = f"{hint} Each module must name its providers in required_providers; `providers` shows which ones need this."
     return [evolve(d, detail=d.detail + more) for d in problems]
 
@@ -260,7 +262,7 @@ def incomplete_warning(names: Iterable[str], platform: str) -> Diagnostic:
     """The warning that the lock file lacks checksums for other platforms."""
     lines = "".join(f"\n  - {name}" for name in sorted(names))
     detail = (
-        f"The checksums of these providers had to be computed here, so they are known for {platform} alone:{lines}\n\n"
+        f"No registry reported checksums of these providers, so the lock file has them only for {platform}:{lines}\n\n"
         "On other platforms, init will reject their packages. For each other platform, run:\n"
         "  planner providers lock -platform=OS_ARCH"
     )

@@ -49,12 +49,12 @@ class MirrorDirectory:
 
     def versions(self, address: str) -> tuple[list[Version], list[str]]:
         if not self.path.is_dir():
-            raise InstallError(f"{self.path} is not a directory that can be read")
+            raise InstallError(f"{self.path} is not a readable directory")
         by_text = {str(v): v for v in self._all_versions(address)}
         return sorted(by_text.values()), []
 
     def _all_versions(self, address: str) -> list[Version]:
-        """All versions, so that a version that exists only for other platforms can be reported as such."""
+        """All versions, so that an error can mention a version that exists only for other platforms."""
         folder = self.path.joinpath(*address.split("/"))
         prefix = f"terraform-provider-{address.rpartition('/')[2]}_"
         texts = []
@@ -120,7 +120,7 @@ class NetworkMirror:
 
     def _accepted(self, answer: WebResponse) -> WebResponse:
         if answer.status in (401, 403):
-            raise InstallError(f"{self.url} does not accept these credentials, or requires credentials")
+            raise InstallError(f"{self.url} requires credentials or does not accept those that were sent")
         if answer.status != 200:
             raise InstallError(f"{self.url} answered {status_text(answer.status)}")
         if answer.media_type != "application/json":
@@ -165,10 +165,10 @@ class Registry:
             raise no_platform(address, version, platform)
         body = self._accepted(address, answer).json()
         if not isinstance(body, dict):
-            raise InstallError(f"the registry's answer about {address} is not a JSON object")
+            raise InstallError(f"the registry's response about {address} is not a JSON object")
         self._check_protocols(address, version, body)
         if (body.get("os"), body.get("arch")) != (system, machine):
-            raise InstallError(f"the registry answered with a package for {body.get('os')}_{body.get('arch')}")
+            raise InstallError(f"the registry returned a package for {body.get('os')}_{body.get('arch')}")
         sha256 = str(body.get("shasum") or "").lower()
         if len(sha256) != 64 or any(c not in "0123456789abcdef" for c in sha256):
             raise InstallError(f"the registry reports {sha256 or 'nothing'} as the SHA-256 of the package")
@@ -192,9 +192,9 @@ class Registry:
         if not spoken or _speaks(spoken):
             return
         usable = [v for v in self.versions(address)[0] if _speaks(self._known[address].get(str(v), ()))]
-        detail = f"{address} {version} speaks the plugin protocols {', '.join(spoken)}; this program supports 5 and 6"
+        detail = f"{address} {version} supports the plugin protocols {', '.join(spoken)}; this program supports 5 and 6"
         if usable:
-            detail += f". Its newest version that can be used is {usable[-1]}: select it by a version constraint"
+            detail += f". The newest usable version is {usable[-1]}: select it with a version constraint"
         raise InstallError(detail, "protocol")
 
     def _get(self, address: str, path: str) -> WebResponse:
@@ -211,7 +211,7 @@ class Registry:
                 + ("does not accept these credentials" if self.hosts.credentials(host) else "needs credentials")
             )
         if answer.status != 200:
-            raise InstallError(f"the registry {host} answered {status_text(answer.status)}")
+            raise InstallError(f"the registry {host} returned {status_text(answer.status)}")
         return answer
 
 
@@ -239,7 +239,10 @@ class Several:
         if not by_text:
             if unknown is not None:
                 raise unknown
-            where = ", ".join(str(source) for source, _ in asked) or "nowhere: the settings name no source for it"
+            where = (
+                ", ".join(str(source) for source, _ in asked)
+                or "nowhere, because the CLI configuration names no source for this provider"
+            )
             raise InstallError(f"{address} was not found (looked at: {where})", "not_found")
         return sorted(by_text.values()), remarks
 
@@ -256,7 +259,7 @@ class Several:
 
 
 def all_of(methods: Iterable[InstallMethod], web: Web, hosts: Hosts) -> Several:
-    """The sources that settings name, in their order."""
+    """The sources that the CLI configuration names, in order."""
     sources: list[tuple[PackageSource, InstallMethod]] = []
     for method in methods:
         if method.kind == "filesystem_mirror":
@@ -298,7 +301,7 @@ def _addresses(base: Path) -> list[str]:
 def _url(base: str, text: Any, name: str) -> str:
     url = resolve(base, text) if isinstance(text, str) and text else ""
     if urlsplit(url).scheme not in ("http", "https"):
-        raise InstallError(f"the registry's {name} is {text!r}, which is not a URL with http or https")
+        raise InstallError(f"the registry's {name} is {text!r}, which is not an http or https URL")
     return url
 
 

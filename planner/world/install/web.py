@@ -29,7 +29,7 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 from planner.language.config.sources import without_secrets
 
 LONGEST_PAUSE = 30.0
-"""the longest pause, in seconds"""
+"""the longest pause before a retry, in seconds"""
 LARGEST_DOCUMENT = 64 << 20
 """the maximum size in bytes of a response in memory"""
 LARGEST_FILE = 16 << 30
@@ -60,7 +60,7 @@ class WebResponse:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
-            raise InstallError(f"the answer of {host_of(self.url)} is not valid JSON ({bad})") from None
+            raise InstallError(f"the response of {host_of(self.url)} is not valid JSON ({bad})") from None
 
 
 @frozen
@@ -80,7 +80,7 @@ class Web:
             with self._open(url, headers or {}, posted) as response:
                 body = response.read(LARGEST_DOCUMENT + 1)
                 if len(body) > LARGEST_DOCUMENT:
-                    raise InstallError(f"the answer of {host_of(url)} is larger than {LARGEST_DOCUMENT >> 20} MiB")
+                    raise InstallError(f"the response of {host_of(url)} is larger than {LARGEST_DOCUMENT >> 20} MiB")
                 return WebResponse(_status(response), response.headers, response.geturl(), body)
 
         return self._patiently(url, once)
@@ -136,13 +136,13 @@ class Web:
             plain, user = _split_user(url)
             response = self._ask(plain, {**sent, **user}, posted)
             target = response.headers.get("Location") if _status(response) in _REDIRECTS else None
-            if not target or posted is not None:  # posted data, such as a token, are never sent to another server
+            if not target or posted is not None:  # posted data, such as a token, is never sent to another server
                 return response
             response.close()
             url = urljoin(plain, quote(target, safe=string.punctuation, encoding="iso-8859-1"))
             if urlsplit(url).scheme not in ("http", "https"):
                 raise InstallError(
-                    f"{host_of(plain)} redirects to {display_url(url)}, which is not a URL with http or https"
+                    f"{host_of(plain)} redirects to {display_url(url)}, which is not an http or https URL"
                 )
             if host_of(url) != host_of(plain) or (plain.startswith("https:") and url.startswith("http:")):
                 sent.pop("Authorization", None)
@@ -152,7 +152,7 @@ class Web:
 
     def _ask(self, url: str, headers: dict[str, str], posted: bytes | None) -> Any:
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"{display_url(url)} is not a URL with http or https")
+            raise InstallError(f"{display_url(url)} is not an http or https URL")
         note("DEBUG", "request", url=display_url(url).partition("?")[0])
         try:
             return _opener().open(urllib.request.Request(url, posted, headers), timeout=self.timeout)
@@ -181,7 +181,7 @@ class _Download:
                 mode, begin = "wb", 0
             elif status in (206, 416):
                 self.validator = ""
-                raise ConnectionError("the server returned another range than the requested one")
+                raise ConnectionError("the server returned a different range than requested")
             elif _may_pass(status):
                 return WebResponse(status, response.headers, response.geturl(), b"")
             else:
@@ -239,7 +239,7 @@ _openers: dict[tuple[str, str], Any] = {}
 def _opener() -> Any:
     key = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
     if key not in _openers:
-        context = ssl.create_default_context()  # honours both variables
+        context = ssl.create_default_context()  # reads SSL_CERT_FILE and SSL_CERT_DIR
         trust_the_system(context)
         opener = urllib.request.OpenerDirector()  # without support for ftp, files and data URLs
         for handler in (
@@ -273,7 +273,7 @@ def host_of(url: str) -> str:
 
 
 def display_url(url: str) -> str:
-    """A URL without user name and password in it."""
+    """A URL with its user name and password removed."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -287,7 +287,7 @@ def basic(user: str, password: str) -> dict[str, str]:
 
 
 def with_user_of(url: str, other: str) -> str:
-    """Another URL; if it has the same host, the user name and password of this URL are added."""
+    """The URL `other`, with the user name and password of this URL if both have the same host."""
     user, at, host = urlsplit(url).netloc.rpartition("@")
     parts = urlsplit(other)
     return parts._replace(netloc=f"{user}{at}{host}").geturl() if at and parts.netloc == host else other
@@ -335,7 +335,7 @@ def _reason(problem: Exception) -> str:
     if isinstance(reason, OSError) and reason.strerror:
         return f"{reason.strerror or reason}{f' ({reason.filename})' if reason.filename else ''}"
     if isinstance(reason, http.client.IncompleteRead):
-        return "the connection broke off"
+        return "the connection was closed early"
     return without_secrets(str(reason)) or type(reason).__name__
 
 
@@ -363,11 +363,11 @@ class Hosts:
         if not isinstance(named, str):
             kind = name.partition(".")[0]
             others = any(key.startswith(f"{kind}.v") for key in services)
-            more = " in a version that this program knows" if others else ""
+            more = " in a supported version" if others else ""
             raise InstallError(f"the host {host} has no registry of {kind}{more}", "no_service")
         url = resolve(base, named)
         if urlsplit(url).scheme not in ("http", "https"):
-            raise InstallError(f"the host {host} names {named} as its registry, which is not a URL with http or https")
+            raise InstallError(f"the host {host} names {named} as its registry, which is not an http or https URL")
         return url if url.endswith("/") else f"{url}/"
 
     def _discover(self, host: str) -> tuple[str, Mapping[str, Any]]:
@@ -380,9 +380,11 @@ class Hosts:
             if answer.status == 404:
                 services: Any = {}
             elif answer.status != 200:
-                raise InstallError(f"{host} answered {status_text(answer.status)} to a request for its services")
+                raise InstallError(f"{host} returned {status_text(answer.status)} when its services were requested")
             elif answer.media_type != "application/json" or len(answer.body) > _LARGEST:
-                raise InstallError(f"{host_of(answer.url)} has no JSON document about its services at {answer.url}")
+                raise InstallError(
+                    f"{host_of(answer.url)} returned no JSON document about its services at {answer.url}"
+                )
             else:
                 services = answer.json()
             if not isinstance(services, dict):
@@ -425,5 +427,5 @@ def _part(body: Any, name: str, where: str, kind: type, called: str) -> Any:
     if part is None:
         return kind()
     if not isinstance(part, kind):
-        raise InstallError(f"the answer of {where} has no {called} {name}")
+        raise InstallError(f"the response of {where} has no {called} {name}")
     return part

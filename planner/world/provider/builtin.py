@@ -20,7 +20,7 @@ from planner.language.functions.protocol import Function, FunctionError, Param, 
 from planner.world.provider import interface, remote_state, terraform_data
 from planner.world.state.encryption_seal import PLAIN, Seal
 
-# The functions of the builtin provider: values to and from the text of the language (`provider::terraform::...`).
+# The functions of the builtin provider: they convert values to and from source text (`provider::terraform::...`).
 
 
 FUNCTIONS: list[Function] = []
@@ -88,8 +88,9 @@ class BuiltinProvider(interface.InlineProvider):
     configurations and threads."""
 
     def __init__(self, seal_of: Callable[[str], Seal] | None = None, extensions: Collection[str] = ()) -> None:
-        """`seal_of`: returns the encryption of the state that the data source at an address reads (default: none).
-        `extensions` contains "store" if the block `store` of terraform_data is used; it may be added later."""
+        """`seal_of`: returns the encryption of the state that the data source with this address reads (default:
+        unencrypted). `extensions` contains "store" if the block `store` of terraform_data is used; it may be added
+        later."""
         self._seal_of, self._extensions = seal_of, extensions
 
     def schema(self) -> interface.ProviderSchema:

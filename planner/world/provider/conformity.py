@@ -1,4 +1,4 @@
-"""Checks that a provider is consistent: its plan must match the configuration, and its results must match the plan.
+"""Checks that a provider's plan matches the configuration, and that its results match the plan.
 
 After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return the mismatches, which are bugs of the
 provider: the walk reports them, or only logs them for a provider with a legacy type system."""
@@ -49,7 +49,7 @@ class Problem:
 
 
 def plan_problems(schema: BlockSchema, prior: Value, config: Value, planned: Value) -> list[Problem]:
-    """The reasons why the configuration does not allow a planned object. All values are unmarked."""
+    """The reasons why a planned object contradicts its configuration. All values must be unmarked."""
     return _plan_block(schema, prior, config, planned, ())
 
 
@@ -90,7 +90,7 @@ def _plan_blocks(nested: NestedBlock, prior: Value, config: Value, planned: Valu
         return _plan_list(nested, prior, config, planned, path)
     if nested.nesting == "map":
         return _plan_map(nested, prior, config, planned, path)
-    # Set elements cannot be matched one to one, so only certain violations are refused.
+    # Set elements cannot be matched one to one, so only definite violations are reported.
     return [
         Problem((*path, ("index", element)), "a nested block must not be unknown as a whole")
         for element in elements(planned)
@@ -155,7 +155,7 @@ def _plan_attribute(schema: AttributeSchema, prior: Value, config: Value, planne
         return []
     configured, existed = config.__class__ is not Null, prior.__class__ is not Null
     if existed and configured and same_but_refinements(planned, prior):
-        return []  # the provider considers both equal
+        return []  # the provider may keep the prior value if it considers both equal
     if schema.computed and not (schema.optional and configured):
         return []
     if not configured and planned.__class__ is not Null:
@@ -212,7 +212,7 @@ def _counts(path: Path, planned: int, configured: int) -> Problem:
     return Problem(path, f"{planned} elements planned, {configured} configured")
 
 
-# ---------------------------------------------------------------- answered against planned
+# ---------------------------------------------------------------- results against plans
 
 
 def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[Problem]:
@@ -224,9 +224,9 @@ def object_problems(schema: BlockSchema, planned: Value, actual: Value) -> list[
 def _object(schema: BlockSchema, planned: Value, actual: Value, path: Path) -> list[Problem]:
     planned, actual = unmark(planned)[0], unmark(actual)[0]
     if planned.__class__ is Null and actual.__class__ is not Null:
-        return [Problem(path, "was absent in the plan, and is there now")]
+        return [Problem(path, "was absent from the plan, but is present now")]
     if actual.__class__ is Null and planned.__class__ is not Null:
-        return [Problem(path, "was there in the plan, and is absent now")]
+        return [Problem(path, "was present in the plan, but is absent now")]
     if planned.__class__ is Null:
         return []
     problems = []
@@ -251,7 +251,7 @@ def _attribute(planned: Value, actual: Value, sensitive: bool, path: Path) -> li
     plain_actual, marks_actual = unmark_deep(actual)
     problems = value_problems(plain_planned, plain_actual, path)
     if problems and (sensitive or SENSITIVE in marks_planned or SENSITIVE in marks_actual):
-        return [Problem(path, "the values of a sensitive attribute disagree")]
+        return [Problem(path, "the values of a sensitive attribute differ")]
     return problems
 
 
@@ -273,7 +273,7 @@ def _blocks(nested: NestedBlock, planned: Value, actual: Value, path: Path) -> l
         problems += [Problem(path, f'the planned block "{k}" is missing') for k in sorted(before) if k not in after]
         problems += [Problem(path, f'the block "{k}" was not planned') for k in sorted(after) if k not in before]
     elif len(before) != len(after):
-        return [Problem(path, f"{len(before)} blocks in the plan, {len(after)} now")]
+        return [Problem(path, f"{len(before)} blocks in the plan, but {len(after)} now")]
     for key, block in before.items():
         if key in after:
             problems += _object(nested.block, block, after[key], (*path, ("index", key)))
@@ -304,7 +304,7 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
     if wanted is DYNAMIC:
         return []
     if not conforms(type_of(actual), wanted):
-        return [Problem(path, f"the value has another type than planned: {mismatch(type_of(actual), wanted)}")]
+        return [Problem(path, f"the type differs from the planned type: {mismatch(type_of(actual), wanted)}")]
     if planned.__class__ is Unknown:
         if actual.__class__ is not Unknown and equal(planned, actual) is False:
             return [Problem(path, f"{show(actual)} is outside the range that was planned for the unknown value")]
@@ -312,13 +312,13 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
     if actual.__class__ is Null or planned.__class__ is Null:
         if actual.__class__ is planned.__class__:
             return []
-        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+        return [Problem(path, f"was {show(planned)} in the plan, but is {show(actual)} now")]
     if actual.__class__ is Unknown:
-        return [Problem(path, "was known in the plan, and is unknown now")]
+        return [Problem(path, "was known in the plan, but is unknown now")]
     if isinstance(wanted, Primitive):
         if same_value(planned, actual):
             return []
-        return [Problem(path, f"was {show(planned)} in the plan, and is {show(actual)} now")]
+        return [Problem(path, f"was {show(planned)} in the plan, but is {show(actual)} now")]
     if planned.__class__ is Set:
         problems = _set_problems(planned, actual, path, lambda p, a: not value_problems(p, a))
         return problems + _grown(planned, actual, path, "elements")
@@ -334,7 +334,7 @@ def _value_problems(planned: Value, actual: Value, path: Path) -> list[Problem]:
 
 
 def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Value, Value], bool]) -> list[Problem]:
-    """Every element of one set must match at least one element of the other, because elements have no identity except
+    """Every element of each set must match at least one element of the other set: elements have no identity except
     their value."""
     before, after = elements(planned), elements(actual)
     pairs = [[fits(p, a) for a in after] for p in before]
@@ -346,7 +346,7 @@ def _set_problems(planned: Value, actual: Value, path: Path, fits: Callable[[Val
 
 
 def _grown(planned: Value, actual: Value, path: Path, what: str) -> list[Problem]:
-    """Unknown elements may turn out to be equal, so there may be fewer elements, but not more."""
+    """Unknown elements may turn out to be equal, so there may be fewer elements than planned, but not more."""
     before, after = len(elements(planned)), len(elements(actual))
     return [Problem(path, f"{before} {what} in the plan, {after} now")] if before < after else []
 
@@ -379,11 +379,11 @@ def _show_number(value: Value, cls: type) -> str:
     return number_to_text(value) if cls.__name__ == "mpfr" else "{}"
 
 
-# Recorded objects, adapted to a changed type.
+# Adapts recorded objects to a changed type.
 
 
 def without_removed(attributes: Any, wanted: Type) -> Any:
-    """Recorded attributes, without those that the type lacks or no longer has, at any depth."""
+    """Recorded attributes without those that the type does not have, at any depth."""
     if isinstance(wanted, ObjectType) and isinstance(attributes, dict):
         of = wanted.attributes
         return {name: without_removed(value, of[name]) for name, value in attributes.items() if name in of}

@@ -22,7 +22,7 @@ class AttributeDiagnostic:
     detail: str = ""
     path: tuple[Any, ...] | None = ()
     ending: str = ""
-    """for a command that failed: its exit status in words, without its output"""
+    """for a failed command: a description of its exit status, without its output"""
     deferred: str = ""
     """the reason for which a provider defers the object, such as "provider_config_unknown"; "" if it does not"""
 
@@ -59,7 +59,7 @@ class ProviderSchema:
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
     """the schemas of search configurations, by the managed type whose objects they search for"""
     generates_config: bool = False
-    """whether the provider generates configuration for existing objects"""
+    """whether the provider can generate configuration for existing objects"""
 
     def resource(self, mode: str, type: str) -> ResourceSchema | None:
         """The schema with a name, None if there is none. Only managed objects have versions."""
@@ -169,7 +169,7 @@ class MoveAnswer:
 
 @frozen(eq=False)
 class OpenedEphemeral:
-    """An ephemeral resource that was opened or renewed. `value`: its values (when opened). `private`: the data to
+    """An ephemeral resource that was opened or renewed. `value`: its values (only when opened). `private`: the data to
     return to its provider. `renew_at`: the time of the next renewal, in seconds since the epoch (None: never)."""
 
     value: Value
@@ -215,7 +215,7 @@ class Provider(Protocol):
     """The interface of providers, as walks use it. Several threads may make calls at once."""
 
     is_inline: bool
-    """True if calls only compute, so that the walk needs no thread for them"""
+    """whether calls only compute; the walk then makes them without a thread"""
 
     def schema(self) -> ProviderSchema: ...
     def validate_provider(self, config: Value) -> list[AttributeDiagnostic]: ...
@@ -301,7 +301,7 @@ class InlineProvider:
         return value, []
 
     def stop(self) -> None:
-        """Does nothing, because every call ends at once."""
+        """Does nothing, because calls return immediately."""
 
     def close(self) -> None:
         """Nothing to close."""

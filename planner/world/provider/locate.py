@@ -95,7 +95,8 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """The places to search, in order. Several mirrors in one place count together: the newest version is used."""
+        """The directories to search, in order. Those in one tuple are searched together, and the newest version is
+        used."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:
@@ -135,10 +136,10 @@ class Locator:
         if seen:
             versions = ", ".join(map(str, sorted(set(seen))))
             wanted = ", ".join(self.constraints.get(address, ())) or "any release"
-            detail = f"This machine has the versions {versions} of {address}, but {wanted} is required."
+            detail = f"This machine only has the versions {versions} of {address}, but {wanted} is required."
         else:
             detail = (
-                f"{address} is not on this machine. Run `planner init`, which installs the providers that a "
+                f"{address} is not installed on this machine. Run `planner init`, which installs the providers that a "
                 "configuration needs."
             )
         return error("provider.not_found", "Provider not found", detail)
@@ -196,7 +197,7 @@ def unpacked(archive: Path, address: str) -> Path:
 
     cache = folder_path("providers")
     if cache is None:
-        reason = "the cache directory cannot be written, or others can write there"
+        reason = "the cache directory is not writable, or other users can write to it"
         raise Failure(_unusable(address, f"{archive} cannot be unpacked: {reason}"))
     fresh = None
     try:
@@ -214,7 +215,8 @@ def unpacked(archive: Path, address: str) -> Path:
             remove(folder)
             os.rename(fresh / "package", folder)
         except OSError:
-            if not folder.is_dir() or content_hash_of(folder) != value:  # if it exists, another process was faster
+            # if the directory exists, another process created it first
+            if not folder.is_dir() or content_hash_of(folder) != value:
                 raise
         CHECKSUMS.store(CHECKSUMS.name("unpacked", name), value.encode())
     except (OSError, InstallError) as problem:

@@ -62,7 +62,7 @@ def read_locks(directory: str) -> tuple[dict[str, Lock], list[Diagnostic]]:
     try:
         for name, body in read_settings(text):
             if name[0] == "module":
-                detail = f"{path} locks modules, but only providers can be locked; that part has no effect."
+                detail = f"{path} locks modules, but only providers can be locked; this block has no effect."
                 warnings = [warning("lock.modules", "Locked modules are not supported", detail)]
             elif name[0] != "provider" or len(name) != 2 or not isinstance(body, list):
                 raise SettingsError(f"{name[0]} is not a block of a lock file")
@@ -94,13 +94,13 @@ def _lock(address: str, given: dict[str, Any]) -> Lock:
     except SettingsError:
         raise
     except ValueError:
-        raise SettingsError(f"the version or the constraints of {address} cannot be read") from None
+        raise SettingsError(f"the version or the constraints of {address} cannot be parsed") from None
     if str(version) != text or (constraints and normal_constraints(constraints) != constraints):
         raise SettingsError(f"the version and the constraints of {address} must be in their normal form")
     if not isinstance(hashes, list) or not all(isinstance(h, str) and ":" in h for h in hashes):
         raise SettingsError(f"the hashes of {address} must be a list of checksums")
     if "hashes" in given and not hashes:
-        raise SettingsError(f"the hashes of {address} must be left out or hold at least one checksum")
+        raise SettingsError(f"the hashes of {address} must be omitted or contain at least one checksum")
     return lock(address, version, constraints, hashes)
 
 
@@ -138,7 +138,7 @@ def lock_text(locks: Locks, modules: ModuleHashes | None = None) -> str:
 
 
 def _aligned(rows: list[tuple[str, str]]) -> str:
-    """Rows whose equals signs are aligned as the formatter does, except for values with several lines."""
+    """Rows with their equals signs aligned as in formatted files, except for values of several lines."""
     width = max(len(name) for name, value in rows if "\n" not in value)
     return "".join(f"  {name:<{0 if chr(10) in value else width}} = {value}\n" for name, value in rows)
 
@@ -169,14 +169,14 @@ def write_locks(directory: str, locks: Locks, modules: ModuleHashes | None = Non
 
 
 def same_selections(one: Locks, other: Locks) -> bool:
-    """Whether the versions and checksums in two lock files are equal, regardless of the constraints."""
+    """Whether two lock files have the same versions and checksums, regardless of the constraints."""
     return {a: evolve(x, constraints="") for a, x in one.items()} == {
         a: evolve(x, constraints="") for a, x in other.items()
     }
 
 
 def upgraded(locks: Locks) -> tuple[dict[str, Lock], list[Diagnostic]]:
-    """The locks; selections for providers of Terraform's registry are repeated for the same providers of OpenTofu's
+    """The locks, with the selections for providers of Terraform's registry copied to the same providers of OpenTofu's
     registry. The checksums are not copied, because the packages differ."""
     upgraded_locks, changed = dict(locks), []
     for address, old in sorted(locks.items()):

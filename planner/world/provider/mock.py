@@ -67,7 +67,7 @@ class MockedProvider(interface.StandIn):
         return self.of.upgrade_identity(type, version, identity)
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
-        detail = f"A mocked provider cannot make a {request.target} of a {request.source_type}."
+        detail = f"A mocked provider cannot convert a {request.source_type} to a {request.target}."
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
@@ -128,8 +128,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890"
 def compose(
     type: str, schema: BlockSchema, config: Value, given: Mapping[str, Value], is_unknown: bool = False
 ) -> tuple[Value, list[interface.AttributeDiagnostic]]:
-    """The object of a type for an unmarked configuration, with the attributes `given`. `is_unknown`: set and generated
-    values are not known yet."""
+    """The object of a type for an unmarked configuration, with the attributes `given`. `is_unknown`: whether values
+    that are set or generated are not known yet."""
     composer = _Composer(type, is_unknown)
     return composer.block(schema, config, given), composer.problems
 
@@ -234,7 +234,7 @@ class _Composer:
             return Null(schema.type)
 
     def blocks(self, name: str, schema: NestedBlock, config: Value, given: Mapping[str, Value]) -> Value:
-        """All blocks of one type, with the same values given for each."""
+        """All blocks of one type, with the same overriding values for each."""
         title = f"Invalid override for block field `{name}`"
         values = given.get(name)
         if name in given and values.__class__ is not dict:

@@ -67,7 +67,7 @@ def matching(package: Path, hashes: Iterable[str]) -> tuple[str, ...]:
 CHECKSUMS = Shelf("checksums", 8192)
 """the checksums of packages and archives, by the names, sizes and times of their files"""
 _RACY = 20_000_000
-"""nanoseconds within which a file may change twice and keep its time"""
+"""nanoseconds within which a file may change twice and keep its modification time"""
 _KNOWN: dict[str, str] = {}
 """checksums by the identity of the file, because many units use the same packages"""
 

@@ -1,5 +1,4 @@
-"""The proposed new state of an object: the configuration, with values known only to the provider taken from the prior
-state.
+"""The proposed new state of an object: the configuration, completed with computed values from the prior state.
 
 After OpenTofu's objchange.ProposedNew. All values are unmarked and have the schema's type."""
 
@@ -43,7 +42,7 @@ def proposed_new(schema: BlockSchema, prior: Value, config: Value) -> Value:
 
 
 def planned_unknown_object(schema: BlockSchema, config: Value) -> Value:
-    """The configuration, with all values that the provider decides unknown: a data source that is not read yet."""
+    """The configuration with unknown computed values: the object of a data source that is not read yet."""
     return _proposed(schema, Unknown(implied_type(schema)), config)
 
 
@@ -148,7 +147,7 @@ def _element(declared: Any, values: list[Value]) -> Any:
 
 
 def _was_configured(schema: AttributeSchema, prior: Value) -> bool:
-    """Whether the prior value has parts that only a configuration can have set."""
+    """Whether the prior value has parts that can only come from a configuration."""
     if not schema.optional or schema.nested is None:
         return False
     return _has_configured_part(schema.nested, prior, ())
@@ -191,7 +190,7 @@ def _differs_by_computed(schema: Schema, prior: Value, config: Value, path: Path
 
 def normalize_legacy_object(value: Value, schema: BlockSchema) -> Value:
     """The object with empty collections for missing blocks, and with a single block of unknown attributes for unknown
-    collections of blocks. Marks are kept in their places."""
+    collections of blocks. Marks are preserved."""
     marks = marked_paths(value)
     plain, _ = unmark_deep(value)
     return apply_marks(_object(plain, schema), marks)

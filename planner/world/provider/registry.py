@@ -58,7 +58,7 @@ def _plugin(address: str, binary: str) -> PluginProvider:
 
 
 def _running(address: str) -> PluginProvider | None:
-    """The provider, if it already runs outside of planner."""
+    """The provider, if it already runs outside of planner; otherwise None."""
     from planner.world.provider.plugin.process import attachments
     from planner.world.provider.plugin.provider import PluginProvider
 
@@ -84,8 +84,7 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
 
 
 # A provider that is never called; only its schema is used. It assumes as little as possible: objects are as recorded,
-# values decided by the provider are unknown, and the rules name the changes that need the provider
-# (rules/plan/undecided.dl).
+# computed values are unknown, and the rules determine which changes need the provider (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):
@@ -100,7 +99,7 @@ class OfflineProvider(interface.StandIn):
         wanted = implied_type(self.schema().resources[type].block)
         try:
             if flat:
-                raise CodecError("it is in the form of very old states")
+                raise CodecError("it has the format of very old states")
             return from_json(without_removed(attributes, wanted), wanted), []
         except CodecError as problem:
             detail = f"Only the provider can upgrade the recorded object: {problem}. Plan without -offline."
@@ -112,12 +111,14 @@ class OfflineProvider(interface.StandIn):
         return None, []
 
     def move(self, request: interface.MoveRequest) -> interface.MoveAnswer:
-        detail = f"Only the provider can make a {request.target} of a {request.source_type}. Plan without -offline."
+        detail = (
+            f"Only the provider can convert the object to a {request.target}, from a {request.source_type}. Plan "
+            "without -offline."
+        )
         return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(_refusal(detail),))
 
     def plan(self, request: interface.PlanRequest) -> interface.PlanAnswer:
-        """A new object has the values of its configuration; a changed object loses all values that the provider
-        decides."""
+        """A new object has the values of its configuration; in a changed object, all computed values are unknown."""
         prior, proposed = request.prior, request.proposed
         unchanged = prior.__class__ is not Null and same_value(prior, proposed)
         if proposed.__class__ is Null or unchanged:
@@ -152,7 +153,7 @@ class OfflineProvider(interface.StandIn):
         yield _refusal("Objects can only be found by their provider.")
 
     def function(self, name: str) -> Any:
-        """The function from the schema; functions that only a configured provider has are not known."""
+        """The function from the schema; functions that only a configured provider registers are not included."""
         return self.schema().functions.get(name) or unknown_function(name)
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ SCHEMA = ResourceSchema(
                 DYNAMIC, optional=True, description="An object with the arguments that a `backend` block would have."
             ),
             "defaults": AttributeSchema(
-                DYNAMIC, optional=True, description="Values of outputs that the state does not have."
+                DYNAMIC, optional=True, description="Default values for outputs that the state does not have."
             ),
             "outputs": AttributeSchema(DYNAMIC, computed=True, description="All root outputs, as an object."),
             "workspace": AttributeSchema(STRING, optional=True, description="The workspace whose state is read."),
@@ -42,7 +42,7 @@ def validate(config: Value) -> list[AttributeDiagnostic]:
     elif not _is_object(config["config"]):
         problems = [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
     if not _is_object(config["defaults"]):
-        problems.append(_problem("Invalid default values", "Defaults must be given in an object.", "defaults"))
+        problems.append(_problem("Invalid default values", "The argument defaults must be an object.", "defaults"))
     return problems
 
 
@@ -98,7 +98,9 @@ def _backend(
 ) -> tuple[Backend | None, list[AttributeDiagnostic]]:
     kind = "local" if config["backend"] == "_local" else config["backend"]
     if kind.__class__ is not str:
-        return None, [_problem("Invalid backend configuration", "The kind of backend must be named.", "backend")]
+        return None, [
+            _problem("Invalid backend configuration", "The argument backend must name a type of backend.", "backend")
+        ]
     if not _is_object(config["config"]):
         return None, [_problem("Invalid backend configuration", "The configuration must be an object.", "config")]
     settings = {name: plain(value) for name, value in _entries(config["config"]).items()}

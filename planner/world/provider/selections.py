@@ -35,7 +35,8 @@ def unselected(
     lines = "".join(f"\n  - {reason}" for reason in reasons)
     cure = "planner init -upgrade" if locks else "planner init"
     detail = (
-        f"The dependency lock file does not fit the configuration:{lines}\n\nTo select providers and install them, run:"
+        f"The dependency lock file does not match the configuration:{lines}\n\nTo select providers and install them, "
+        "run:"
         f"\n  {cure}"
     )
     return [error("lock.inconsistent", "Inconsistent dependency lock file", detail)]
@@ -52,7 +53,7 @@ def unmanaged(environ: Mapping[str, str] | None = None) -> frozenset[str]:
         return frozenset()
 
 
-# The versions of a provider that satisfy constraints: releases by order, prereleases only if named exactly.
+# The versions of a provider that satisfy constraints: releases are compared, prereleases must be named exactly.
 
 
 class VersionSet:
@@ -77,7 +78,7 @@ class VersionSet:
 
 
 def _within(constraint: Constraint, version: Version) -> bool:
-    """Whether a version satisfies a constraint by order alone; prereleases come before their release."""
+    """Whether a version satisfies a constraint by order alone: a prerelease precedes its release."""
     limit, operator = constraint.version, constraint.operator
     if operator == "~>":
         fixed = max(limit.given - 1, 1)

@@ -53,7 +53,7 @@ def validate(config: Value) -> list[interface.AttributeDiagnostic]:
         return []
     return [
         interface.AttributeDiagnostic(
-            "error", "Attribute cannot be set", f'"{name}" is decided when the object is created.', None
+            "error", "Attribute cannot be set", f'"{name}" is computed when the object is created.', None
         )
         for place, names in ((config, ("id", "output")), (config.get("store"), tuple(_KEPT.values())))
         for name in names
@@ -81,7 +81,7 @@ def plan(request: interface.PlanRequest) -> interface.PlanAnswer:
 
 
 def _planned_store(before: Value, proposed: dict[str, Value], written: Value) -> tuple[Value, str]:
-    """The planned store, and the attribute of it that requires replacement ("" if none does). A newly stored value is
+    """The planned store, and its attribute that requires replacement ("" if none does). A newly stored value is
     unknown, because an ephemeral value may differ when it is applied."""
     kept = _KEPT[proposed["sensitive"] is True]
     result = {**proposed, **{name: Null(DYNAMIC) for name in ("input", *_KEPT.values())}}

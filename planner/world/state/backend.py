@@ -54,7 +54,7 @@ class Store(Protocol):
 
     @property
     def is_locked(self) -> bool:
-        """Whether this process holds the lock."""
+        """Whether this process still has the lock."""
 
     def lock_holder(self) -> str:
         """The holder of the lock, as the end of a sentence; empty if it is not known."""
@@ -120,10 +120,10 @@ class Store(Protocol):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The instances with objects that a journal recorded but that are missing in the state as read."""
+        """The instances with objects that a journal recorded, but the state that was read does not have."""
 
     def adopt_journal(self) -> None:
-        """Make `read` add the objects that journals recorded and that are missing in a state changed since."""
+        """Make `read` add the objects that journals recorded, even if the state was changed later and lacks them."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
         """Discard one of the journals. Its bytes are kept in a file whose name marks it as discarded."""
@@ -231,7 +231,8 @@ def document_not_saved(name: str, place: str, problem: OSError | Failure) -> lis
     return [warning("state.document", f'The document "{name}" was not saved next to the state', detail)]
 
 
-# The identity of a state: the module that writes the state and the modules that read it compute the same name.
+# The identity of a state: the configuration that writes the state and the configurations that read it compute the same
+# identity.
 
 
 SECRETS = frozenset(("access_key", "secret_key", "token", "password", "client_secret", "credentials", "conn_str"))
@@ -242,7 +243,7 @@ def state_identity(
     kind: str, settings: Mapping[str, Any], workspace: str = DEFAULT_WORKSPACE, directory: str = "."
 ) -> str:
     """The identity of a state, as its backend defines it; for an unknown backend, its type, the settings that are not
-    secrets, and the workspace. `directory`: relative paths start there."""
+    secrets, and the workspace. `directory`: the base of relative paths."""
     backend = module_of(kind)
     if backend is not None:
         return str(backend.identity({k: v for k, v in settings.items() if v is not None}, workspace, directory))

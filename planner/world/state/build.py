@@ -168,7 +168,7 @@ class StateBuilder:
             return mark
 
     def restore(self, resource: str, key: InstanceKey, deposed: str) -> bool:
-        """Make a deposed object current again if it was not replaced. Returns whether that happened."""
+        """Make a deposed object current again if it was not replaced. Returns whether it did."""
         with self._lock:
             before = self.instance(resource, key)
             if before is None or before.current is not None or deposed not in before.deposed:

@@ -17,13 +17,13 @@ NO_STATE = "Given payload is not a state file"
 _HEAD = re.compile(
     rb'\{\s*"version":\s*4,\s*"terraform_version":\s*"[0-9.]*",\s*"serial":\s*(\d{1,18}),\s*"lineage":\s*"([\w-]*)",'
 )
-"""the length of the beginning of state files by planner or OpenTofu in which two members can be found, so that large
-files need not be parsed"""
+"""the beginning of state files that planner or OpenTofu wrote: it contains the serial and lineage, so that large files
+need not be parsed"""
 R = TypeVar("R")
 
 
 def no_state(data: bytes) -> str:
-    """The reason why bytes are not an unencrypted state file; empty if they are one."""
+    """The reason why bytes are not an unencrypted state file; empty if the bytes are one."""
     if _HEAD.match(data) is not None:
         return ""
     try:
@@ -35,7 +35,7 @@ def no_state(data: bytes) -> str:
 
 
 def no_plan(data: bytes) -> str:
-    """The reason why bytes are not an unencrypted plan file; empty if they are one."""
+    """The reason why bytes are not an unencrypted plan file; empty if the bytes are one."""
     return "" if data[:2] == b"PK" else f"Invalid plan file {data[:2].decode('utf-8', 'replace')}"
 
 
@@ -99,7 +99,7 @@ class SealedState(_Sealed):
 
 
 def _check_head(content: Decrypted) -> None:
-    """Check serial and lineage against their unencrypted copies in the envelope, which anyone can change. Raises
+    """Compare serial and lineage with their unencrypted copies in the envelope, which could have been changed. Raises
     TargetError."""
     serial, lineage = _serial_and_lineage(content.data)
     outer, history = content.head.get("serial"), content.head.get("lineage")
@@ -147,8 +147,9 @@ def _mark(kind: str) -> bytes:
     return f"planner {kind}\0".encode()
 
 
-# Journals of encrypted states: the first line has a key, encrypted like the state. With this key each further line is
-# encrypted separately, so that the lines on disk can be read after a crash, with access to the state's keys.
+# Journals of encrypted states. The first line contains a key, which is encrypted like the state. Each further line is
+# encrypted separately with this key, so that the lines on disk can be read after a crash, with access to the state's
+# keys.
 #
 # {"key": ENVELOPE} {"line": 1, "data": "BASE64"} AES-256-GCM: a nonce of 12 bytes, the line, a tag; the number is
 # authenticated
@@ -160,7 +161,7 @@ _NONCE = 12
 
 
 class LineSeal:
-    """The key of a journal, and the number of its lines."""
+    """Encrypts and decrypts the lines of a journal with the journal's key, and counts the lines."""
 
     def __init__(self, key: bytes, lines: int = 0) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -168,7 +169,7 @@ class LineSeal:
         self._cipher, self.lines = AESGCM(key), lines
 
     def sealed(self, entry: dict[str, Any]) -> dict[str, Any]:
-        """This entry as the next encrypted line. Raises TypeError for values without a JSON form."""
+        """This entry as the next encrypted line. Raises TypeError for values that JSON cannot represent."""
         text, nonce = dumps(entry, escape_html=False), os.urandom(_NONCE)
         self.lines += 1
         data = nonce + self._cipher.encrypt(nonce, text, b"%d" % self.lines)
@@ -196,8 +197,8 @@ def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
 
 
 def line_seal(head: dict[str, Any], seal: Seal) -> LineSeal | None:
-    """The key of a journal with this first line; None for an unencrypted journal. Raises Failure if it cannot be read,
-    or must not be unencrypted."""
+    """The key of a journal with this first line; None for an unencrypted journal. Raises Failure if the key cannot be
+    decrypted, or if the journal is unencrypted although encryption is enforced."""
     envelope = head.get("key")
     if envelope is None:
         seal.unseal_document(KIND, b"{}")
@@ -229,7 +230,7 @@ def opened_lines(
             wrong += 1
             continue
         number = entry["line"]
-        if number <= last:  # a line that was moved from another position
+        if number <= last:  # the line was moved from another position
             wrong += 1
             continue
         missing += number - last - 1
@@ -238,7 +239,7 @@ def opened_lines(
     opens.lines = max([last, *(n for e in entries[1:] if isinstance(n := e.get("line"), int))])
     damage = []
     if wrong:
-        damage.append(f"{wrong} {'line is' if wrong == 1 else 'lines are'} not as they were encrypted")
+        damage.append(f"{wrong} {'line is' if wrong == 1 else 'lines are'} damaged")
     if missing > wrong:
         damage.append(f"{missing - wrong} encrypted {'line is' if missing - wrong == 1 else 'lines are'} missing")
     return lines, tuple(damage), opens

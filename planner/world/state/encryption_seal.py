@@ -10,7 +10,7 @@ from planner.foundation.vocabulary.records import frozen
 @frozen
 class Unsealed:
     """Decrypted bytes. `is_pending`: the bytes should be written again, because they were stored in an outdated form
-    (unencrypted, or by a fallback's method)."""
+    (unencrypted, or encrypted with a fallback method)."""
 
     data: bytes
     is_pending: bool = False
@@ -34,11 +34,11 @@ class Seal(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """Whether data are stored unencrypted."""
+        """Whether data is stored unencrypted."""
 
 
 class PlainSeal:
-    """Bytes are kept unchanged."""
+    """A seal that stores bytes unencrypted."""
 
     def seal(self, data: bytes) -> bytes:
         return data

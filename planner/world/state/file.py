@@ -1,4 +1,4 @@
-"""State files: bytes (of versions 1 to 4) to State, and back (to version 4), with every problem as a diagnostic.
+"""Reads state files (versions 1 to 4) and writes them (version 4). Problems are returned as diagnostics.
 
 They are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
 before the deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes."""
@@ -39,8 +39,8 @@ def read_state(data: bytes, name: str = "") -> tuple[State | None, list[Diagnost
 
 
 def read_with_texts(data: bytes, name: str) -> tuple[State | None, Texts | None, list[Diagnostic]]:
-    """The state with the encoded texts of its resources, if it is large and has the compact form that services
-    store."""
+    """The state with the encoded texts of its resources. Texts are returned only for a large state in the compact form
+    that services store."""
     with collector_paused():
         pieces = cut(data)
         if pieces is None:
@@ -92,7 +92,7 @@ def _version_problem(root: Any, where: str) -> str | None:
         return f"{where} has format version {version}, which does not exist."
     writer = root.get("terraform_version")
     by = f" It was written by version {writer}." if isinstance(writer, str) and writer else ""
-    return f"{where} has format version {version}; the newest that can be read is 4.{by}"
+    return f"{where} has format version {version}; the newest supported version is 4.{by}"
 
 
 # ---------------------------------------------------------------- writing
@@ -118,8 +118,8 @@ def _stored_resources(state: State) -> list[ResourceState]:
 
 
 def state_document(state: State) -> dict[str, Any]:
-    """The state as the JSON object of a version 4 file, with keys in the file's order; the version of the writer is our
-    own."""
+    """The state as the JSON object of a version 4 file, with keys in the file's order; the version of the writer is
+    that of planner."""
     outputs = {name: _output(state.outputs[name]) for name in sorted(state.outputs)}
     return {
         "version": 4,
@@ -224,7 +224,7 @@ def _check_results(results: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     return sorted(results, key=lambda r: (r["object_kind"], r["config_addr"]))
 
 
-# The next version of a state in its history: the serial grows, the lineage is unchanged.
+# The next version of a state: the serial increases, and the lineage is unchanged.
 
 
 def new_lineage() -> str:
@@ -238,8 +238,8 @@ def lineage_after(base: State | None) -> str:
 
 
 def successor(base: State | None, state: State, lineage: str, is_pending: bool = False) -> tuple[State, bool]:
-    """The successor of a state, and whether it differs; the serial grows only if it does. `lineage`: the lineage that a
-    journal has for a new state; `is_pending`: the state must be written although its content is unchanged."""
+    """The successor of a state, and whether it differs; the serial increases only if it does. `lineage`: the lineage
+    that a journal has for a new state; `is_pending`: the state must be written although its content is unchanged."""
     changed = base is None or is_pending or not same_content(base, state)
     serial = (base.serial if base else 0) + (1 if changed else 0)
     return evolve(
@@ -274,8 +274,8 @@ class Texts:
 
 
 def cut(data: bytes) -> tuple[dict[str, Any], list[bytes]] | None:
-    """The JSON object of a state and the texts of its resources, in their order. None if it does not have the form in
-    which services store states, is small, or has numbers that need exact parsing."""
+    """The JSON object of a state and the texts of its resources, in their order. None if the state is small, is not in
+    the form that services store, or has numbers that need exact parsing."""
     if len(data) < SMALLEST or not data.startswith(b'{"version":4,'):
         return None
     begin, end = data.find(_BEGIN), data.rfind(_END)
@@ -305,7 +305,7 @@ def texts_by_resource(state: State, texts: list[bytes]) -> Texts | None:
 
 
 class SealedFiles:
-    """Reads and writes the files of one state. The last content is kept, because it is read again before it is
+    """Reads and writes the files of one state. The last content is cached, because it is read again before it is
     replaced."""
 
     def __init__(self, seal: Seal = PLAIN) -> None:
@@ -336,7 +336,7 @@ class SealedFiles:
         return self._said
 
     def says(self, data: bytes, text: bytes) -> bool:
-        """Whether the bytes of a file contain exactly this content, in the form in which planner would write it now."""
+        """Whether the bytes of a file contain exactly this content, encoded as planner would write it now."""
         if self.seal is PLAIN:
             return data == text
         try:
@@ -352,7 +352,8 @@ class SealedFiles:
         try:
             return self.seal.seal(self.seal.unseal(data).data)
         except Failure:
-            # Bytes that may be unreadable: unencrypted states are encrypted; everything else stays unchanged.
+            # Handles backups, whose bytes may be unreadable: unencrypted states are encrypted, and everything else
+            # stays unchanged.
             from planner.world.state.encrypted_seal import no_state
 
             return data if no_state(data) or self.seal.is_plain else self.seal.seal(data)
@@ -367,7 +368,7 @@ class SealedFiles:
             return None
 
     def state(self, data: bytes, name: str) -> State | None:
-        """The state in the bytes of a file; None if there is none, or it cannot be read."""
+        """The state in the bytes of a file; None if the file is empty or cannot be read."""
         try:
             return read_state(self.opened(data).data, name)[0]
         except Failure:

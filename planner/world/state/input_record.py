@@ -11,12 +11,12 @@ state.
      "objects": {"terraform_data.web": "77ab..."}, "altered": {"terraform_data.db": {"input": 8}}, "entries": "...",
      "sources": "..."}
 
-A run contains the inputs of one apply. Objects were last applied in the latest run, unless they are in `objects`: later
-applies did not reach these, or an incomplete apply destroyed them. `altered` contains the attributes that applies have
-changed since the latest complete apply. Each file has the key of its text (without secrets) in `sources`, which are
-compressed. A file that functions read also has a digest, if a recorded expression reads it (secrets have no digests,
-because the salt may be known). `entries` contains, for the objects that the runs left in the state, digests of the
-attributes that are not sensitive; an object without a digest was written by another program. Never recorded are
+A run contains the inputs of one apply. Objects were last applied in the latest run. The exceptions are in `objects`:
+objects that later applies did not reach, or that an incomplete apply destroyed. `altered` contains the attributes that
+applies have changed since the latest complete apply. `files` maps each file to the key of its text (without secrets) in
+the compressed `sources`. A file that a recorded expression reads with a function also has a digest (but not if it is
+secret, because the salt may be known). `entries` contains, for the objects that the runs left in the state, digests of
+the attributes that are not sensitive; an object without a digest was written by another program. Never recorded are
 ephemeral values, and values that only configurations of providers, provisioners and connections read
 (planner.answers.documents.recorded_sources). Sensitive values are recorded only if the record is encrypted."""
 
@@ -41,7 +41,7 @@ IN_BASE85 = "2.1"
 WITHOUT_ALTERED = "2.0"
 """earlier versions of the format; the first one is valid only if the last apply was complete"""
 CREATED, DESTROYED = "+", "-"
-"""placeholders for an instance that was created or destroyed, in place of its changed attributes"""
+"""recorded instead of changed attributes if an instance was created or destroyed"""
 MOST_BYTES = 64 << 20
 LEAST_BYTES = 64 << 10
 """The maximum size of a record is the size of the state, but at least this number of bytes."""
@@ -53,13 +53,13 @@ _SIZE = 8
 @frozen(eq=False)
 class ApplyInputs:
     """The inputs of an apply. `serial`: the serial of the state that the apply wrote; it is higher than in the previous
-    run. `is_whole`: the apply did everything that the configuration declares. `files`: the keys of the recorded texts
-    of the configuration's files, by name. `modules`: the directories of called modules, by path. `variables`: root
-    variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded. `read`: files that
-    functions read, each with its digest and the key of its content ("": none). `listed`: the names in directories that
-    functions list. `providers`: versions by source address. `names`: the former addresses of objects that were moved
-    later, by present address. `approval`: if signatures were required, the digest of the plan (`plan`), and the time at
-    which each key signed it."""
+    run. `is_whole`: whether the apply was complete, so that everything matches the configuration. `files`: the keys of
+    the recorded texts of the configuration's files, by name. `modules`: the directories of called modules, by path.
+    `variables`: root variables that were set, as {"type": ..., "value": ...}, or {} if the value is not recorded.
+    `read`: files that functions read, each with its digest and the key of its content ("": none). `listed`: the names
+    in directories that functions list. `providers`: versions by source address. `names`: the former addresses of
+    objects that were moved later, by present address. `approval`: if signatures were required, the digest of the plan
+    (`plan`), and the time at which each key signed it."""
 
     serial: int
     is_whole: bool
@@ -79,10 +79,10 @@ class ApplyInputs:
 
 @frozen(eq=False)
 class InputRecord:
-    """The document. `objects`: the keys of the runs of instances that the latest run left unchanged (or destroyed while
-    it left others). `sources`: texts by key. `entries`: the digests of the attributes that objects had after their
-    applies. `altered`: the attributes of instances that were changed after the latest complete apply, with the serial
-    of the latest change; CREATED and DESTROYED refer to the instance itself."""
+    """The document. `objects`: the keys of the runs in which instances were last applied, if that is not the latest run
+    (or if an incomplete latest run destroyed them). `sources`: texts by key. `entries`: the digests of the attributes
+    that objects had after their applies. `altered`: the attributes of instances that were changed after the latest
+    complete apply, with the serial of the latest change; CREATED and DESTROYED refer to the instance itself."""
 
     lineage: str
     salt: str
@@ -137,8 +137,8 @@ def with_run(
     altered: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> InputRecord:
     """The record after an apply. `left`: the instances that the apply did not reach; `entries`: digests of attributes
-    by address; `gone`: the instances that the apply destroyed although it was incomplete; `altered`: the attributes
-    that the apply changed."""
+    by address; `gone`: the instances that an incomplete apply destroyed; `altered`: the attributes that the apply
+    changed."""
     before = known.runs.get(known.latest)
     if before is not None and run.serial <= before.serial:  # the apply did not change the state
         is_same = evolve(run, serial=before.serial).json == before.json

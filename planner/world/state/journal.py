@@ -3,7 +3,7 @@ file.
 
 A state file is replaced only when an apply ends. Until then, the start of each operation and every changed instance are
 appended to `STATE.journal` and flushed to disk before any dependent operation starts. After a crash the journal is read
-together with the state: the results in it are used, and unfinished operations are reported.
+together with the state: its results are used, and its unfinished operations are reported.
 
 Each line (planner.world.state.journal_lines) has checksums and one JSON object. `begin` contains the lineage and serial
 of the state to which the journal adds; `start` and `end` record operations; `instance` contains all objects of an
@@ -58,8 +58,7 @@ class OperationStart:
 
 @frozen
 class InstanceChange:
-    """An instance after a change; `resource` contains only this instance, and is None if the instance no longer
-    exists."""
+    """An instance after a change; `resource` contains only this instance; None if the instance no longer exists."""
 
     address: str
     key: InstanceKey
@@ -79,7 +78,7 @@ class Written:
     is_kept: bool = False
 
     def is_it(self, state: State, checksum: str) -> bool:
-        """Whether a state, read from a file with this checksum, is the recorded one."""
+        """Whether this record is about a state that was read from a file with this checksum."""
         return (self.lineage, self.serial) == (state.lineage, state.serial) and self.checksum in ("", checksum)
 
 
@@ -114,9 +113,9 @@ class JournalContent:
 
 class Journal:
     """A journal that is being written, starting with a new file. All methods may be called from several threads. If the
-    directory does not allow new files, the journal is not written, and `unkept` is set. The journal adds to the state
-    `stored`. If the operation begins with a different state, `begins_with`, the difference is written first. `mode`:
-    the permissions of the file."""
+    directory does not allow new files, the journal is not written, and `unkept` is set. `stored`: the state to which
+    the journal adds changes. `begins_with`: the state at the beginning of the operation; if it differs from `stored`,
+    the difference is written first. `mode`: the permissions of the file."""
 
     def __init__(
         self,
@@ -162,15 +161,15 @@ class Journal:
             self._flush()
         if self._problem is not None:
             detail = (
-                f"{self.path} cannot be written: {self._problem.strerror or self._problem}. No new operation starts, "
-                "because no record of it would survive a crash."
+                f"{self.path} cannot be written: {self._problem.strerror or self._problem}. No new operation is "
+                "started, because after a crash there would be no record of it."
             )
             raise Failure(error("state.journal", "Cannot write the journal", detail, address=address))
         return number
 
     @property
     def is_complete(self) -> bool:
-        """Whether all entries are on the disk; if so, nothing is lost without the state file."""
+        """Whether all entries are on disk, so that no change is lost if the state file cannot be written."""
         return self._descriptor >= 0 and self._problem is None
 
     def end(self, number: int, durable: bool) -> None:
@@ -191,7 +190,7 @@ class Journal:
     def write_snapshot(self, take: Callable[[], State], follow: Follow, save: Save) -> list[Diagnostic]:
         """Write the state that `take` returns while the apply continues. `follow` returns the state with its serial,
         and whether it differs from the stored one; `save` writes it after its checksum is recorded in the journal."""
-        included = self.changes  # counted before the state is taken, so that the state includes all of them
+        included = self.changes  # count the changes before taking the state, so that the state includes all of them
         new, differs = follow(take())
         if not differs:
             return []
@@ -318,7 +317,7 @@ def hold(descriptor: int) -> None:
 
 
 def is_written(path: str) -> bool:
-    """Whether a process is writing this journal."""
+    """Whether a process is still writing this journal."""
     import fcntl
 
     try:
@@ -329,7 +328,7 @@ def is_written(path: str) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # files cannot be locked here, so no holder is known
+    except OSError:  # on this system files cannot be locked, so no writer can be detected
         return False
     finally:
         os.close(descriptor)
@@ -417,12 +416,12 @@ def read_journal(path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, 
 def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalContent | None, list[Diagnostic]]:
     """The content of a journal's bytes, which were read from `path`; None if it is empty or cannot be read."""
     lines = read_lines(data)
-    move = "Move it away if the state is right without it."
+    move = "If the state is correct without the journal, move the journal away."
     if not lines.has_beginning:
         detail = f"The first line of {path}, which names its state, is damaged or missing. {move}"
         return None, [error("state.journal", "Invalid journal", detail)]
     if not lines.entries:
-        return None, []  # the process ended before any operation began
+        return None, []  # the process ended before an operation began
     if seal is not PLAIN or "key" in lines.entries[0]:
         try:
             entries, damage, _ = _open_entries(lines.entries, seal)
@@ -441,9 +440,9 @@ def journal_in(data: bytes, path: str, seal: Seal = PLAIN) -> tuple[JournalConte
         return recorded, []
     what = ", ".join(recorded.damage)
     detail = (
-        f"{what[0].upper()}{what[1:]} in {path}, so changes made then may be missing in the state: compare it with "
-        f"the real objects, and import missing ones. Everything else in the journal counts. It is kept as "
-        f"{path}{DAMAGED} when the state is saved."
+        f"{what[0].upper()}{what[1:]} in {path}, so some changes may be missing in the state: compare the state with "
+        "the real objects, and import missing ones. All other entries of the journal are used. The journal is kept "
+        f"as {path}{DAMAGED} when the state is saved."
     )
     return recorded, [warning("state.journal_damaged", "The journal is damaged", detail)]
 
@@ -495,7 +494,7 @@ def _change(entry: dict[str, Any], path: str) -> InstanceChange:
             raise MalformedError(reader.diagnostics[0].detail)
         (resource,) = state.resources.values()
         if resource.address != address or [*resource.instances] != [key]:
-            raise MalformedError(f"its entry for {address}{format_key(key)} has another type")
+            raise MalformedError(f"its entry for {address}{format_key(key)} is for a different type")
     return InstanceChange(address, key, resource)
 
 
@@ -524,10 +523,15 @@ def replayed(state: State, recorded: JournalContent, checksum: str = "") -> Stat
 
 
 _DOUBTS = {
-    "create": "It may exist now without being in the state: then import it or delete it by hand, and apply again.",
-    "update": "It may be unchanged, or changed partly or completely. The next plan compares it with the configuration.",
-    "delete": "It may be destroyed or still exist. The next plan shows which.",
-    "invoke": "It is not invoked again automatically: planner apply -invoke=ADDRESS does that.",
+    "create": (
+        "The object may exist without being in the state: if so, import it or delete it by hand, and apply again."
+    ),
+    "update": (
+        "The object may be unchanged, or changed partly or completely. The next plan compares it with the "
+        "configuration."
+    ),
+    "delete": "The object may be destroyed or still exist. The next plan shows which.",
+    "invoke": "The action is not invoked again automatically: to invoke it, run planner apply -invoke=ADDRESS.",
 }
 
 
@@ -538,8 +542,8 @@ def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
         how = "ended normally, but the state could not be saved"
     detail = (
         f"The {recorded.operation} of {recorded.time} {how}. Its journal {path} has {count} "
-        f"change{'' if count == 1 else 's'}, which count as part of the state from now on, "
-        "for other programs when planner has written it (`planner state journal -adopt` writes it at once)."
+        f"change{'' if count == 1 else 's'}, which planner treats as part of the state from now on. Other programs "
+        "see them when planner has written the state (`planner state journal -adopt` writes it at once)."
     )
     if recorded.is_torn:
         detail += " Its last line is incomplete: the operation ended at that point."
@@ -548,7 +552,7 @@ def story(path: str, recorded: JournalContent, count: int) -> list[Diagnostic]:
 
 def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Diagnostic]:
     """A warning for each operation that began and never ended. `has_moved_on`: the state was changed later, so
-    operations on objects in the state are over."""
+    operations on objects that it contains are not reported."""
     problems = []
     for begun in recorded.in_flight:
         if has_moved_on and (begun.action != "create" or _exists(recorded, begun)):
@@ -559,7 +563,7 @@ def unfinished(recorded: JournalContent, has_moved_on: bool = False) -> list[Dia
         else:
             came = f"Its result is unknown. {_DOUBTS.get(begun.action, '')}"
         noun = "invocation" if begun.action == "invoke" else begun.action
-        detail = f"The {noun} of {what} was under way at {begun.time} when the process ended. {came}"
+        detail = f"The {noun} of {what} began at {begun.time} and was not complete when the process ended. {came}"
         problems.append(warning("state.in_flight", "Operation interrupted", detail.rstrip(), address=begun.address))
     return problems
 

@@ -19,12 +19,12 @@ _BEGINNING = re.compile(rb"[0-9a-f]{0,8}|[0-9a-f]{8} (?:[0-9a-f]{0,8}|(?:[0-9a-f
 
 
 def text_of(entry: dict[str, Any]) -> bytes:
-    """The text of an entry. Raises TypeError for values without a JSON form."""
+    """The text of an entry. Raises TypeError for values that JSON cannot represent."""
     return dumps(entry, escape_html=False)
 
 
 def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
-    """The line with this text that follows lines with this chain, and the chain after it."""
+    """The line for this text after lines with the given chain, and the new chain."""
     chain = zlib.crc32(text, chain)
     return b"%08x %08x %s\n" % (chain, zlib.crc32(text), text), chain
 
@@ -32,8 +32,8 @@ def line_of(text: bytes, chain: int) -> tuple[bytes, int]:
 @frozen
 class JournalLines:
     """The readable lines. `chain`: the CHAIN of the last line; `size`: the number of bytes of all complete lines.
-    `is_torn`: the last line is incomplete, as when a process is killed while it writes. `damage`: all other problems,
-    in words."""
+    `is_torn`: the last line is incomplete, as when a process is killed while it writes. `damage`: descriptions of all
+    other problems."""
 
     entries: list[dict[str, Any]] = field(factory=list)
     chain: int = 0
@@ -57,7 +57,7 @@ def read_lines(data: bytes) -> JournalLines:
         entry, sum, text = _entry(line)
         if entry is None:
             damaged.append(number)
-            chain = None  # the next line can be checked by its own checksum
+            chain = None  # the next line is still checked by its own checksum
             continue
         if sum is not None and chain is not None and zlib.crc32(text, chain) != sum:
             missing.append(number)

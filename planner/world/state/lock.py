@@ -3,7 +3,7 @@
 If the system supports it, a record lock belongs to an open file. Otherwise (POSIX) it belongs to the process, which
 loses it when it closes any other descriptor of the file. Both kinds exclude each other and are compatible with
 OpenTofu:
-`.NAME.lock.info` holds a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
+`.NAME.lock.info` contains a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MEMBERS = ("ID", "Operation", "Info", "Who", "Version", "Created", "Path")
 _MOST_INFO = 1 << 16
 """the maximum size of a lock info, in bytes"""
 SLOW = 0.4
-"""Seconds of waiting after which the wait is reported."""
+"""The number of seconds after which a wait is reported."""
 
 
 class Stop(Protocol):
-    """A request to give up waiting."""
+    """Requests to stop waiting."""
 
     requested: bool
 
@@ -81,7 +81,8 @@ class LockInfo:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a string's JSON is the string in quotes without escapes, so that most locks need no encoder."""
+    """Whether a string can be written as JSON just by putting it in quotes. If so, a lock info needs no JSON
+    encoder."""
     return text.isascii() and text.isprintable() and not any(sign in text for sign in '"\\<>&')
 
 
@@ -100,7 +101,7 @@ def new_lock_info(operation: str, path: str, info: str = "") -> LockInfo:
 
 
 def myself() -> str:
-    """The user of this process as USER@HOST; a user without a name is given by number."""
+    """The user of this process as USER@HOST; if the user has no name, the user id."""
     names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
     return f"{next(filter(None, names), None) or _account()}@{os.uname().nodename}"
 
@@ -128,7 +129,7 @@ def read_lock_info(state_path: str) -> LockInfo | None:
 
 
 def lock_info_of(data: bytes) -> LockInfo | None:
-    """The lock info in a JSON object, perhaps from another program; None if it is not valid."""
+    """The lock info in a JSON object, which another program may have written; None if it is not valid."""
     if len(data) > _MOST_INFO:
         return None
     try:
@@ -151,7 +152,7 @@ def _set_lock(descriptor: int, kind: str) -> None:
     import struct
 
     if sys.platform == "linux":
-        # struct flock: l_type, l_whence, l_start, l_len (0: to the end), l_pid
+        # struct flock: l_type, l_whence, l_start, l_len (0: to the end of the file), l_pid
         whole = struct.pack("@hhqqi4x", getattr(fcntl, kind), os.SEEK_SET, 0, 0, 0)
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, whole)
     else:
@@ -159,9 +160,8 @@ def _set_lock(descriptor: int, kind: str) -> None:
 
 
 class FileLock:
-    """The lock on one state file. While the lock is held, `descriptor` is open. While the lock is held, the file must
-    be read through `descriptor`, because closing another descriptor of the file in this process could release the
-    lock."""
+    """The lock on one state file. While the lock is held, `descriptor` is open, and the file must be read through it,
+    because closing another descriptor of the file in this process could release the lock."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -220,7 +220,7 @@ class FileLock:
         return []
 
     def _try(self) -> bool:
-        """Whether the lock was taken on the file that is now at the path."""
+        """Whether the lock was taken on the file that is at the path now."""
         if self.descriptor is None:
             os.makedirs(os.path.dirname(self.path) or ".", exist_ok=True)
             self._created = not os.path.exists(self.path)
@@ -258,8 +258,8 @@ class FileLock:
         return False
 
     def prepare(self, descriptor: int) -> bool:
-        """Also lock the file of `descriptor`, which is about to replace the state file. Returns whether a lock is held
-        at all. `follow` must be called next; from now on this object owns the descriptor."""
+        """Also lock the file of `descriptor`, which is about to replace the state file. Returns False if no lock is
+        held. Otherwise this object owns the descriptor, and `follow` must be called next."""
         if not self.held:
             return False
         self._next = descriptor
@@ -294,7 +294,8 @@ class FileLock:
             pass
         except OSError as e:
             detail = (
-                f"{info_path(self.path)}: {e.strerror or e}. The lock itself is free, and the next one overwrites it."
+                f"{info_path(self.path)}: {e.strerror or e}. The lock is released, and the next lock overwrites this "
+                "file."
             )
             problems.append(warning("state.lock_info", "Cannot remove the lock info", detail))
         try:
@@ -316,7 +317,7 @@ class FileLock:
         self._replaced, self.descriptor = [], None
 
     def holder(self) -> str:
-        """The holder of the lock, the start and purpose of the lock, as the end of a sentence; "" if unknown."""
+        """The end of a sentence with the holder, start and purpose of the lock; "" if unknown."""
         info = read_lock_info(self.path)
         if info is None:
             return ""
@@ -329,13 +330,13 @@ class FileLock:
         for _ in range(10):
             if holder is not None:
                 break
-            time.sleep(0.02)  # the new holder of the lock is about to record itself
+            time.sleep(0.02)  # the new holder of the lock may not have written its lock info yet
             holder = read_lock_info(self.path)
         who = f"\n\n{holder.describe()}" if holder else " Its holder is unknown."
         return error(
             "state.locked",
             "Error acquiring the state lock",
-            f"Another process holds the lock on {self.path}. Wait until it is done, or allow waiting with "
+            f"Another process holds the lock on {self.path}. Try again when it has ended, or let planner wait with "
             f"-lock-timeout.{who}",
         )
 
@@ -350,8 +351,8 @@ def held_by(state_path: str, lock_id: str) -> tuple[LockInfo | None, list[Diagno
         return None, [error("state.lock_id", "Wrong lock id", detail)]
     if FileLock(state_path).is_taken():
         detail = (
-            f"The process that holds the lock on {state_path} is still running, and a lock of the file system cannot "
-            f"be taken from it: wait for it, or end it.\n\n{holder.describe()}"
+            f"The process that holds the lock on {state_path} is still running, and a file lock cannot be removed by "
+            f"force: wait until the process ends, or end it.\n\n{holder.describe()}"
         )
         return None, [error("state.lock_alive", "The lock is held", detail)]
     return holder, []

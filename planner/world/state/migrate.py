@@ -15,7 +15,7 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""Prompts the user, with an explanation, and returns the answer. Raises Failure if no answer can be read."""
+"""Asks the user a question, with an explanation, and returns the answer. Raises Failure if no answer can be read."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class MigrationOptions:
     """receives warnings about the copied states, such as interrupted operations"""
 
     def confirmed(self, question: str, remark: str) -> bool:
-        """Whether the answer is yes. Raises Failure if prompting is not possible."""
+        """Whether the user answers yes. Raises Failure if prompting is not possible."""
         if self.force:
             return True
         if self.ask is None:
@@ -64,8 +64,8 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
     if not target.has_workspaces:
         return _only_the_current(source, target, how)
     remark = (
-        f'The present backend "{how.source_type}" holds several workspaces. Their states are copied to the backend '
-        f'"{how.target_type}", and replace states of workspaces with the same names there.\n'
+        f'The present backend "{how.source_type}" has several workspaces. Their states will be copied to the backend '
+        f'"{how.target_type}", and will replace the states of workspaces with the same names.\n'
         'Enter "yes" to copy all of them and "no" to stop.'
     )
     if not how.confirmed(f'Do you want to migrate all workspaces to "{how.target_type}"?', remark):
@@ -76,8 +76,9 @@ def migrate(source: Backend, target: Backend, how: MigrationOptions) -> list[str
 def _only_the_current(source: Backend, target: Backend, how: MigrationOptions) -> list[str]:
     """Copy only the current workspace, because the target has no workspaces."""
     remark = (
-        f'The present backend "{how.source_type}" has several workspaces, the new one has none: the state of the '
-        f'selected one, "{how.workspace}", can be copied; the others stay where they are.\n'
+        f'The present backend "{how.source_type}" has several workspaces, but the new one supports only one. The '
+        "state of "
+        f'the selected workspace "{how.workspace}" can be copied; the others remain in the present backend.\n'
         'Enter "yes" to copy it and "no" to stop.'
     )
     question = (
@@ -127,8 +128,8 @@ def _migrate_one(old: Store, new: Store, how: MigrationOptions) -> bool:
 def _compared(
     here: State, there: State | None, how: MigrationOptions, may_show: bool
 ) -> Iterator[tuple[str, str] | None]:
-    """Both states in files, for comparison while the user is prompted to choose one; no files if the states are stored
-    encrypted."""
+    """The paths of files with both states, which the user can compare before choosing one. There are no files if the
+    states are stored encrypted."""
     if not may_show or there is None or there.is_empty or how.force or how.ask is None:
         yield None
         return
@@ -146,14 +147,14 @@ def _compared(
 def _remark(old: Store, new: Store, there: State | None, how: MigrationOptions, files: tuple[str, str] | None) -> str:
     if _empty(there):
         return (
-            f'The former backend "{how.source_type}" holds a state ({old.place}), the new backend "{how.target_type}" '
-            'holds none.\nEnter "yes" to copy it and "no" to start with an empty state.'
+            f'The former backend "{how.source_type}" has a state ({old.place}), but the new backend '
+            f'"{how.target_type}" has none.\nEnter "yes" to copy it and "no" to start with an empty state.'
         )
-    shown = f"They are in these files until you answer:\n  {files[0]}\n  {files[1]}\n" if files else ""
+    shown = f"Until you answer, the states are in these files:\n  {files[0]}\n  {files[1]}\n" if files else ""
     return (
         f'Both the former backend "{how.source_type}" ({old.place}) and the new backend "{how.target_type}" '
-        f"({new.place}) hold a state,\nand the two differ. Compare them before you answer.\n{shown}"
-        'Enter "yes" to replace the new one by the former one and "no" to keep the new one as it is.'
+        f"({new.place}) have a state,\nand the two differ. Compare them before you answer.\n{shown}"
+        'Enter "yes" to replace the state in the new backend, and "no" to keep it unchanged.'
     )
 
 

@@ -26,7 +26,7 @@ class ObjectState:
     tainted: bool = False
     sensitive_paths: tuple[Any, ...] = ()
     private: str | None = None
-    """private data of the provider, in base64; only the provider can interpret them"""
+    """private data of the provider, in base64, which only the provider can interpret"""
     dependencies: Sequence[str] = ()
     create_before_destroy: bool = False
     skip_destroy: bool = False

@@ -26,8 +26,8 @@ _CHECK_KINDS = ("resource", "output", "check", "var")
 
 
 class StateReader:
-    """Reads one document; `where` names the file in messages. Problems are collected; an unreadable document raises
-    MalformedError."""
+    """Reads one document; `where` names the file in messages. Problems are collected. Raises MalformedError for an
+    unreadable document."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -91,7 +91,8 @@ class StateReader:
             self.problem(
                 "state.invalid_mode",
                 "Invalid resource mode in state",
-                f'{self.where} has {type_}.{name} with mode "{mode}"; only managed and data resources are kept.',
+                f'{self.where} has {type_}.{name} with mode "{mode}"; a state can contain only managed and data '
+                "resources.",
             )
             return None
         if module is None:
@@ -172,7 +173,7 @@ class StateReader:
             self.problem(
                 "state.invalid_status",
                 "Invalid resource instance in state",
-                f'{address}{format_key(key)} has the status "{status}"; only tainted is known.',
+                f'{address}{format_key(key)} has the status "{status}"; the only valid status is tainted.',
             )
             return
         flat = raw.get("attributes_flat")
@@ -200,7 +201,8 @@ class StateReader:
             self.problem(
                 "state.invalid_deposed_key",
                 "Invalid resource instance in state",
-                f'{address}{format_key(key)} has a deposed object with the key "{mark}"; such keys have 8 characters.',
+                f'{address}{format_key(key)} has a deposed object with the key "{mark}"; deposed keys must have 8 '
+                "characters.",
             )
         if mark in deposed.setdefault(key, {}):
             self.duplicate(f"{address}{format_key(key)} (deposed object {mark})")
@@ -212,7 +214,7 @@ class StateReader:
             return ()
         texts = as_list(raw, "dependencies", place)
         if not all(text.__class__ is str for text in texts):
-            raise MalformedError(f"{place}.dependencies must hold addresses")
+            raise MalformedError(f"{place}.dependencies must contain addresses")
         known = self._known.setdefault(_config_resource, {})
         addresses = [known[text] if text in known else self.address(_config_resource, text) for text in texts]
         return tuple(address for address in addresses if address is not None)
@@ -271,7 +273,8 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The address in its normal form, parsed once per file; None, with a diagnostic, if it is not valid."""
+        """The address in its normal form, parsed once per file. If it is not valid, None is returned and a diagnostic
+        added."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]
@@ -337,7 +340,7 @@ LARGEST = (1 << 63) - 1
 
 
 class MalformedError(Exception):
-    """A part of the file has the wrong type; the text has the place and the problem."""
+    """A part of the file has the wrong type; the message names the part and the problem."""
 
 
 def as_object(raw: Any, place: str) -> dict[str, Any]:

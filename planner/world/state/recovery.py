@@ -1,4 +1,4 @@
-"""A state with the changes in the journal of an interrupted operation.
+"""Adds the changes in the journal of an interrupted operation to a state.
 
 The journal of an apply belongs to the state with which the apply began, and to each snapshot that the apply wrote. If
 the state was changed later, because the user continued with another program, the objects in the journal are compared
@@ -32,16 +32,16 @@ _Slot: TypeAlias = "tuple[str, InstanceKey, str]"
 class Strays:
     """The objects that a journal recorded and that a later state does not have.
 
-    `missing`: the objects whose place in the state is free, so that they can be added (resource address, key, and the
-    instance with only these objects). `others`: the objects in whose place the state has another, newly created object
-    (address, id in the journal, id in the state). `elsewhere`: the objects that were moved or imported to another
-    address (address, id, new address)."""
+    `missing`: the objects that can be added, because the state has no object at their address (resource address, key,
+    and the instance with only these objects). `others`: the objects for which the state has a different object at the
+    same address (address, id in the journal, id in the state). `elsewhere`: the objects that were moved or imported to
+    another address (address, id, new address)."""
 
     missing: list[tuple[str, InstanceKey, ResourceState]] = field(factory=list)
     others: list[tuple[str, str, str]] = field(factory=list)
     elsewhere: list[tuple[str, str, str]] = field(factory=list)
     doubtful: dict[str, str] = field(factory=dict)
-    """notes on missing objects whose id also occurs in the state at another address"""
+    """notes about missing objects whose id the state has at another address"""
 
     @property
     def addresses(self) -> list[str]:
@@ -50,14 +50,14 @@ class Strays:
 
     @property
     def described(self) -> list[str]:
-        """Their addresses with notes."""
+        """The addresses of the missing objects, with notes."""
         return [f"{a}: {self.doubtful[a]}" if a in self.doubtful else a for a in self.addresses]
 
 
 @frozen(eq=False)
 class StateRecovery:
     """The result of applying a journal. `adds`: whether the journal has anything that the state lacks. `missing`: the
-    instances whose objects are not part of `state`, because the state was changed since."""
+    instances whose objects are not in `state`, because the state was changed after the journal."""
 
     state: State | None
     problems: tuple[Diagnostic, ...] = ()
@@ -75,11 +75,12 @@ def recovered(
     adopts: bool = False,
 ) -> StateRecovery:
     """The state in `place` (None: there is none) with the entries of the journal named `journal`. If the state has
-    changed since, objects that it lacks are added only with `adopts`; otherwise a warning names them. `is_at_work`: the
-    writer of the journal is still running, so nothing is reported. `checksum`: the checksum of the state file."""
+    changed since, objects that it lacks are added only with `adopts`; otherwise a warning names them. `is_at_work`:
+    whether the writer of the journal is still running; if so, nothing is reported. `checksum`: the checksum of the
+    state file."""
     base = state or State()
     if recorded.saved is not None and recorded.saved.is_it(base, checksum):
-        return StateRecovery(state)  # interrupted between saving the state and removing the journal
+        return StateRecovery(state)  # the operation was interrupted between saving the state and removing the journal
     if not recorded.in_flight and _has_all(base, recorded):
         return StateRecovery(state)
     is_its_own = recorded.serial == base.serial and base.lineage in ("", recorded.lineage)
@@ -128,7 +129,7 @@ def strays_of(state: State, recorded: JournalContent) -> Strays:
             else:
                 absent[mark] = object
                 if there:
-                    strays.doubtful[name] = f"{_object_text(object)}, an id that {there} has in the state"
+                    strays.doubtful[name] = f"{_object_text(object)}, an id that the state has at {there}"
         if absent:
             missing = evolve(instance, current=absent.pop("", None), deposed=absent)
             strays.missing.append((address, key, evolve(resource, instances={key: missing})))
@@ -150,9 +151,9 @@ def _is_among(object: ObjectState, mark: str, here: Mapping[str, ObjectState]) -
 
 
 def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_Slot, tuple[str, bool]]:
-    """The objects of a journal whose id occurs at another place in the state: the address of that instance, and whether
-    it has the same object. An object is the same if it is in the same instance (deposed or no longer deposed), or if
-    all common attributes are equal. An id that several objects have is ignored."""
+    """For objects of a journal whose id the state has at another address: that address, and whether it is the same
+    object. An object is the same if it is in the same instance (deposed or no longer deposed), or if all common
+    attributes are equal. Ids that several objects have are ignored."""
     recorded = _by_id((place, r, r.instances[place[1]]) for place, r in last.items() if r is not None)
     known = _by_id(((r.address, i.key), r, i) for r, i in state.instances()) if recorded else {}
     twins = {}
@@ -168,7 +169,7 @@ def _twins(state: State, last: Mapping[_Place, ResourceState | None]) -> dict[_S
 def _by_id(
     instances: Iterable[tuple[_Place, ResourceState, InstanceState]],
 ) -> dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]]:
-    """The objects with their places, by type, provider configuration with its key, and id."""
+    """The objects, each with its instance and deposed key, by type, provider configuration with its key, and id."""
     result: dict[tuple[str, str, InstanceKey, str], list[tuple[_Slot, ObjectState]]] = {}
     for place, resource, instance in instances:
         for mark, object in _objects(instance).items() if resource.mode == "managed" else ():
@@ -184,7 +185,7 @@ def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _identity(object: ObjectState) -> object:
-    """The values that distinguish two objects of one type."""
+    """The values by which two objects of one type are compared."""
     return object.identity or object.attributes.get("id") or object.attributes
 
 
@@ -210,14 +211,16 @@ def _diverged(
     """Warnings about a journal whose state has changed since."""
     began = (
         f"An interrupted {recorded.operation} ({recorded.time}) left the journal {journal}. The state in {place} was "
-        f"changed since: the {recorded.operation} began with serial {recorded.serial}, it has {state.serial} now."
+        f"changed later: its serial was {recorded.serial} when the {recorded.operation} began, and is {state.serial} "
+        "now."
     )
     problems = []
     if strays.missing:
         detail = (
-            f"{began} These objects are in the journal and not in the state:\n{_bullet_list(strays.described)}\n\n"
-            "`planner state journal -adopt` reads each of them and adds those that exist to the state. If the state is "
-            "right without them, `planner state journal -discard` sets the journal aside."
+            f"{began} These objects are in the journal, but not in the "
+            f"state:\n{_bullet_list(strays.described)}\n\n`planner state journal -adopt` reads each object and adds "
+            "those that exist to the state. If the state is correct without them, `planner state journal -discard` "
+            "sets the journal aside."
         )
         problems.append(warning("state.journal_diverged", "Objects of an interrupted operation are missing", detail))
     if strays.others:
@@ -225,15 +228,16 @@ def _diverged(
             [f"{address}: {mine} (in the state: {theirs})" for address, mine, theirs in strays.others]
         )
         detail = (
-            f"{began} It created these objects, and others have taken their place in the state:\n{listed}\n\nThey may "
-            "still exist: check, and delete them by hand if nothing uses them."
+            f"{began} It created these objects, but the state has different objects at their "
+            f"addresses:\n{listed}\n\nThe objects in the journal may still exist: check this, and delete by hand "
+            "those that are not used."
         )
         problems.append(warning("state.journal_replaced", "Objects of an interrupted operation may remain", detail))
     if strays.elsewhere:
-        listed = _bullet_list([f"{address}: {id} (in the state as {there})" for address, id, there in strays.elsewhere])
+        listed = _bullet_list([f"{address}: {id} (in the state: {there})" for address, id, there in strays.elsewhere])
         detail = (
-            f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nThey are not added a "
-            "second time."
+            f"{began} The state has these objects of the journal at other addresses:\n{listed}\n\nplanner does not "
+            "add them again."
         )
         problems.append(warning("state.journal_moved", "Objects of an interrupted operation have moved", detail))
     return (*problems, *unfinished(recorded, has_moved_on=True))
@@ -249,9 +253,9 @@ def refusal(place: str, missing: tuple[str, ...]) -> Diagnostic:
     return _refusal(
         place,
         missing,
-        "They would be created a second time, or would remain when everything is destroyed. Run `planner state journal "
-        "-adopt` to add those that exist to the state, or `planner state journal -discard` if it is right without "
-        "them.",
+        "An apply would create these objects again, and a destroy would leave them. To add those that exist to the "
+        "state, run `planner state journal -adopt`; if the state is correct without them, run `planner state journal "
+        "-discard`.",
     )
 
 
@@ -260,15 +264,16 @@ def refusal_to_copy(place: str, missing: tuple[str, ...]) -> Diagnostic:
     return _refusal(
         place,
         missing,
-        "After copying the state, the journal would no longer be found. Put the former backend block back and run "
-        "`planner state journal -adopt` to add those that exist to the state, or `planner state journal -discard` if "
-        "it is right without them; then copy it.",
+        "After copying the state, the journal would no longer be found. Restore the former backend block. To add "
+        "those objects that exist to the state, run `planner state journal -adopt`; if the state is correct without "
+        "them, run `planner state journal -discard`. Then copy the state.",
     )
 
 
 def _refusal(place: str, missing: tuple[str, ...], advice: str) -> Diagnostic:
     detail = (
-        f"An interrupted operation made objects that the state in {place} does not have, because it was changed since:"
+        f"An interrupted operation created objects that the state in {place} does not have, because the state was "
+        "changed later:"
         f"\n{_bullet_list(list(missing))}\n\n{advice}"
     )
     return error("state.journal_diverged", "Objects of an interrupted operation are missing", detail)
@@ -281,8 +286,8 @@ ERRORED = "errored.tfstate"
 
 
 def forget_rescued(saved: State | None, seal: Seal = PLAIN) -> None:
-    """Remove the file if its state was saved later, because pushing it would then undo newer changes. A file with
-    another state is kept."""
+    """Remove the file if its state was saved later, because pushing it would then undo newer changes. A file with a
+    different state is kept."""
     with suppress(OSError, Failure):
         kept, _ = read_state(seal.unseal(read_whole(ERRORED)).data, ERRORED)
         if kept is None or saved is None or (kept.lineage, kept.serial) != (saved.lineage, saved.serial):

@@ -1,4 +1,4 @@
-"""The settings of backends: validation by a schema, values for settings that are not set, and the hash of a block.
+"""The settings of backends: validation by a schema, defaults, and the hash of a block.
 
 The `SCHEMA` of a backend has the same form as a provider's schema. Settings are stored as plain values (None if not
 set): in the record of the working directory, in plans, and in `terraform_remote_state`."""
@@ -55,7 +55,7 @@ def _attribute(kind: Type, description: str, required: bool, sensitive: bool, de
 def check_settings(
     kind: str, schema: BlockSchema, settings: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Diagnostic]]:
-    """Every setting of a schema, converted to its type, from plain data."""
+    """The value of every setting of a schema, converted from plain data to the setting's type."""
     problems = []
     types = decode_type(schema).attributes
     result: dict[str, Any] = {}
@@ -88,7 +88,7 @@ def _whole(given: Any, wanted: Type) -> Any:
     if isinstance(wanted, ObjectType) and isinstance(given, Mapping):
         for name in given:
             if name not in wanted.attributes:
-                raise ConversionError(f'there is no "{name}" in it')
+                raise ConversionError(f'it cannot contain "{name}"')
         return {name: _whole(given.get(name), kind) for name, kind in wanted.attributes.items()}
     if isinstance(wanted, ListType | SetType) and isinstance(given, list | tuple):
         return [_whole(item, wanted.element) for item in given]
@@ -100,8 +100,8 @@ def _whole(given: Any, wanted: Type) -> Any:
 
 
 def _scalar(given: bool | int | float | str, wanted: Type) -> Value:
-    """Raises ConversionError, also for a string with characters that files, requests or the environment cannot
-    contain."""
+    """The value, converted to a type. Raises ConversionError, also for strings with characters that files, requests or
+    the environment cannot contain."""
     value = convert(from_float(given) if isinstance(given, float) else given, wanted)
     if isinstance(value, str) and any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value):
         raise ConversionError("it has characters that are not allowed in names")
@@ -112,14 +112,14 @@ def _wrong(detail: str) -> Diagnostic:
     return error("state.backend_setting", "Invalid backend configuration", detail)
 
 
-# ---------------------------------------------------------------- the number of a block
+# ---------------------------------------------------------------- the hash of a block
 
 
 def settings_hash(kind: str, schema: BlockSchema, settings: Mapping[str, Any]) -> int:
     """The hash of a backend block: CRC-32 of its type and its settings by name.
 
-    It is the number that OpenTofu 1.12 computes (cty's hash of a tuple of the type and an object), so that a directory
-    prepared by either program is prepared for the other.
+    OpenTofu 1.12 computes the same hash (cty's hash of a tuple of the type and an object), so a directory initialized
+    by one program can be used by the other.
     """
     body = _hashed(dict(settings), decode_type(schema))
     return zlib.crc32(f"<{_quoted(kind)};{body};>".encode("utf-8", "surrogateescape"))
@@ -170,7 +170,7 @@ def _quoted(text: str) -> str:
 
 
 class Unopened(Exception):
-    """No backend is opened, because the settings have problems or were only to be checked."""
+    """No backend is opened, because the settings have problems, or because they were only checked."""
 
 
 class SettingsReading:
@@ -189,13 +189,13 @@ class SettingsReading:
             raise Unopened
 
     def finish_check(self) -> None:
-        """Ends the check of the settings themselves; after it, files are read, credentials are searched and requests
-        are sent. Raises Unopened after a problem, and always with `only_check`."""
+        """Called after the settings themselves are checked, and before files are read, credentials are looked up, and
+        requests are sent. Raises Unopened after a problem, and always with `only_check`."""
         if self.problems or self.only_check:
             raise Unopened
 
     def text(self, name: str, *variables: str, default: str = "") -> str:
-        """A string: the setting, or the first variable that is not empty."""
+        """A string: the setting, or otherwise the first environment variable that is not empty."""
         given = self.settings.get(name)
         if given is not None and given != "":
             return str(given)
@@ -234,9 +234,9 @@ class SettingsReading:
             return default
 
     def _said(self, word: str, variables: tuple[str, ...]) -> str:
-        """The source of an invalid value."""
+        """A sentence about the source of an invalid value."""
         name = next((v for v in variables if self.environment.get(v)), "")
-        return f'The variable {name} is set to "{word}".'
+        return f'The environment variable {name} is set to "{word}".'
 
     def wrong(self, text: str, detail: str = "") -> None:
         self.problems.append(error("state.backend_setting", text, detail))

@@ -1,8 +1,8 @@
-"""Snapshots: the state of a running apply, written to its backend periodically. The journal stores each change on this
-machine. A snapshot stores the state itself in the backend, so that little is lost with the machine, and programs that
-do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change starts the clock,
-changes older than the interval are written, and after an interrupt each change is written immediately. Unlike in
-OpenTofu, a separate thread writes snapshots, and no operation waits for it."""
+"""Snapshots: the state of a running apply, written to its backend periodically. The journal stores each change, but
+only on this machine. Snapshots store the state in the backend, so that little is lost if this machine fails, and so
+that programs that do not read the journal find the objects. The schedule is OpenTofu's (StateHook): the first change
+starts the clock, changes older than the interval are written, and after an interrupt each change is written
+immediately. Unlike in OpenTofu, a separate thread writes snapshots, and no operation waits for it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def persist_interval(environment: Mapping[str, str]) -> float:
         return SHORTEST
     digits = value.removeprefix("+")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 9 or int(digits) < SHORTEST:
-        detail = f"{VARIABLE} is {value!r}, and must be a whole number of seconds, {SHORTEST} or more."
+        detail = f"{VARIABLE} is {value!r}, but must be a whole number of seconds, {SHORTEST} or more."
         raise Failure(error("state.persist_interval", "Invalid interval between state snapshots", detail))
     return int(digits)
 
 
 class Snapshots:
-    """Writes snapshots to a store; `begin` selects the state. All methods may be called from several threads."""
+    """Writes snapshots of a running apply to a store. All methods may be called from several threads."""
 
     def __init__(self, store: Store, interval: float, stop: StopSignal) -> None:
         self._store, self._interval, self._stop = store, interval, stop
@@ -46,7 +46,7 @@ class Snapshots:
         self._thread: Thread | None = None
 
     def begin(self, take: Callable[[], State]) -> None:
-        """Begin snapshots; `take` returns the current state."""
+        """Start writing snapshots of the state that `take` returns."""
         self._take = take
         self._stop.listen(self._wake)
 
@@ -86,10 +86,10 @@ class Snapshots:
                 return
             with self._condition:
                 self._last, self._has_failed = time.monotonic(), bool(problems)
-                self._has_changed |= self._has_failed  # try again later; the journal has all changes
+                self._has_changed |= self._has_failed  # try again later; until then, the journal has all changes
 
     def _next(self) -> bool:
-        """Wait until a snapshot is due; False if the apply has ended. False if the apply has ended."""
+        """Wait until a snapshot is due. Returns False if the apply has ended."""
         with self._condition:
             while not self._is_closed:
                 left = self._seconds_left() if self._has_changed else None

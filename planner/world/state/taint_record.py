@@ -17,8 +17,8 @@ VERSION = "1.0"
 
 @frozen
 class TaintOrigin:
-    """The origin of a taint: the step that failed, its place in the configuration ("" for none), and how it failed (""
-    if unknown)."""
+    """The origin of a taint: the step that failed, where it is in the configuration ("" if nowhere), and how it failed
+    ("" if unknown)."""
 
     what: str
     place: str = ""

@@ -30,7 +30,7 @@ _WHOLE = re.compile(r"([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|[1-9]
 
 
 def upgraded(root: dict[str, Any]) -> dict[str, Any]:
-    """The version 4 document for a document of version 1, 2 or 3. Raises MalformedError."""
+    """A document of version 1, 2 or 3, converted to version 4. Raises MalformedError."""
     version = root["version"]
     serial = as_whole(root, "serial", "the state")
     resources: list[dict[str, Any]] = []
@@ -61,7 +61,7 @@ def _path(module: dict[str, Any], place: str, version: int) -> list[str]:
         return []
     if not path or path[0] != "root" or not all(name.__class__ is str and valid_identifier(name) for name in path[1:]):
         raise MalformedError(
-            f"{place}.path is not a valid path of a module, which begins with root and continues with names"
+            f"{place}.path is not a valid path of a module, which consists of root and the names of module calls"
         )
     return path[1:]
 
@@ -108,7 +108,7 @@ def _address(text: str) -> tuple[str, str, str, int | None]:
 
 def _provider(text: str, type_: str, path: list[str], place: str) -> str:
     """The provider configuration, as `provider.TYPE` or `provider.TYPE.ALIAS`, prefixed with the module; before version
-    3 it was named as in the module's configuration, or not at all."""
+    3, states contained only the local name, or none."""
     here = "".join(f"module.{name}." for name in path)
     if not text:
         return f"{here}provider.{type_.partition('_')[0]}"
@@ -197,7 +197,8 @@ def _implied(value: Any) -> Type:
 
 
 def _simplified(type_: Type) -> Type:
-    """A list or map type if all elements have the same type, because tuple and object types did not exist then."""
+    """A list or map type if all elements have the same type, because tuple and object types did not exist in these
+    versions."""
     parts: list[Type] = []
     if isinstance(type_, ObjectType):
         parts = list(type_.attributes.values())

@@ -56,7 +56,7 @@ def verify(store: KeptFiles) -> tuple[list[VerifiedFile], list[Diagnostic]]:
 def verify_kept(
     place: str, state: State | None, journal_path: str, problems: list[Diagnostic], seal: Seal = PLAIN
 ) -> tuple[list[VerifiedFile], list[Diagnostic]]:
-    """Verify a state that was not read from a file, with the problems of reading it."""
+    """Verify a state that is not in a file; `problems` are those of reading it."""
     checked = [] if state is None else [VerifiedFile("state", place, _content(state))]
     _journal(journal_path, seal, checked, problems)
     _rescued(seal, checked, problems)
@@ -80,8 +80,8 @@ def _rescued(seal: Seal, checked: list[VerifiedFile], problems: list[Diagnostic]
         return
     _file("rescued", ERRORED, seal, checked, problems)
     detail = (
-        f"An apply could not save its state and left it in {ERRORED}. If it is newer than the state in its place, "
-        f"run `planner state push {ERRORED}`; then remove it."
+        f"An apply could not save its state and left it in {ERRORED}. If that state is newer than the stored state, "
+        f"run `planner state push {ERRORED}`; then remove the file."
     )
     problems.append(warning("state.rescued_left", "A rescued state remains", detail))
 
@@ -117,13 +117,14 @@ def _relation(store: KeptFiles, state: State, backup: State) -> list[Diagnostic]
     """Problems of a backup, which should be the state before the last change."""
     if backup.lineage != state.lineage:
         detail = (
-            f"{store.backup_path} has lineage {backup.lineage}, the state {state.lineage}: it is not a backup of it."
+            f"{store.backup_path} has lineage {backup.lineage}, but the state has lineage {state.lineage}: the file "
+            "is not a backup of this state."
         )
         return [warning("state.backup_foreign", "Backup of a different state", detail)]
     if backup.serial > state.serial:
         detail = (
-            f"{store.backup_path} has serial {backup.serial}, {store.read_path} has {state.serial}: the state may have "
-            "been replaced by an older one."
+            f"{store.backup_path} has serial {backup.serial}, but {store.read_path} has serial {state.serial}: the "
+            "state may have been replaced by an older one."
         )
         return [warning("state.backup_newer", "Backup is newer than the state", detail)]
     return []

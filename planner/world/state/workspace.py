@@ -48,7 +48,8 @@ def current_workspace(directory: str, environment: Mapping[str, str]) -> tuple[s
         name = "\N{REPLACEMENT CHARACTER}"
     if name and not valid_workspace_name(name):
         detail = (
-            f"{path} names the selected workspace, but its content is not a valid name. Remove it, then select again."
+            f"{path} names the selected workspace, but its content is not a valid name. Remove the file, then select "
+            "a workspace again."
         )
         return name, False, [error("state.workspace_file", "Cannot determine the selected workspace", detail)]
     return name or DEFAULT_WORKSPACE, False, []
@@ -68,7 +69,8 @@ def select_workspace(directory: str, environment: Mapping[str, str], name: str) 
 
 
 # The backend that `init` has set up: `terraform.tfstate` in the data directory, in the ecosystem's format.
-#  The file is not a state: it names a backend with its settings (including settings of the command line) and a hash of
+#  The file is not a state: it names a backend with its settings (including settings from the command line) and a hash
+#  of
 # the backend block itself, so that every other command notices a changed block.
 
 
@@ -107,12 +109,12 @@ def _pointer(data: bytes, path: str) -> tuple[BackendPointer | None, list[Diagno
             raise TypeError("it has no settings, or no hash of them")
         pointer = BackendPointer(str(backend.get("type") or ""), settings, hash)
     except (ValueError, TypeError, AttributeError, RecursionError) as problem:
-        return None, [_damaged(path, f"it is not a description of a backend ({problem})")]
+        return None, [_damaged(path, f"it does not describe a backend ({problem})")]
     return (pointer if pointer.type else None), []
 
 
 def write_pointer(data_directory: str, pointer: BackendPointer | None) -> list[Diagnostic]:
-    """Record the backend that is now set up, or that none is."""
+    """Record the backend that is now set up; None if there is none."""
     path = os.path.join(data_directory, FILE)
     import json
 

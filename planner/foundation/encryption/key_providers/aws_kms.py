@@ -122,7 +122,7 @@ def _bytes(answer: dict[str, object], name: str) -> bytes:
     try:
         return decode(str(answer[name]))
     except (KeyError, Base64Error):
-        raise ProviderError(f"the answer of KMS has no {name}") from None
+        raise ProviderError(f"the response of KMS has no {name}") from None
 
 
 def build(settings: Given) -> AwsKms:

@@ -110,7 +110,7 @@ class AzureVault:
         """The key, decrypted with the version and the algorithm in the metadata."""
         algorithm, version = text_of(metadata, "algo") or self.algorithm, text_of(metadata, "key_version")
         if _ALGORITHM.fullmatch(algorithm) is None or (version and _KEY.fullmatch(version) is None):
-            raise ServiceError("the metadata lack the version or the algorithm of a key")
+            raise ServiceError("the version or the algorithm of the key is missing in the metadata")
         body = {"alg": algorithm, "value": base64url(bytes_of(metadata, "ciphertext"))}
         for name, member in (
             ("iv", "iv"),
@@ -137,12 +137,12 @@ def _bytes(answer: dict[str, Any], name: str) -> bytes | None:
     entry = answer.get(name)
     if not isinstance(entry, str):
         if name == "value":
-            raise ServiceError("the answer has no value")
+            raise ServiceError("the response has no value")
         return None
     try:
         return urlsafe_b64decode(entry + "=" * (-len(entry) % 4))
     except ValueError:
-        raise ServiceError(f"the answer has no valid {name}") from None
+        raise ServiceError(f"the response has no valid {name}") from None
 
 
 def _encoded(data: bytes | None) -> str | None:
@@ -169,7 +169,7 @@ def build(settings: Given) -> AzureVault:
     if settings["key_length"] < 1:
         raise ProviderError("key_length must be at least 1")
     if settings["key_length"] > 4096:
-        raise ProviderError("key_length is larger than any key that can be encrypted")
+        raise ProviderError("key_length is larger than the largest key that can be encrypted")
     account = account_of(settings)
     http = Http()
     scope = _SCOPES.get(account.text("environment") or "public", _SCOPES["public"])

@@ -62,7 +62,7 @@ def _answer(answer: dict[str, Any], stderr: str) -> tuple[Keys, Metadata]:
     if data is not None and not isinstance(data, dict):
         raise AnswerError("external_data has to be an object", stderr)
     encryption, decryption = (_key(keys, name, stderr) for name in ("encryption_key", "decryption_key"))
-    return Keys(encryption, decryption, "the external command gave none"), {"external_data": data}
+    return Keys(encryption, decryption, "the external command returned none"), {"external_data": data}
 
 
 def _key(keys: dict[str, Any], name: str, stderr: str) -> Key | None:

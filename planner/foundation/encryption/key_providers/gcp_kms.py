@@ -36,7 +36,7 @@ SETTINGS = EncryptionArguments(
     }
 )
 ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
-"""the variable that overrides the server of gcloud"""
+"""the environment variable that overrides the server of Google Cloud KMS, as in gcloud"""
 _MOST_ADDITIONAL = 64 << 10
 _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 
@@ -76,7 +76,7 @@ class GcpKms:
         try:
             return decode(str(result[wanted]))
         except (KeyError, TypeError, Base64Error):
-            raise ServiceError(f"the answer has no {wanted}") from None
+            raise ServiceError(f"the response has no {wanted}") from None
 
 
 def build(settings: Given) -> GcpKms:

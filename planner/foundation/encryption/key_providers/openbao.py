@@ -140,7 +140,7 @@ def build(settings: Given) -> OpenBao:
 
 
 def _http() -> Http:
-    """A client configured by the variables of the environment."""
+    """A client that environment variables configure."""
     proxies = proxies_of(os.environ)
     proxy = _variable("PROXY_ADDR") or _variable("HTTP_PROXY")
     if proxy:

@@ -38,7 +38,7 @@ LEAST_ITERATIONS = 200_000
 _SIZES = {"sha256": 32, "sha512": 64}
 MOST_ROUNDS = 20_000_000
 """the maximum number of iterations per block of the key that metadata may require (half a minute), unless the
-configuration requires more. A crafted file must not keep planner busy for years"""
+configuration requires more; otherwise a crafted file could keep planner busy for years"""
 MOST_SALT = 1 << 20
 MOST_LENGTH = 1 << 16
 _random = os.urandom
@@ -74,7 +74,7 @@ class Pbkdf2:
         salt, name = bytes_of(metadata, "salt"), text_of(metadata, "hash_function")
         iterations, length = number_of(metadata, "iterations"), number_of(metadata, "key_length")
         if not (salt and name and iterations and length):
-            return Keys(encryption, None, "its metadata are not complete")
+            return Keys(encryption, None, "its metadata is incomplete")
         if iterations < 0:
             raise ProviderError(f"invalid number of iterations ({iterations})")
         if length < 0:
@@ -86,11 +86,11 @@ class Pbkdf2:
         most = max(MOST_ROUNDS, _rounds(self.iterations, self.key_length, self.hash_function))
         if _rounds(iterations, length, name) > most:
             raise MetadataError(
-                f"{iterations} iterations for a key of {length} bytes would take too long; if they are intended, "
-                "configure the key provider with as many"
+                f"{iterations} iterations for a key of {length} bytes would take too long; if this is intended, "
+                "configure the key provider with this number of iterations"
             )
         above = Key.of(self.passphrase) if self.chain is None else self.chain.decryption
-        if above is None:  # a key derived from nothing would be known to everybody
+        if above is None:  # a key that is derived from an empty secret would be public
             assert self.chain is not None
             return Keys(encryption, None, self.chain.without_decryption or "the chained key provider returned none")
         return Keys(encryption, _key(above, name, salt, iterations, length))

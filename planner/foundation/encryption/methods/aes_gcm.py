@@ -1,4 +1,5 @@
-"""`aes_gcm`: AES in Galois/Counter Mode. A nonce of 12 bytes, the encrypted data, a tag of 16 bytes."""
+"""`aes_gcm`: AES in Galois/Counter Mode. The result consists of a nonce of 12 bytes, the encrypted data, and a tag of
+16 bytes."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class AesGcm:
-    """The keys, and the additional authenticated data."""
+    """Encrypts with these keys and additional authenticated data."""
 
     keys: Keys
     aad: bytes

@@ -16,7 +16,7 @@ _KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
 
 
 class _FailedError(Exception):
-    """The program failed; the text has the reason."""
+    """The program failed; the message contains the reason."""
 
 
 @frozen(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""`unencrypted`: marks data that are, or were, stored in clear. It encrypts nothing."""
+"""`unencrypted`: the method for data that is, or was, stored unencrypted. It encrypts nothing."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def check_stack(config: StackConfig) -> list[Diagnostic]:
 
 @frozen
 class ExpressionSite:
-    """The place of an expression: `what` is its name in sentences; `each` is available only with for_each."""
+    """Where an expression occurs: `what` names this place in messages; `each` is available only with for_each."""
 
     what: str
     has_each: bool = False
@@ -119,7 +119,7 @@ class _StackChecks:
             for provider in module.providers.values():
                 if provider.is_empty and module.path:
                     continue
-                detail = f"Providers are configured in the stack, and given to {key} by its argument providers."
+                detail = f"Configure providers in the stack, and pass them to {key} in its argument providers."
                 title = f"Provider configuration in {where}"
                 self.error("provider_in_component", title, detail, provider.span)
             if module.encryption is not None and not module.path:
@@ -161,7 +161,7 @@ class _StackChecks:
                 self.error("unexpected_provider", "Undeclared provider alias", detail, inner.span or span)
             if own is not None and own.source != source:
                 detail = (
-                    f"{inner} of {key} is {provider_display(source)}, and {outer.name} is of "
+                    f"{key} requires {inner} to be {provider_display(source)}, but {outer.name} configures "
                     f"{provider_display(own.source)}."
                 )
                 self.error("other_provider", "Configuration of a different provider", detail, outer.span)
@@ -279,7 +279,7 @@ def check_inputs(
     (`is_strict`), because it would be an input of the stack, and a warning elsewhere."""
     node = inputs.node if inputs is not None else None
     if inputs is not None and not isinstance(node, nodes.Object):
-        return  # this needs evaluation
+        return  # keys that are expressions are checked during evaluation
     names: set[str] = set()
     for item in node.items if isinstance(node, nodes.Object) else ():
         if not isinstance(item.key, nodes.Literal) or not isinstance(item.key.value, str):
@@ -320,7 +320,7 @@ class _DeploymentChecks:
                 self.problems.warning(
                     "stack_import",
                     "Nothing is imported",
-                    f"{called} has an argument import, by which the hosted service moves states. Here it does nothing: "
+                    f"{called} has an argument import, with which the hosted service moves states. planner ignores it: "
                     "planner stacks from-modules moves the state of a root module.",
                     deployment.imported.span,
                 )
@@ -350,11 +350,11 @@ class _DeploymentChecks:
             names = [s.name for s in (() if isinstance(node, nodes.Variable) else node.steps) if hasattr(s, "name")]
             span = Span(expr.source, node.start, node.end)
             if root not in roots:
-                detail = f"{root} is not valid here. There are {', '.join(roots[:-1])} and {roots[-1]}."
+                detail = f"{root} is not valid here. Valid names are {', '.join(roots[:-1])} and {roots[-1]}."
                 self.error("unknown_reference", "Invalid reference", detail, span)
             elif root == "context":
                 if not names or names[0] not in CONTEXT:
-                    detail = f"context has {', '.join(CONTEXT[:-1])} and {CONTEXT[-1]}."
+                    detail = f"The attributes of context are {', '.join(CONTEXT[:-1])} and {CONTEXT[-1]}."
                     self.error("unknown_reference", "Invalid reference", detail, span)
             else:
                 self.declared(root, names, span)

@@ -93,7 +93,7 @@ def _dependencies(attribute: Attribute, problems: Problems) -> tuple[Reference, 
 
 
 def module_call(name: str, attributes: dict[str, Attribute], block: Block, problems: Problems) -> ModuleCall | None:
-    """The call that `source` and `version` describe, like that of a module; None if they are not valid (reported)."""
+    """The module call that `source` and `version` describe; None if they are invalid (reported)."""
     if "source" not in attributes:
         return None
     where = attributes["source"].span
@@ -130,7 +130,7 @@ def module_call(name: str, attributes: dict[str, Attribute], block: Block, probl
 
 def _given_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[ProviderRef, ProviderSource], ...]:
     """The entries of a `providers` argument: names in the module, each with a provider configuration of the stack."""
-    detail = "providers is an object: names in the module, each with provider.TYPE.ALIAS."
+    detail = "providers must be an object that maps names in the module to provider.TYPE.ALIAS."
     return provider_entries(expr, detail, provider_source, problems, has_quoted_names=True)
 
 
@@ -142,7 +142,7 @@ def provider_source(expr: ExpressionPiece, problems: Problems) -> ProviderSource
     names, key = _keyed(written)
     if len(names) == 3 and names[0] == "provider":
         return ProviderSource(names[1], names[2], key, written.span)
-    detail = "A provider configuration of a stack is provider.TYPE.ALIAS, with a key if it has for_each."
+    detail = "Write a provider configuration of a stack as provider.TYPE.ALIAS, with a key if it has for_each."
     problems.error("invalid_provider_reference", "Invalid provider configuration", detail, written.span)
     return None
 
@@ -232,7 +232,9 @@ def removed_component(block: Block, problems: Problems) -> RemovedComponent | No
     call = module_call("", attributes, block, mine)
     from_ = _removed_from(piece(attributes["from"]), mine) if "from" in attributes else None
     if from_ is not None and from_[2] is None and "for_each" in attributes:
-        detail = f"from = {from_[0]}.{from_[1]} means all of its instances. Name one by a key: [each.key]."
+        detail = (
+            f"from = {from_[0]}.{from_[1]} means all of its instances. Add a key to select one instance: [each.key]."
+        )
         mine.error("invalid_removed", 'Invalid "removed" block', detail, from_[3])
     problems.extend(mine)
     if from_ is None or call is None or mine.has_errors:

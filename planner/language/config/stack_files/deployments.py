@@ -101,7 +101,7 @@ class DeploymentFiles:
             return
         detail = (
             "Write a deployment_auto_approve block, and name it in auto_approve_checks of a deployment_group. Until "
-            "then it is applied to every deployment."
+            "then, the orchestrate block applies to every deployment."
         )
         problems.warning("old_orchestrate", "orchestrate blocks are deprecated", detail, block.header_span)
         rule = _rule(block, problems, kinds[type_])
@@ -205,10 +205,10 @@ def _store(block: Block, problems: Problems) -> ValueStore | None:
         problems.error("store_type", "Unknown store type", detail, label_span(block, 0))
         return None
     if ("id" in attributes) == ("name" in attributes):
-        detail = "A variable set is named by id or by name, one of the two."
+        detail = "Name a variable set either by id or by name."
         problems.error("store_name", "Invalid store", detail, block.header_span)
     if "category" not in attributes:
-        detail = 'category selects which of its variables to use: "terraform" or "env".'
+        detail = 'Set category to the kind of variables to use: "terraform" or "env".'
         problems.error("store_category", "Invalid store", detail, block.header_span)
     else:
         category = constant_string(attributes["category"], problems)

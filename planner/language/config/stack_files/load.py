@@ -66,8 +66,9 @@ _INIT = "planner stacks init"
 
 @frozen(eq=False)
 class StackSources:
-    """Where the sources of a stack are installed: `locate` finds a component's module or a child stack; `below` returns
-    a function that does this for the modules that a module calls."""
+    """Where the sources of a stack are installed. `locate` finds the module of a component or the directory of a child
+    stack. `below` returns a function that locates the modules that a component's module calls.
+    """
 
     locate: Locate
     below: Callable[[ModulePath], Locate]
@@ -78,7 +79,7 @@ class StackSources:
 
 
 def installed(root_dir: str, manifest: Manifest) -> StackSources:
-    """The places of sources that `init` recorded."""
+    """The source directories that `init` recorded."""
     result = InstalledModules(manifest, root_dir, init=_INIT)
 
     def alike(path: ModulePath, call: ModuleCall) -> ModulePath | None:
@@ -206,7 +207,7 @@ class _StackLoader:
         try:
             names = stack_files(self.root_dir).deployments
         except OSError:
-            return result.result()  # reported with the components
+            return result.result()  # reported when the components are read
         for body in self._bodies(".", names, problems):
             result.add(body, problems)
         return result.result()

@@ -25,7 +25,7 @@ from planner.language.config.model import (
 from planner.language.syntax.body import Body
 
 StackPath = tuple[str, ...]
-"""the names of the `stack` blocks that contain a stack, from the outermost inwards"""
+"""the names of the `stack` blocks that contain a stack, outermost first"""
 Kind = Literal["component", "stack"]
 
 
@@ -198,7 +198,7 @@ class PublishedOutput:
 
 @frozen(eq=False)
 class UpstreamInput:
-    """`upstream_input "NAME"`: the last published outputs of the stack at `source`."""
+    """`upstream_input "NAME"`: the outputs that the stack at `source` last published."""
 
     name: str
     source: str

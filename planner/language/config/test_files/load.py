@@ -200,7 +200,9 @@ def check_test_providers(root: ModuleConfig, files: Iterable[TestFile]) -> list[
         for key, wanted in {**expected, **{k: root.provider_source(b.name) for k, b in root.providers.items()}}.items():
             block = file.providers.get(key)
             if block is not None and types[block.name] != wanted:
-                detail = f"{key} is {provider_display(types[block.name])} in {file.name}, as runs use it, but "
+                detail = (
+                    f"{key} is {provider_display(types[block.name])} in {file.name}, because runs use it for that, but "
+                )
                 detail += f"{provider_display(wanted)} in the root module."
                 problems.error("provider_mismatch", _MISMATCH, detail, block.span)
     return list(problems)
@@ -216,8 +218,9 @@ def _types_in(module: ModuleConfig) -> dict[str, str]:
 
 
 def _types_of_providers(root: ModuleConfig, file: TestFile) -> dict[str, str]:
-    """The provider for each name of a provider block: the one that the name means in the first run that uses it, as in
-    OpenTofu."""
+    """The provider for each name of a provider block. As in OpenTofu, the first run that uses the name determines the
+    provider.
+    """
     types: dict[str, str] = {}
     names = {block.name for block in file.providers.values()}
     for run in file.runs:

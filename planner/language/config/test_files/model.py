@@ -123,4 +123,4 @@ class TestFile:
     overrides: tuple[Override, ...] = ()
     module_overrides: tuple[ModuleOverride, ...] = ()
     sources: tuple[str, ...] = ()
-    """the directories whose files with mocks are read"""
+    """the directories from which mock files are read"""

@@ -120,7 +120,7 @@ def read_test_file(body: Body, name: str, problems: Problems, sources: Sources |
 
 
 class _Shared:
-    """The blocks that are allowed both in a file and in a run; `what` names the one that contains them."""
+    """The blocks that are allowed both in a file and in a run; `what` names the file or run in messages."""
 
     def __init__(self, what: str, is_own: bool) -> None:
         self.what, self.is_own = what, is_own
@@ -142,7 +142,7 @@ class _Shared:
             self.variables = {name: expr_of(attribute, problems) for name, attribute in attributes.items()}
 
     def is_second(self, block: Block, problems: Problems) -> bool:
-        """Whether such a block already exists (reported)."""
+        """Whether a block of this type already exists (reported)."""
         first = self.first.setdefault(block.type, block)
         if first is block:
             return False
@@ -242,14 +242,14 @@ def _query(block: Block, problems: Problems) -> list[QueryExpectation]:
     question = constant_string(attributes["question"], problems)
     message = (constant_string(attributes["error_message"], problems) or "") if "error_message" in attributes else ""
     if ("rows" in attributes) == ("holds" in attributes):
-        detail = "Set either rows, the number of rows in the answer, or holds, whether there are any."
+        detail = "Set either rows, the number of rows in the answer, or holds, which only states whether there are any."
         problems.error("query_answer", "Invalid query", detail, block.header_span)
         return []
     rows: int | None = None
     if "rows" in attributes:
         given = constant(piece(attributes["rows"]), problems)
         if given.__class__ is not int or given < 0:
-            detail = "The number of rows is a whole number, and not negative."
+            detail = "The number of rows must be a whole number that is not negative."
             problems.error("query_answer", "Invalid query", detail, attributes["rows"].expr_span)
             return []
         rows = given

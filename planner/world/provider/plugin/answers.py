@@ -37,7 +37,7 @@ def path(given: Any) -> Path:
 
 
 def failure(summary: str, detail: str) -> AttributeDiagnostic:
-    """An error of the plugin that refers to no place in the configuration."""
+    """An error of the plugin that does not refer to the configuration."""
     return AttributeDiagnostic("error", summary, detail, None)
 
 

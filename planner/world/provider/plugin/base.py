@@ -57,7 +57,7 @@ class PluginBase:
     deferral_allowed = False
     """whether the plugin may defer objects and actions"""
     kept: KeptAnswers | None = None
-    """answers of earlier commands"""
+    """cached responses from earlier commands"""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class PluginBase:
         Thread(target=self._wake, name=f"start {self.address}", daemon=True).start()
 
     def _wake(self) -> None:
-        with suppress(PluginError, Failure):  # later callers get the error, too
+        with suppress(PluginError, Failure):  # later callers get the same error
             self._started()
 
     def _call(self, name: str, request: str, quick: bool = False, /, **fields: Any) -> Any:
@@ -209,7 +209,7 @@ class PluginBase:
     def _stream(self, name: str, request: str, /, **fields: Any) -> Generator[Any, None, None]:
         """Send a message of the named kind, and yield the responses as they arrive. Raises PluginError."""
         if self.kept is not None and self.kept.log is not None:
-            self.kept.log.fail()  # events of a stream may come in any order
+            self.kept.log.fail()  # streamed responses may come in any order, so they are not cached
         while True:
             with suppress(ClientClosedError):
                 client = self._serving()
@@ -221,7 +221,7 @@ class PluginBase:
             Thread(target=self._stop, args=(self._client,), name=f"stop {self.address}", daemon=True).start()
 
     def _stop(self, client: PluginClient) -> None:
-        with suppress(PluginError, ClientClosedError):  # a stop request, which the plugin may ignore
+        with suppress(PluginError, ClientClosedError):  # the plugin may ignore the request
             client.call("StopProvider", client.messages.Empty(), quick=True)
 
     def close(self) -> None:
@@ -377,8 +377,8 @@ class PluginBase:
         return self._messages.DynamicValue(msgpack=encode(value, wanted))
 
     def _value(self, answer: Any, name: str, wanted: Type, is_stored: bool = True) -> Value:
-        """The value in a field of a response; Null if there is none. Raises CodecError, also for an infinite number in
-        a stored value."""
+        """The value in a field of a response; Null if there is none. Raises CodecError, also if a value that will be
+        stored contains an infinite number."""
         given = getattr(answer, name)
         try:
             if given.msgpack:
@@ -389,7 +389,7 @@ class PluginBase:
             if given.json:
                 return from_json(exact_json.loads(given.json), wanted)
         except ValueError as problem:
-            raise CodecError(f"Its answer cannot be read: {name}: {problem}.") from None
+            raise CodecError(f"Its response cannot be read: {name}: {problem}.") from None
         return Null(wanted)
 
     def _identity_out(self, field: str, identity: Value, schema: ResourceSchema) -> dict[str, Any]:
@@ -412,18 +412,19 @@ class PluginBase:
     def _identity_faults(
         self, type: str, value: Value, identity: Value, planned: Value = None
     ) -> list[AttributeDiagnostic]:
-        """The reasons why an object must not have this identity (None: no identity): an object keeps its identity, and
-        an identity must be the planned one."""
+        """The reasons why an identity (None: missing) is invalid: an object must keep its identity, and the identity
+        must match the plan."""
         if value.__class__ is Null or self._resource("managed", type).identity is None:
             return []
         if identity is None or all(part.__class__ is Null for part in identity.values()):
             detail = f"{self._who} returned a {type} without its identity. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         if not is_wholly_known(identity):
-            detail = f"{self._who} left the identity of a {type} unknown. This is a bug in the provider."
+            detail = f"{self._who} returned an unknown identity for a {type}. This is a bug in the provider."
             return [failure("Missing resource identity", detail)]
         before = {} if planned is None or planned.__class__ is not dict else planned
-        changed = [  # google plans some parts as null or empty that turn out otherwise: such parts count as unknown
+        # the provider google plans some parts as null or empty, and sets them later: such parts count as unknown
+        changed = [
             name
             for name, part in before.items()
             if part != ""
@@ -433,7 +434,7 @@ class PluginBase:
         ]
         if not changed:
             return []
-        detail = f"{self._who} changed the identity of a {type}: {', '.join(sorted(changed))} is not as planned."
+        detail = f"{self._who} changed the identity of a {type}: {', '.join(sorted(changed))} differs from the plan."
         return [failure("Resource identity changed", f"{detail} This is a bug in the provider.")]
 
     def _meta(self, meta: Value) -> dict[str, Any]:
@@ -456,7 +457,7 @@ class PluginBase:
         reason, faults = self._deferred(answer, type)
         if not reason or faults:
             return faults
-        detail = f"{self._who} deferred {type} for the reason {reason}."
+        detail = f"{self._who} deferred {type} with the reason {reason}."
         return [AttributeDiagnostic("error", "Deferred by the provider", detail, None, deferred=reason)]
 
     def _deferred(self, answer: Any, type: str) -> tuple[str, list[AttributeDiagnostic]]:
@@ -465,7 +466,7 @@ class PluginBase:
         if not answer.HasField("deferred"):
             return "", []
         reason = DEFERRALS.get(answer.deferred.reason, "")
-        what = f"without a valid reason ({answer.deferred.reason})" if not reason else f"for the reason {reason}"
+        what = f"without a valid reason ({answer.deferred.reason})" if not reason else f"with the reason {reason}"
         if reason and self.deferral_allowed:
             return reason, []
         detail = f"{self._who} deferred {type} {what}"
@@ -476,8 +477,8 @@ class PluginBase:
         return [
             failure(
                 "Invalid provider response",
-                f"{self._who} answered with a value for {type}.{path_text(at)}, which is write-only and must never be "
-                "in an answer. This is a bug in the provider.",
+                f"{self._who} returned a value for {type}.{path_text(at)}, which is write-only and must be null in "
+                "responses. This is a bug in the provider.",
             )
             for at in kept_write_only(block, value)
         ]
@@ -485,7 +486,7 @@ class PluginBase:
     def _unknown(self, value: Value, type: str) -> list[AttributeDiagnostic]:
         if is_wholly_known(value):
             return []
-        detail = f"{self._who} left parts of an existing {type} unknown. This is a bug in the provider."
+        detail = f"{self._who} returned unknown values for an existing {type}. This is a bug in the provider."
         return [failure("Provider produced invalid object", detail)]
 
 
@@ -494,7 +495,7 @@ DEFERRALS = {1: "resource_config_unknown", 2: "provider_config_unknown", 3: "abs
 
 
 def private_bytes(private: str | None) -> bytes:
-    """Decodes the private data of a provider, which state and plan contain in base64."""
+    """Decodes a provider's private data, which states and plans contain in base64."""
     return base64.b64decode(private) if private else b""
 
 

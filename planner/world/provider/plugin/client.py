@@ -21,10 +21,11 @@ from planner.world.provider.plugin.process import (
     UnknownCall,
 )
 
-# The transport in use: our own HTTP/2, with one connection for each calling thread.
+# The transport that is used by default: our own HTTP/2, with one connection for each calling thread.
 
 
-_IDLE_SECONDS = 60.0  # a connection that was idle for longer is not used again, because its peer may have closed it
+# a connection that was idle for longer than this is not reused, because the peer may have closed it
+_IDLE_SECONDS = 60.0
 
 
 class Connections:
@@ -95,7 +96,7 @@ mistake"""
 
 
 class ClientClosedError(Exception):
-    """planner stopped the plugin before the call began; a caller that still needs the plugin starts it again."""
+    """planner stopped the plugin before the call began. A caller that still needs the plugin must start it again."""
 
 
 class PluginClient:
@@ -134,7 +135,7 @@ class PluginClient:
             raise _unreadable(name, problem) from None
 
     def call_bytes(self, name: str, request: bytes, quick: bool = False) -> bytes:
-        """Make a call with a request in bytes, and return the answer in bytes. Raises PluginError, and
+        """Make a call with an encoded request, and return the encoded response. Raises PluginError, and
         ClientClosedError after `close`."""
         with self._under_way(name):
             seconds = time_limit() or (QUICK_SECONDS if quick else None)
@@ -187,20 +188,18 @@ class PluginClient:
         except TimeoutError:
             self._process.end()
             raise PluginError(
-                f"It did not answer the call {name} within {seconds:g} seconds.{self._process.last_output()}"
+                f"It did not respond to the call {name} within {seconds:g} seconds.{self._process.last_output()}"
             ) from None
         except OSError as problem:
             how = self._process.how_it_ended()
             if self._attached or self._process.is_running:
                 how = f"{problem.strerror or str(problem) or 'the connection broke'}; {how}"
-            raise PluginError(
-                f"It broke off while it answered the call {name}: {how}.{self._process.last_output()}"
-            ) from None
+            raise PluginError(f"It ended during the call {name}: {how}.{self._process.last_output()}") from None
 
     def _check(self, name: str, reply: CallReply) -> None:
         """Raises PluginError if a call failed."""
         if reply.code == UNIMPLEMENTED:
-            raise UnknownCall(f"It does not know the call {name}.")
+            raise UnknownCall(f"It does not support the call {name}.")
         if reply.code != OK:
             raise PluginError(f"The call {name} failed: {reply.message}.{self._process.last_output()}")
 
@@ -222,11 +221,12 @@ class PluginClient:
 
 
 def _unreadable(name: str, problem: Exception) -> PluginError:
-    return PluginError(f"Its answer to the call {name} cannot be read: {problem}.")
+    return PluginError(f"Its response to the call {name} cannot be read: {problem}.")
 
 
 def message_limit() -> int:
-    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, or far more than any real one has."""
+    """The maximum size of a response in bytes: PLANNER_PROVIDER_MESSAGE_LIMIT, or by default far more than any real
+    response has."""
     try:
         limit = int(os.environ.get("PLANNER_PROVIDER_MESSAGE_LIMIT", ""))
     except ValueError:

@@ -1,9 +1,9 @@
-"""Values to and from the plugin protocol's bytes: MessagePack in the forms of go-cty's msgpack package.
+"""Encodes and decodes values for the plugin protocol, in MessagePack as go-cty's msgpack package uses it.
 
-Unknown values are extension 0, or extension 12 with a map of what is known: 1 nullness, 2 prefix, 3 and 4 bounds of a
-number, 5 and 6 bounds of a length. Whole numbers within 64 bits are integers. Other numbers are doubles if that is
-exact, otherwise decimal strings. If the type is dynamic, the encoded form is a pair of the type's JSON and the
-value."""
+Unknown values are extension 0, or extension 12 with a map of known properties: 1 nullness, 2 prefix, 3 and 4 bounds of
+a number, 5 and 6 bounds of a length. Whole numbers within 64 bits are integers. Other numbers are doubles if that is
+exact, otherwise decimal strings. If the type is dynamic, the encoded form is a pair of the type's JSON and the value.
+"""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ def _unknown_in(data: ExtType, wanted: Type) -> Value:
     if len(data.data) <= 1 or wanted is DYNAMIC:
         return Unknown(wanted)
     if data.code != _REFINED or len(data.data) > _LONGEST_REFINEMENT:
-        raise CodecError(f"an unknown value of the unknown kind {data.code} ({len(data.data)} bytes)")
+        raise CodecError(f"an unknown value of the unsupported kind {data.code} ({len(data.data)} bytes)")
     unpacker = msgpack.Unpacker(strict_map_key=False)
     unpacker.feed(data.data)  # the map may be followed by padding
     refinement = unpacker.unpack()

@@ -2,8 +2,8 @@
 
 During a call, the calling thread has a connection to itself, so that sending and waiting are two system calls of that
 thread. A client that all threads share would pass every response from one thread to another, which took longer than
-everything else in a call. HTTP/2 frames for sharing a connection are handled only as far as a peer may send them,
-because connections are not shared."""
+everything else in a call. Because connections are not shared, HTTP/2's frames for sharing a connection are handled only
+because a peer may send them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _END_STREAM = _ACK = 1
 _END_HEADERS, _PADDED, _PRIORITY = 4, 8, 32
 _CANCEL = 8
 _HEADER_TABLE, _PUSH, _INITIAL_WINDOW = 1, 2, 4
-_FRAME = 9  # bytes before the payload
+_FRAME = 9  # the size of a frame's header, in bytes
 _MOST = (1 << 31) - 1
 _LEAST_WINDOW = 65_535
-_LONGEST_FRAME = 16_384  # which every peer accepts
+_LONGEST_FRAME = 16_384  # every peer accepts frames of this size
 _LONGEST_HEADERS = 1 << 20
 _MOST_FIELDS = 10_000
 _RECEIVE = 1 << 18
@@ -79,7 +79,7 @@ def decode_headers(data: bytes) -> dict[str, str]:
         pairs = decoder.decode(data, raw=True)
     except OversizedHeaderListError:
         raise ValueError("its headers are longer than allowed") from None
-    except HPACKError:  # its text may contain any bytes
+    except HPACKError:  # the exception's text is not used, because it may contain any bytes
         raise ValueError("its headers cannot be read") from None
     return {bytes(name).decode("latin-1"): bytes(value).decode("latin-1") for name, value in pairs}
 
@@ -101,11 +101,11 @@ class Connection:
         self._unsent = _GREETING
         self._buffer, self._at = b"", 0
         self._stream = -1
-        # the number of bytes that the peer accepts: in total, and at the beginning of a call
+        # the number of bytes that the peer accepts: now on the connection, and at the beginning of each call
         self._window = self._first_window = _LEAST_WINDOW
         self._stream_window = 0
         self._received = 0
-        self._body = b""  # the unsent part of the request
+        self._body = b""  # the part of the request that is not sent yet
         self._is_leaving = False
         self.is_usable = True
         """whether another call can be made"""
@@ -176,7 +176,7 @@ class Connection:
                 size += len(payload)
                 chunks.append(payload)
                 if size > self._longest + 5:
-                    return CallReply(UNKNOWN, f"the answer is longer than {self._longest} bytes", b"")
+                    return CallReply(UNKNOWN, f"the response is longer than {self._longest} bytes", b"")
             if flags & _END_STREAM:
                 self.is_usable = not (self._is_leaving or self._body)
                 return _complete(fields, chunks)
@@ -196,7 +196,7 @@ class Connection:
                 if is_packed:
                     return CallReply(UNKNOWN, "it responded with something other than uncompressed messages", b"")
                 if size > self._longest:
-                    return CallReply(UNKNOWN, f"a message of the answer is longer than {self._longest} bytes", b"")
+                    return CallReply(UNKNOWN, f"a message of the response is longer than {self._longest} bytes", b"")
                 if len(received) < size + 5:
                     break
                 message = bytes(received[5 : size + 5])
@@ -205,7 +205,9 @@ class Connection:
             if flags & _END_STREAM:
                 self.is_usable = not (self._is_leaving or self._body)
                 reply = _status(fields)
-                return reply if reply.code or not received else CallReply(UNKNOWN, "its last message has no end", b"")
+                return (
+                    reply if reply.code or not received else CallReply(UNKNOWN, "its last message is incomplete", b"")
+                )
 
     def _part(self) -> tuple[int, int, bytes]:
         """The kind (headers or data), flags and payload of the next frame of the response. The rest of the request is
@@ -293,7 +295,7 @@ class Connection:
     def _add_headers(self, fields: dict[str, str], flags: int, payload: bytes) -> None:
         fields.update(self._headers(flags, payload))
         if len(fields) > _MOST_FIELDS:
-            raise ValueError("more headers than any answer has")
+            raise ValueError("more headers than any response has")
 
     def _headers(self, flags: int, payload: bytes) -> dict[str, str]:
         payload = _unpadded(flags, payload)
@@ -307,7 +309,7 @@ class Connection:
             parts.append(more)
             size += len(more)
             if kind != _CONTINUATION or stream != self._stream or size > _LONGEST_HEADERS or len(parts) > _MOST_FIELDS:
-                raise ValueError("headers that go on wrongly")
+                raise ValueError("headers with an invalid continuation")
         payload = payload if len(parts) == 1 else b"".join(parts)
         return _decoded(payload) if len(payload) < 64 else decode_headers(payload)
 
@@ -346,7 +348,7 @@ def _faults() -> Iterator[None]:
     try:
         yield
     except ValueError as problem:
-        raise ConnectionError(f"the answer is not gRPC: {problem}") from None
+        raise ConnectionError(f"the response is not gRPC: {problem}") from None
     except BlockingIOError:
         raise TimeoutError from None
 
@@ -356,7 +358,7 @@ def _status(fields: dict[str, str]) -> CallReply:
     code = fields.get("grpc-status")
     if code is None or not code.isdecimal() or len(code) > 9:
         status = fields.get(":status", "none")
-        return CallReply(UNKNOWN, f"it answered with the HTTP status {status} and without a status of gRPC", b"")
+        return CallReply(UNKNOWN, f"it returned the HTTP status {status} without a gRPC status", b"")
     return CallReply(int(code), unquote(fields.get("grpc-message", ""), errors="replace") if int(code) else "", b"")
 
 
@@ -409,7 +411,8 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # the comparison below is stricter
+    # the certificate is compared below, which is stricter
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("DEFAULT:@SECLEVEL=0")
     context.set_alpn_protocols(["h2"])
     secured = context.wrap_socket(plain, server_hostname="localhost")
@@ -425,7 +428,7 @@ def _secured(plain: socket.socket, certificate: str) -> socket.socket:
 
 
 OK, UNKNOWN, UNIMPLEMENTED = 0, 2, 12
-"""codes of gRPC"""
+"""gRPC status codes"""
 
 
 class CallReply(NamedTuple):

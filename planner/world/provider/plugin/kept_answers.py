@@ -27,7 +27,7 @@ ANSWERS = Shelf("answers", 4096, 1 << 29, made_by=("world/provider/plugin",))
 SECONDS = 3600
 """the age at which a cached response is no longer used, if the call may access anything but the request"""
 _COMMANDS = 16
-"""an unused response is removed after this number of commands with new responses"""
+"""a cached response is removed if this number of commands that cached new responses did not use it"""
 _NONCE = 12
 _MOST_FILES = 2000
 """the maximum number of files in directories that a request names; a request that names more is not answered from the
@@ -72,7 +72,7 @@ class CallLog:
         """the calls that the process answered: the number of the process, the call, the request, and the digest of the
         response"""
         self.since = time()
-        """the time of the oldest cached response that may have changed since"""
+        """the time of the oldest cached response that the plugin may answer differently now"""
         self.named: dict[str, bytes] = {}
         """the files that requests name, with their stamps. Directories where a named file is missing are listed, so
         that a recorder of files knows them."""
@@ -103,7 +103,7 @@ class CallLog:
         self.is_complete = False
 
     def names(self, path: str, stamp: str) -> None:
-        """Note that a request names this file, or a missing one (`stamp` is empty)."""
+        """Note that a request names this file; `stamp` is empty if the file is missing."""
         if stamp:
             if path not in self.named:
                 self.named[path] = file_stamps([path]) or b""
@@ -125,7 +125,7 @@ LOGS: dict[str, CallLog | None] | None = None
 
 @contextmanager
 def logged_calls() -> Iterator[dict[str, CallLog | None]]:
-    """Inside, the calls to all plugins that are started are logged."""
+    """A context in which the calls to all plugins that are started are logged."""
     global LOGS
     LOGS = {}
     try:
@@ -146,13 +146,13 @@ def environment() -> str:
 
 class KeptAnswers:
     """The cached responses of the plugin with this identity, for the current directory. `calls`: the calls that may be
-    answered from the cache, each with whether the response depends only on the request; other responses are used only
-    for SECONDS."""
+    answered from the cache, each with whether the response depends only on the request. Other responses are used only
+    for SECONDS seconds."""
 
     def __init__(self, identity: str, calls: Mapping[str, bool]) -> None:
         self.calls = calls
         self.is_insufficient = False
-        """whether this command needed the process, too"""
+        """whether this command needed the process although it could use cached responses"""
         self.log: CallLog | None = None
         self._name = ANSWERS.name(identity, os.getcwd(), *_environment())
         self._mode = ",".join(sorted(self.calls))
@@ -186,7 +186,7 @@ class KeptAnswers:
             return None
 
     def put(self, call: str, request: bytes, answer: bytes) -> None:
-        """Keep an answer."""
+        """Add a response to the cache."""
         answers = self._load()
         name, key = _digests(call, request)
         nonce = os.urandom(_NONCE)

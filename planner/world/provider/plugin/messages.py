@@ -4,8 +4,8 @@ calls, so both are built from this table, each into its own descriptor pool, sep
 the process.
 
 A field is `name=number:type`. If there are two numbers, they are for protocols 5 and 6; `-` means that the protocol
-does not have the field. Before the type, `*` means repeated, `%` a map from strings, `?` present or not, `^` one of
-several. Enumerations are read as numbers."""
+does not have the field. Before the type, `*` means repeated, `%` a map from strings, `?` optional, `^` one of several
+alternatives. Enumerations are read as numbers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ StopAnswer Error=1:string
 """
 
 CALLS: dict[str, tuple[str, str, str]] = {
-    # call of protocol 6: (its name in protocol 5, request message, response message)
+    # name of a call in protocol 6: (its name in protocol 5, request message, response message)
     "GetProviderSchema": ("GetSchema", "Empty", "SchemaAnswer"),
     "GetResourceIdentitySchemas": ("GetResourceIdentitySchemas", "Empty", "IdentitySchemasAnswer"),
     "ValidateProviderConfig": ("PrepareProviderConfig", "ProviderConfig", "ProviderConfigAnswer"),
@@ -138,7 +138,7 @@ CALLS: dict[str, tuple[str, str, str]] = {
     "StopProvider": ("Stop", "Empty", "StopAnswer"),
 }
 STREAMS = frozenset({"InvokeAction", "ListResource"})
-"""the calls with a streamed response"""
+"""the calls whose responses are streamed"""
 
 
 def method(version: int, call: str) -> str:

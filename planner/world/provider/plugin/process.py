@@ -34,10 +34,11 @@ START_SECONDS = 60.0
 END_SECONDS = 2.0
 _KEPT_LINES = 200
 _SHOWN_LINES = 30
-_LONGEST_DIRECTORY = 60  # the path of a socket has at most 103 bytes, and the plugin adds a name
+# the path of a socket can have at most 103 bytes, and the plugin appends a file name to the directory
+_LONGEST_DIRECTORY = 60
 
-# The shell becomes the plugin. A watchdog waits for the end of its input, which means that this process has ended. Then
-# it kills the plugin with all its child processes and removes the socket.
+# The shell becomes the plugin. A watchdog process waits for the end of its input, which means that planner has ended.
+# Then it kills the plugin with all its child processes and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -45,7 +46,7 @@ exec "$@" </dev/null 3<&-"""
 
 
 class PluginError(Exception):
-    """A plugin could not be started or violated the protocol; the text describes what happened."""
+    """A plugin could not be started or violated the protocol; the message describes what happened."""
 
 
 class UnknownCall(PluginError):
@@ -72,7 +73,7 @@ class PluginProcess:
         self._ended = False
         base = tempfile.gettempdir()
         self._directory = tempfile.mkdtemp(prefix="planner-", dir=base if len(base) <= _LONGEST_DIRECTORY else "/tmp")
-        if trace.RECORDER is None and _log_is_wanted():  # the log level of a program that uses this library
+        if trace.RECORDER is None and _log_is_wanted():  # a program that uses planner as a library may request a log
             trace.start(os.environ)
         trace.note("DEBUG", "starting a plugin", provider=name, command=command)
         try:
@@ -138,7 +139,7 @@ class PluginProcess:
     # ---------------------------------------------------------------- end
 
     def how_it_ended(self) -> str:
-        """The exit status in words. Waits a short time for a process that is ending."""
+        """A description of the exit status. Waits a short time if the process is about to end."""
         try:
             status = self._process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
@@ -155,7 +156,7 @@ class PluginProcess:
         return self._process.poll() is None
 
     def end(self, seconds: float = 0.0) -> None:
-        """End the process and its child processes, after waiting this number of seconds for it to end by itself."""
+        """End the process and its child processes, after waiting this number of seconds for it to end on its own."""
         with self._lock:
             if self._ended:
                 return
@@ -208,7 +209,7 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 def environment(directory: str, name: str = "") -> dict[str, str]:
     """The environment of a plugin (provider address `name`) that will create its socket in a directory. No certificate
     is offered, because other users cannot enter the directory of the socket. By default a plugin writes some 20 log
-    lines for each call, which is half of its work. So its log level is set to warnings unless a log was requested."""
+    lines for each call, which takes half of its time. So its log level is set to warnings unless a log is requested."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))
@@ -230,11 +231,11 @@ def parse_handshake(line: str) -> Handshake:
         )
     core, version, network, address = parts[:4]
     if core != CORE_VERSION:
-        raise PluginError(f"It speaks version {core!r} of the handshake; {CORE_VERSION} is needed.")
+        raise PluginError(f"It uses version {core!r} of the handshake; version {CORE_VERSION} is required.")
     if version not in map(str, VERSIONS):
-        raise PluginError(f"It speaks the plugin protocol {version}; {' or '.join(map(str, VERSIONS))} is needed.")
+        raise PluginError(f"It uses the plugin protocol {version}; {' or '.join(map(str, VERSIONS))} is required.")
     if len(parts) < 5 or parts[4] != "grpc":
-        raise PluginError("It does not speak gRPC. It is too old for this program.")
+        raise PluginError("It does not use gRPC, so it is too old for planner.")
     if network not in ("unix", "tcp") or not address:
         raise PluginError(f"It listens at an unsupported address: {network} {address}.")
     target = f"unix:{address}" if network == "unix" else address
@@ -251,7 +252,7 @@ def _log_is_wanted() -> bool:
 
 # Plugins that run outside planner, from TF_REATTACH_PROVIDERS: for debugging a provider.
 #
-# The variable holds a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test":
+# The variable contains a JSON object: provider address -> {"Protocol": "grpc", "ProtocolVersion": 6, "Pid": 42, "Test":
 # true, "Addr": {"Network": "unix", "String": "/tmp/plugin.sock"}}.
 
 
@@ -260,7 +261,7 @@ VARIABLE = "TF_REATTACH_PROVIDERS"
 
 @frozen
 class Attachment:
-    """The address of a running plugin. Its output is unknown, and planner does not stop it."""
+    """The address of a running plugin. planner neither reads its output nor stops it."""
 
     handshake: Handshake
     is_running: bool = True

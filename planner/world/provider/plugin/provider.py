@@ -46,7 +46,7 @@ class EphemeralCalls(PluginBase):
         return interface.OpenedEphemeral(value, _private(answer), _renew_at(answer), tuple(problems))
 
     def renew(self, type: str, private: bytes | None) -> interface.OpenedEphemeral:
-        """Keep an open resource usable."""
+        """Renew an open resource."""
         try:
             answer = self._call("RenewEphemeralResource", "Renew", type_name=type, **_private_field(private))
         except PluginError as problem:
@@ -110,9 +110,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         return problems
 
     def _configure(self, stamps: bytes | None, /, **fields: Any) -> list[interface.AttributeDiagnostic]:
-        """Configure the plugin; if the same configuration had no problem before, only when a call needs the process.
-        `stamps` as in
-        `_call_kept`. Raises PluginError."""
+        """Configure the plugin. If an earlier command used the same configuration without a problem, this is delayed
+        until a call needs the process. `stamps` as in `_call_kept`. Raises PluginError."""
         call, kept = "ConfigureProvider", self.kept
         message = self._messages.Configuration(**fields)
         if stamps is None:
@@ -194,7 +193,7 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
         try:
             schema = self._resource("managed", request.target)
             if not self._schema_parts().general.server_capabilities.move_resource_state:
-                detail = f"{self._who} does not move objects between types, so no {request.source_type} can become a "
+                detail = f"{self._who} cannot move objects between types, so no {request.source_type} can become a "
                 refusal = interface.AttributeDiagnostic("error", "Move not supported", f"{detail}{request.target}.")
                 return interface.MoveAnswer(Null(DYNAMIC), diagnostics=(refusal,))
             source_identity: dict[str, Any] = {}
@@ -387,9 +386,8 @@ class PluginProvider(EphemeralCalls, ActionCalls, ListCalls):
             stamps = self._stamps_of(tuple(value for value, _ in arguments))
             answer = self._call_kept("CallFunction", "FunctionCall", True, stamps, name=name, arguments=given)
             if answer.HasField("error"):
-                raise FunctionError(
-                    answer.error.text, answer.error.function_argument
-                )  # the first argument if the error does not name one
+                # The error refers to the first argument if it names none.
+                raise FunctionError(answer.error.text, answer.error.function_argument)
             return self._value(answer, "result", result, is_stored=False)
         except (PluginError, CodecError) as problem:
             raise FunctionError(f"{self._who}: {problem}") from None

@@ -1,6 +1,7 @@
 """A plugin's schema as received bytes, divided into parts without decoding. A large provider sends 30 MB and more, of
-which a configuration uses a few types. So planner only searches the message for the beginning and end of each type's
-schema. The list of about 2,000 places is cached with the bytes, and the schema of a type is decoded on first use."""
+which a configuration uses a few types. So planner only looks up where each type's schema begins and ends in the
+message. The list of about 2,000 positions is cached with the bytes, and the schema of a type is decoded on first use.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +51,9 @@ class DamagedSchema(Exception):
 
 
 class SchemaParts:
-    """The schema of a plugin, which speaks protocol `version`. `head`: the bytes of everything outside the tables.
-    `read` returns bytes at an offset, perhaps fewer than requested (it may raise OSError). Raises ValueError if the
-    head is not a valid message."""
+    """The schema of a plugin, in protocol `version`. `head`: the bytes of everything outside the tables. `read` returns
+    bytes at an offset, perhaps fewer than requested (it may raise OSError). Raises ValueError if the head is not a
+    valid message."""
 
     def __init__(self, version: int, head: bytes, places: Places, read: Callable[[int, int], bytes]) -> None:
         self.version, self.head, self.places = version, head, places
@@ -62,8 +63,8 @@ class SchemaParts:
         """the message without its tables"""
 
     def part(self, table: str, name: str) -> Any:
-        """One schema, as a message. Raises KeyError if there is no schema with that name, DamagedSchema, and ValueError
-        if its bytes are not a valid message."""
+        """One schema, as a message. Raises KeyError if there is no schema with that name, DamagedSchema if its bytes
+        have changed, and ValueError if they are not a valid message."""
         start, size, check = self.places[table][name]
         try:
             data = self._read(start, size)
@@ -75,7 +76,7 @@ class SchemaParts:
 
 
 class MessageTable(Mapping[str, Any]):
-    """One table as a mapping from names to messages, each of which `part` creates on first use."""
+    """One table as a mapping from names to messages. `part` creates each message on first use."""
 
     def __init__(self, names: Mapping[str, Any], part: Callable[[str], Any]) -> None:
         self._names, self._part = names, part
@@ -96,8 +97,8 @@ class MessageTable(Mapping[str, Any]):
 
 
 def take_apart(version: int, answer: bytes, identities: bytes = b"") -> tuple[SchemaParts, bytes]:
-    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which their
-    places refer. Raises ValueError if the bytes are not such messages."""
+    """The parts of the responses to GetProviderSchema and GetResourceIdentitySchemas, and the bytes to which the parts'
+    offsets refer. Raises ValueError if the bytes are not such messages."""
     spans: dict[str, dict[str, tuple[int, int]]] = {table: {} for table in TABLES}
     head = _search(answer, _ANSWER_TABLES, spans, 0)
     _search(identities, _IDENTITY_TABLES, spans, len(answer))
@@ -138,7 +139,7 @@ def _search(data: bytes, tables: dict[int, str], spans: dict[str, dict[str, tupl
 
 
 def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-    """The number and kind of the field at a place, and where its value begins and ends. Raises ValueError."""
+    """The number and kind of the field at offset `at`, and where its value begins and ends. Raises ValueError."""
     tag, at = _varint(data, at, end)
     kind = tag & 7
     first = at
@@ -152,7 +153,7 @@ def _field(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
     else:
         raise ValueError("a field of an unknown kind")
     if at > end:
-        raise ValueError("a field that ends too late")
+        raise ValueError("a field that exceeds its message")
     return tag >> 3, kind, first, at
 
 
@@ -165,7 +166,7 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         if byte < 128:
             return number, at
         shift += 7
-    raise ValueError("a number that does not end")
+    raise ValueError("an incomplete number")
 
 
 def _decoded(kind: Any, data: bytes) -> Any:
@@ -179,8 +180,8 @@ def _decoded(kind: Any, data: bytes) -> Any:
 
 # The schemas of plugins in the user's cache, because requesting the schema of a large provider takes seconds. An entry
 # belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
-# of scripts are not cached. The head of an entry is a list of places; after it follow the bytes as the plugin sent
-# them, of which a run reads only the types that it uses, each with a checksum in the list.
+# of scripts are not cached. An entry begins with a list of positions and checksums, one for each type. Then follow the
+# bytes as the plugin sent them; a run reads only the types that it uses.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))
@@ -195,7 +196,7 @@ def load_parts(binary: str) -> SchemaParts | None:
     try:
         listed = json.loads(entry.head)
         if listed["version"] not in VERSIONS or set(listed["places"]) != set(TABLES):
-            return None  # an entry in another format
+            return None  # the entry has a different format
         return SchemaParts(listed["version"], b64decode(listed["head"]), listed["places"], entry.read)
     except (ValueError, KeyError, TypeError):
         return None

@@ -44,7 +44,7 @@ class Converted(Mapping[str, ResourceSchema]):
 
 def resource_schema(name: str, schema: Any, identity: Any = None, is_checked: bool = True) -> ResourceSchema:
     """The schema of a resource type, with the schema of its objects' identity, if any. Raises ValueError if a type in
-    it cannot be read, and, if the schema is checked, if it contradicts itself."""
+    the schema cannot be read or, if schemas are checked, if the schema contradicts itself."""
     block = block_schema(schema.block)
     problems = [*schema_problems(block)] if is_checked else []
     if schema.version < 0:
@@ -99,7 +99,8 @@ def _attribute(attribute: Any) -> AttributeSchema:
     # protocol 5 has no nested attributes
     if "nested_type" in attribute.DESCRIPTOR.fields_by_name and attribute.HasField("nested_type"):
         parts = attribute.nested_type
-        inner = {a.name: evolve(_attribute(a), deprecation_message="") for a in parts.attributes}  # OpenTofu has none
+        # OpenTofu has no deprecation messages for nested attributes
+        inner = {a.name: evolve(_attribute(a), deprecation_message="") for a in parts.attributes}
         nested = NestedAttributes(inner, _nesting(parts.nesting))
     return AttributeSchema(
         DYNAMIC if nested is not None else read_type(attribute.type),
@@ -119,7 +120,7 @@ def _attribute(attribute: Any) -> AttributeSchema:
 def _nesting(number: int) -> str:
     nesting = _NESTINGS.get(number)
     if nesting is None:
-        raise ValueError(f"blocks and attributes cannot be nested in the way {number}")
+        raise ValueError(f"{number} is not a valid nesting mode of blocks and attributes")
     return nesting
 
 
@@ -140,7 +141,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 def schema_problems(block: BlockSchema, prefix: str = "") -> Iterator[str]:
-    """The contradictions in a schema, in words."""
+    """Messages about the contradictions in a schema."""
     for name, attribute in block.attributes.items():
         yield from _schema_rules_attribute(attribute, prefix, name)
     for name, nested in block.blocks.items():
@@ -160,7 +161,7 @@ def _schema_rules_attribute(attribute: AttributeSchema, prefix: str, name: str) 
         yield f"{at} is required, but also {'optional' if attribute.optional else 'computed'}"
     if attribute.nested is not None:
         if attribute.nested.nesting == "set" and has_dynamic(attribute.type):
-            yield f"{at} is a set whose elements have no certain type"
+            yield f"{at} is a set whose elements have a dynamic type"
         for inner, part in attribute.nested.attributes.items():
             yield from _schema_rules_attribute(part, prefix, inner)
 
@@ -170,10 +171,10 @@ def _limits(nested: NestedBlock, at: str) -> Iterator[str]:
     if least < 0 or most < 0:
         yield f"the limits of {at} are {least} and {most}"
     elif nested.nesting == "single" and (least != most or least > 1):
-        yield f"{at} occurs once, so its limits must be both 0 or both 1, not {least} and {most}"
+        yield f"{at} is a single block, so its limits must be both 0 or both 1, not {least} and {most}"
     elif nested.nesting in ("group", "map") and (least or most):
         yield f"{at} has limits, which blocks of this nesting cannot have"
     elif nested.nesting in ("list", "set") and most and least > most:
         yield f"{at} needs at least {least} and at most {most} blocks"
     if nested.nesting == "set" and has_dynamic(implied_type(nested.block)):
-        yield f"{at} is a set of blocks that have no certain type"
+        yield f"{at} is a set of blocks that contain a dynamic type"

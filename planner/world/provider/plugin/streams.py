@@ -26,7 +26,7 @@ from planner.world.provider.plugin.base import PluginBase
 from planner.world.provider.plugin.process import PluginError
 
 _MOST_REMARKS = 1000
-"""the maximum number of events of a search that are not results"""
+"""the maximum number of problems that a search may report without a result"""
 
 
 class ListCalls(PluginBase):
@@ -104,7 +104,9 @@ class ListCalls(PluginBase):
             return Null(DYNAMIC), [self._failed(problem)]
         problems = diagnostics(answer.diagnostics)
         if config.__class__ is Null and not any(p.severity == "error" for p in problems):
-            problems.append(failure("Invalid provider response", f"{self._who} generated nothing for a {type}."))
+            problems.append(
+                failure("Invalid provider response", f"{self._who} generated no configuration for a {type}.")
+            )
         return config, problems
 
 

@@ -1,1 +1,1 @@
-"""Backends, which keep states: one module for each type."""
+"""Backends store states. Each type is a module of this package."""

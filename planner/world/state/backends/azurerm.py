@@ -1,5 +1,5 @@
-"""`backend "azurerm"`: the state is a blob in Azure Storage. A lease on the blob locks it, and the blob's metadata name
-the holder of the lease.
+"""`backend "azurerm"`: the state is a blob in Azure Storage. A lease locks the blob, and the blob's metadata name the
+holder of the lease.
 
 Every lock changes the entity tag of the blob. So versions are digests of the content; the blob is replaced only if it
 still has the entity tag that was read with the content."""
@@ -65,7 +65,7 @@ SCHEMA = BlockSchema(
         "oidc_token": text("A token of OpenID Connect."),
         "oidc_token_file_path": text("A file with a token of OpenID Connect."),
         "oidc_request_url": text("The address for requests of an OpenID Connect token."),
-        "oidc_request_token": text("The token with which that is done."),
+        "oidc_request_token": text("The token for this request."),
         "ado_service_connection_id": text("The service connection of an Azure DevOps pipeline."),
         "use_aks_workload_identity": flag("Whether the identity of a workload in AKS is used."),
         "use_azuread_auth": flag("Whether blobs are accessed with a token instead of a key of the account."),
@@ -112,7 +112,7 @@ class AzureClient(StateClient):
         body: bytes = b"",
         lease: str | None = None,
     ) -> HttpResponse:
-        """Send a request about the state's blob, with our own lease or with a given one."""
+        """Send a request about the state's blob, with our own lease or with `lease`."""
         held = self._lease if lease is None else lease
         headers_of_lease = {"x-ms-lease-id": held} if held else {}
         return self._to.ask(method, self._blob, query, {**headers_of_lease, **(headers or {})}, body)
@@ -154,13 +154,13 @@ class AzureClient(StateClient):
             if before is not None:
                 now = self._version(known)
                 if now != before:
-                    raise Newer(f"{self.place} has the digest {now or 'none'}, not {before or 'none'}")
+                    raise Newer(f"{self.place} has the digest {now or '(none)'}, not {before or '(none)'}")
             seen = {"If-None-Match": "*"} if known is None else {"If-Match": known.headers.get("etag", "*")}
             try:
                 self._write(self._blob, data, {**_metadata(known), **seen}, self._lease)
                 return _digest(data)
             except ServiceError as problem:
-                # meanwhile the lock was taken or released, or the blob was written: try again
+                # the lock or the blob changed meanwhile: try again
                 raced = isinstance(problem, AzureError) and problem.code in ("ConditionNotMet", "BlobAlreadyExists")
                 if not raced or attempt == _RACES - 1:
                     raise _with("error uploading blob: ", problem) from None
@@ -173,7 +173,7 @@ class AzureClient(StateClient):
         checksum = known.headers.get("content-md5", "")
         if checksum:
             return checksum
-        kept = self.get()  # written in several parts
+        kept = self.get()  # a blob that was written in several parts has no checksum
         return kept.version if kept is not None else ""
 
     def _write(self, blob: str, data: bytes, headers: Mapping[str, str], lease: str = "") -> None:
@@ -339,8 +339,8 @@ class AzureBackend(RemoteBackend):
         self.container, self.key, self.snapshot = container, key, snapshot
 
     def client(self, workspace: str) -> AzureClient:
-        # not below the name of the state, because accounts with directories do not allow that, and not a valid name of
-        # a workspace
+        # The directory is not below the state's name, because accounts with directories do not allow that. Its name is
+        # not a valid name of a workspace.
         folder = f"{self.key}.planner/{workspace}/"
         return AzureClient(self.container, _blob(self.key, workspace), folder, self.snapshot)
 

@@ -1,8 +1,8 @@
 """`backend "consul"`: states in keys of a Consul cluster, locked by sessions that have to be renewed.
 
 Keys, flags and lock infos are the same as in OpenTofu. A lock and its info are set and removed in one transaction, so a
-lock always has information about its holder. A session that expires while its process runs is replaced, unless the
-state was written or the lock was removed by force meanwhile."""
+lock always has information about its holder. If a session expires while its process runs, a new session takes the lock,
+unless the state was written or the lock was removed by force meanwhile."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ConsulClient(StateClient):
         self._session: ConsulSession | None = None
         self._lock: LockInfo | None = None
         self._mine: set[str] = set()
-        """ids of all our sessions that held the lock"""
+        """the ids of all sessions of this process that have held the lock"""
         self._seen = ""
         """the version that was last read or written"""
 
@@ -161,7 +161,7 @@ class ConsulClient(StateClient):
         if "too large" in problem:
             return ""
         if problem and ("index is stale" in problem or "key exists" in problem):
-            raise Newer(f"{self.place} has another content than was read")
+            raise Newer(f"the content of {self.place} has changed since it was read")
         if problem or not done:
             raise ServiceError(f"consul CAS failed with transaction errors: {problem}")
         return version_of(done[0])
@@ -249,7 +249,7 @@ class ConsulClient(StateClient):
         self._cluster.ask("PUT", f"session/destroy/{lock_id}")
         kept = self._cluster.key(self._lock_key)
         if kept is not None and kept.get("Session"):
-            return  # another process was faster, and the lock is its own
+            return  # another process has taken the lock meanwhile
         gone = (
             {"Verb": "delete-cas", "Key": self._lock_key, "Index": int(version_of(kept))} if kept is not None else None
         )

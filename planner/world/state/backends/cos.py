@@ -1,6 +1,6 @@
 """`backend "cos"`: the state in an object of Tencent Cloud's COS, locked by an object next to it. While the lock object
-is checked and created, a tag of the account serves as a lock. To release a lock, the digest of the lock object must be
-known."""
+is checked and created, a tag of the account serves as a lock. Releasing a lock requires the digest of the lock object.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class CosClient(StateClient):
     def put(self, data: bytes, before: str | None) -> str:
         version = self._write(self.path, data, before)
         if version is None:
-            raise Newer(f"{self.place} has another entity tag than {before or 'none'}")
+            raise Newer(f"the entity tag of {self.place} is no longer {before or '(none)'}")
         return version
 
     def delete(self) -> None:
@@ -150,7 +150,8 @@ class CosClient(StateClient):
             kept = self._read(self._lock)
             if kept is not None:
                 holder = lock_info_of(kept[0])
-                if holder is not None and holder.id == info.id:  # our own lock object, whose response was lost
+                # an earlier request of ours created the lock object, but its response was lost
+                if holder is not None and holder.id == info.id:
                     return evolve(info, id=kept[1])
                 raise self._held_error(f"lock file {self._lock} exists")
             data = info.to_json()

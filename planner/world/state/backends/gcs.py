@@ -106,8 +106,8 @@ class Bucket:
         return Payload(answer.body, answer.headers.get("x-goog-generation", ""))
 
     def write(self, name: str, data: bytes, is_secret: bool = True, before: str | None = None) -> str:
-        """Store an object, and return its generation. With `before` as in Client.put; the response may have status
-        412."""
+        """Store an object, and return its generation. `before`: as in Client.put. If the object has changed, the
+        response has status 412."""
         digest = hashlib.md5(data, usedforsecurity=False).digest()
         query = {"name": name, "uploadType": "multipart"}
         if before is not None:
@@ -185,7 +185,7 @@ class GcsClient(StateClient):
         except GoogleError as problem:
             if problem.status == 412:
                 now = self._bucket.generation(self._state)
-                text = f"{self.place} has the generation {now or 'none'}, not {before or 'none'}"
+                text = f"{self.place} has the generation {now or '(none)'}, not {before or '(none)'}"
                 raise Newer(text) from None
             raise _with(f"Failed to upload state to {self.place}: ", problem) from None
         except ServiceError as problem:
@@ -216,7 +216,8 @@ class GcsClient(StateClient):
                 holder = lock_info_of(kept.data) if kept is not None else None
                 if kept is None or holder is None:
                     raise Held(text, may_wait=is_taken) from None
-                if holder.id == info.id:  # our own lock object, whose response was lost
+                # an earlier request of ours created the lock object, but its response was lost
+                if holder.id == info.id:
                     return evolve(info, id=kept.version)
                 raise Held(text, evolve(holder, id=kept.version)) from None
         raise Held(text, may_wait=True)
@@ -230,7 +231,7 @@ class GcsClient(StateClient):
             raise Held(_missing(problem), self.holder()) from None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Also compares the generation here, because not every server with this protocol does so when it removes an
+        """Compares the generation here, too, because not all servers with this protocol compare it when they remove an
         object."""
         holder = self.holder()
         if holder is not None and holder.id != lock_id and lock_id.isdigit():

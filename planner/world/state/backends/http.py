@@ -1,4 +1,4 @@
-"""`backend "http"`: the state behind a URL, locked by two kinds of requests (the interface of GitLab and others)."""
+"""`backend "http"`: the state behind a URL, locked and unlocked by requests (the protocol of GitLab and others)."""
 
 from __future__ import annotations
 
@@ -97,14 +97,14 @@ class HttpClient(NothingBeside):
         rules, at = self._to.http.retries, url
         for _ in range(_MOST_REDIRECTS + 1):
             answer = self._to.http.ask(method, at, headers, body)
-            if rules.most and rules.statuses(answer.status):  # all retries failed
+            if rules.most and rules.statuses(answer.status):  # the last retry failed, too
                 raise ServiceError(
                     f"{method} {display_url(at)} giving up after {rules.most + 1} attempt(s)", may_pass=True
                 )
             if answer.status not in (301, 302, 303, 307, 308) or not answer.headers.get("location"):
                 return answer
             to = _redirected(method, at, answer)
-            if _host(to) != _host(at):  # the credentials are sent only to this host
+            if _host(to) != _host(at):  # credentials are sent only to the original host
                 headers = {name: value for name, value in headers.items() if name.startswith("Content-")}
             at = to
         raise ServiceError(
@@ -128,7 +128,7 @@ class HttpClient(NothingBeside):
         if before is not None:
             kept = self.get()
             if (kept.version if kept is not None else "") != before:
-                raise Newer(f"{self.place} has another content than was read")
+                raise Newer(f"the content of {self.place} has changed since it was read")
         url = self._to.address
         if self._lock is not None:
             parts = urlsplit(url)
@@ -160,7 +160,7 @@ class HttpClient(NothingBeside):
         holder = lock_info_of(answer.body)
         if holder is None:
             raise Held("HTTP remote state already locked, failed to unmarshal body", info, may_wait=True)
-        if holder.id == info.id:  # our own lock, whose response was lost
+        if holder.id == info.id:  # an earlier request of ours took the lock, but its response was lost
             self._lock = info
             return info
         raise Held(f"HTTP remote state already locked:\nID={holder.id}", holder)
@@ -187,8 +187,8 @@ class HttpClient(NothingBeside):
 
 
 def _redirected(method: str, url: str, answer: HttpResponse) -> str:
-    """The URL to which a response redirects. Raises ServiceError: a redirect may only turn a request into a GET, and
-    must not lead from https to http."""
+    """The URL to which a response redirects. Raises ServiceError: a redirect must not discard sent data, and must not
+    lead from https to http."""
     try:
         to = urljoin(url, answer.headers["location"])
         before, after = urlsplit(url), urlsplit(to)
@@ -206,7 +206,8 @@ def _redirected(method: str, url: str, answer: HttpResponse) -> str:
     if method not in ("GET", "HEAD") and answer.status < 307:
         text = f"it is redirected to {display_url(to)} with status {answer.status}, which would lose the sent data"
         raise ServiceError(f"{method} {display_url(url)}: {text}. Write that address in the configuration")
-    if _host(before.geturl()) == _host(to) and "@" not in after.netloc:  # still the same user
+    # keep the user name and password for the same host
+    if _host(before.geturl()) == _host(to) and "@" not in after.netloc:
         to = after._replace(netloc=before.netloc).geturl()
     return to
 
@@ -319,7 +320,7 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
     address = str(settings.get("address") or os.environ.get("TF_HTTP_ADDRESS", ""))
     try:
         parts = urlsplit(address)
-    except ValueError:  # it is none
+    except ValueError:  # the address is not a valid URL
         return "http:"
     address = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     public = display_url(address)

@@ -45,7 +45,7 @@ class MemoryClient(StateClient):
     def put(self, data: bytes, before: str | None) -> str:
         now = "" if self._kept.data is None else str(self._kept.writes)
         if before is not None and before != now:
-            raise Newer(f"the stored version is {now or 'none'}, not {before or 'none'}")
+            raise Newer(f"the stored version is {now or '(none)'}, not {before or '(none)'}")
         self._kept.data = data
         self._kept.writes += 1
         return str(self._kept.writes)
@@ -113,5 +113,5 @@ def open(read: SettingsReading, seal: Seal) -> InMemory:
 
 
 def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str:
-    """Each process has its own states."""
+    """The identity of a state: its workspace. Each process has its own states."""
     return f"inmem:#{workspace}"

@@ -43,8 +43,8 @@ SCHEMA = BlockSchema(
         "config_paths": texts("A list of paths to kube config files. Can be set with KUBE_CONFIG_PATHS."),
         "config_path": text("Path to the kube config file. Can be set with KUBE_CONFIG_PATH."),
         "config_context": text("The context of the kube config file."),
-        "config_context_auth_info": text("Another user of the kube config file."),
-        "config_context_cluster": text("Another cluster of the kube config file."),
+        "config_context_auth_info": text("A user of the kube config file, instead of the context's user."),
+        "config_context_cluster": text("A cluster of the kube config file, instead of the context's cluster."),
         "token": text("Token to authenticate a service account."),
     },
     {
@@ -113,14 +113,15 @@ class Namespace:
         return result
 
     def create(self, kind: str, body: dict[str, Any]) -> bool:
-        """Create an object; False if it exists. Raises ServiceError."""
+        """Create an object. Returns False if the object exists. Raises ServiceError."""
         answer = self.api.ask("POST", self.path(kind), body)
         if answer.status == 404:
             raise problem_of(answer)
         return answer.status != 409
 
     def replace(self, kind: str, body: dict[str, Any]) -> bool:
-        """Replace an object with a new version; False if another writer was faster. Raises ServiceError."""
+        """Replace an object with a new version. Returns False if another process replaced it first. Raises
+        ServiceError."""
         return self.api.ask("PUT", self.path(kind, body["metadata"]["name"]), body).status not in (404, 409)
 
     def remove(self, kind: str, name: str) -> None:
@@ -181,7 +182,7 @@ class KubernetesClient(StateClient):
             secret = self._at.read("secrets", self._secret)
             now = _data(secret).get("tfstate") if secret is not None else None
             if before is not None and before != (_digest(now) if now else ""):
-                raise Newer(f"{self.place} has another content than was read")
+                raise Newer(f"the content of {self.place} has changed since it was read")
             if secret is None:
                 metadata = {
                     "name": self._secret,
@@ -196,7 +197,7 @@ class KubernetesClient(StateClient):
                 secret["data"] = {**_data(secret), "tfstate": kept}
                 if self._at.replace("secrets", secret):
                     return _digest(kept)
-        raise ServiceError(f"other clients change {self.place} again and again", may_pass=True)
+        raise ServiceError(f"other clients keep changing {self.place}", may_pass=True)
 
     def delete(self) -> None:
         self._remove("secrets", self._secret, "Secret")
@@ -232,7 +233,7 @@ class KubernetesClient(StateClient):
                 done = self._at.create("leases", {**body, "spec": {"holderIdentity": info.id}})
             else:
                 holder = _holder(lease)
-                if holder == info.id:  # our own lock, whose response was lost
+                if holder == info.id:  # an earlier request of ours took the lock, but its response was lost
                     done = True
                 elif holder is not None:
                     raise Held("the state is already locked by another tofu client", _info(lease), may_wait=True)
@@ -241,7 +242,7 @@ class KubernetesClient(StateClient):
             if done:
                 self._held = info.id
                 return info
-        raise ServiceError(f"other clients change the lease {self._lease} again and again", may_pass=True)
+        raise ServiceError(f"other clients keep changing the lease {self._lease}", may_pass=True)
 
     def unlock(self, lock_id: str) -> None:
         self._held = ""
@@ -256,7 +257,7 @@ class KubernetesClient(StateClient):
                 return self._remove("leases", self._lease, "Lease")
             if self._at.replace("leases", _held_by(lease, None, "")):
                 return None
-        raise ServiceError(f"other clients change the lease {self._lease} again and again", may_pass=True)
+        raise ServiceError(f"other clients keep changing the lease {self._lease}", may_pass=True)
 
     def force_unlock(self, lock_id: str) -> None:
         self.unlock(lock_id)
@@ -305,7 +306,7 @@ class KubernetesClient(StateClient):
                 )
             if done:
                 return
-        raise ServiceError(f"other clients change the secret {whole} again and again", may_pass=True)
+        raise ServiceError(f"other clients keep changing the secret {whole}", may_pass=True)
 
     def delete_beside(self, name: str) -> None:
         whole, item = self._document(name)

@@ -1,7 +1,7 @@
 """States kept in local files: one store for each file, and the local backend with a file for each workspace.
 
-A file is replaced as a whole (written next to it, flushed to disk, renamed), so a crash leaves the old state or the
-new.
+A file is replaced as a whole (written next to it, flushed to disk, renamed), so after a crash the file contains either
+the old or the new state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 DEFAULT_PATH = "terraform.tfstate"
 DEFAULT_WORKSPACE_DIRECTORY = "terraform.tfstate.d"
 SCHEMA = BlockSchema(
-    {"path": setting("The file of the default state."), "workspace_dir": setting("The directory of others.")}
+    {
+        "path": setting("The file of the default state."),
+        "workspace_dir": setting("The directory for the states of other workspaces."),
+    }
 )
 
 
@@ -113,7 +116,7 @@ class StateStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        if os.path.exists(self.path) and not os.path.isfile(self.path):  # such as a device
+        if os.path.exists(self.path) and not os.path.isfile(self.path):  # for example a device
             return []
         try:
             replace_file(self._beside(name), self.seal.seal_document(name, data), 0o600, durable=False)
@@ -157,8 +160,8 @@ class StateStore:
         return state, diagnostics + more
 
     def _emptied(self) -> list[Diagnostic]:
-        """A warning about an empty state file that has a non-empty backup. planner never leaves a state like that, and
-        a plan would create everything again."""
+        """A warning about an empty state file that has a non-empty backup. planner never leaves a state in this
+        condition, and a plan would create all objects again."""
         try:
             if not self.backup_path or self.lock_file.made_file or not os.path.exists(self.read_path):
                 return []
@@ -169,8 +172,8 @@ class StateStore:
             return []
         detail = (
             f"{self.read_path} is empty, so planner assumes that no objects exist. Its backup {self.backup_path} has "
-            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, put the backup in its "
-            "place."
+            f"{sum(1 for _ in backup.instances())} objects: if the file was emptied by mistake, replace the file with "
+            "its backup."
         )
         return [warning("state.emptied", "The state file is empty", detail)]
 
@@ -281,7 +284,7 @@ class StateStore:
         """Replace the file with this state; before that, `mark` records the state with its checksum in the journal."""
         try:
             text = self._files.text(state)
-        except ValueError as bad:  # a value without a JSON form
+        except ValueError as bad:  # a value that JSON cannot represent
             return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         try:
             mark(state, sha256_of(text))
@@ -328,7 +331,10 @@ class StateStore:
                     os.remove(self.journal_path)
                 sync_directory(os.path.dirname(os.path.realpath(self.path)))
         except OSError as e:
-            detail = f"{self.journal_path}: {e.strerror or e}. The state has all its changes, so the file is harmless."
+            detail = (
+                f"{self.journal_path}: {e.strerror or e}. The state contains all changes of the journal, so the file "
+                "is harmless."
+            )
             return [warning("state.journal_left", "Cannot remove the journal", detail)]
         return []
 
@@ -352,7 +358,7 @@ class StateStore:
         if old is None or not same_content(old, state):
             self._write_backup(self._files.backup(before))
             self._backed_up = True
-        elif self._is_pending and os.path.exists(self.backup_path):  # the former backup must not remain in clear
+        elif self._is_pending and os.path.exists(self.backup_path):  # an older backup must not remain unencrypted
             resealed = self._files.resealed(read_whole(self.backup_path))
             if resealed is not None:
                 self._write_backup(resealed)
@@ -361,7 +367,7 @@ class StateStore:
         try:
             replace_file(self.backup_path, data)
         except PermissionError:
-            with builtins.open(self.backup_path, "wb") as file:  # if the directory does not allow new files
+            with builtins.open(self.backup_path, "wb") as file:  # the directory does not allow new files
                 file.write(data)
 
     def _replace(self, data: bytes) -> None:

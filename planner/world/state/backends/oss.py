@@ -1,4 +1,4 @@
-"""`backend "oss"`: the state in an object of Alibaba Cloud's OSS, locked by a row of TableStore."""
+"""`backend "oss"`: the state in an object of Alibaba Cloud's OSS, locked by a row in TableStore."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ SCHEMA = BlockSchema(
     {"assume_role": NestedBlock(BlockSchema(_ROLE), "set", max_items=1)},
 )
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds for which the state and its digest in TableStore may differ, and seconds between two checks."""
+"""The number of seconds for which the state and its digest in TableStore may differ, and the number of seconds between
+two checks."""
 _BAD_DIGEST = (
     "state data in OSS does not have the expected content.\n\n"
     "This may be caused by unusually long delays in OSS processing a previous state\n"
@@ -92,7 +93,7 @@ class OssClient(StateClient):
 
     def __init__(self, at: OssBucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
-        # not below the prefix, because OpenTofu treats every name there as a workspace
+        # outside the prefix, because OpenTofu treats every name below the prefix as a workspace
         self._folder = f"{at.prefix}.planner/{self.path.removeprefix(at.prefix).lstrip('/')}/"
 
     @property
@@ -138,7 +139,7 @@ class OssClient(StateClient):
             text = f"failed to upload state {self.path}: {problem.text}"
             raise ServiceError(text, may_pass=problem.may_pass) from None
         if answer is None:
-            raise Newer(f"{self.place} has another entity tag than {before or 'none'}")
+            raise Newer(f"the entity tag of {self.place} is no longer {before or '(none)'}")
         if at.table is not None:
             try:
                 at.table.put(f"{self.lock_path}-md5", {"Digest": _md5(data)})
@@ -179,7 +180,8 @@ class OssClient(StateClient):
             except ServiceError as more:
                 lines = f"\n\t* {text}\n\t* \ngetting lock info got an error: {more.text}\n"
                 raise ServiceError(f"2 errors occurred:{lines}", may_pass=more.may_pass) from None
-            if holder is not None and holder.id == info.id:  # our own lock, whose response was lost
+            # an earlier request of ours took the lock, but its response was lost
+            if holder is not None and holder.id == info.id:
                 return info
             raise Held(text, holder, may_wait=problem.code == "OTSConditionCheckFail") from None
         return info
@@ -289,7 +291,9 @@ def open(read: SettingsReading, seal: Seal) -> OssBackend:
     read.finish_check()
     table, where = read.text("tablestore_table"), read.text("tablestore_endpoint", "ALICLOUD_TABLESTORE_ENDPOINT")
     if table and not where:
-        read.wrong('"tablestore_table": needs "tablestore_endpoint"', "Locking with a table requires its address.")
+        read.wrong(
+            '"tablestore_table": needs "tablestore_endpoint"', "Locking with a table requires the table's endpoint."
+        )
     region = read.text("region", "ALICLOUD_REGION", "ALICLOUD_DEFAULT_REGION")
     endpoint = read.text("endpoint", "ALICLOUD_OSS_ENDPOINT", "OSS_ENDPOINT")
     read.check()

@@ -40,7 +40,7 @@ SCHEMA = BlockSchema(
 T = TypeVar("T")
 CONNECTING = 30
 LONGEST = 300.0
-"""seconds that the server may take to connect, and for one transaction"""
+"""time limits for connecting and for one transaction, in seconds"""
 
 
 @frozen(repr=False)
@@ -89,7 +89,7 @@ class PgConnection:
     def __init__(self, table: StateTable) -> None:
         self.table = table
         self.number = 0
-        """the process id of the connection's server process, to which locks belong"""
+        """the id of the server process of this connection; PostgreSQL assigns locks to server processes"""
         self._connection: Any = None
         self._mutex = RLock()
 
@@ -111,13 +111,14 @@ class PgConnection:
                 with suppress(errors.DuplicateSchema, errors.DuplicateTable, errors.DuplicateObject):
                     cursor.execute(query)
             except errors.UniqueViolation as problem:
-                if problem.diag.schema_name != "pg_catalog":  # otherwise the cause is a name conflict
+                # a violation in pg_catalog means that another command created the object
+                if problem.diag.schema_name != "pg_catalog":
                     raise
 
         self.do(made)
 
     def do(self, work: Callable[[Any], T]) -> T:
-        """The result of `work` with a cursor, in a transaction of its own or in none. Raises ServiceError."""
+        """The result of `work` with a cursor, in its own transaction or in autocommit mode. Raises ServiceError."""
         psycopg = _psycopg()
         with self._mutex:
             connection = self._open(psycopg)
@@ -131,7 +132,7 @@ class PgConnection:
                 raise ServiceError(_message(problem), may_pass=bool(lost)) from None
 
     def transaction(self, work: Callable[[Any], T]) -> T:
-        """The result of work in one transaction: all of it or nothing."""
+        """The result of `work` in a single transaction."""
 
         def within(cursor: Any) -> T:
             with cursor.connection.transaction():
@@ -194,7 +195,7 @@ def _psycopg() -> Any:
     try:
         import psycopg
     except ImportError:
-        detail = 'the backend "pg" needs psycopg: install the extra "pg" (pip install "planner-iac[pg]")'
+        detail = 'the backend "pg" needs psycopg: install it with the extra "pg" (pip install "planner-iac[pg]")'
         raise ServiceError(detail) from None
     return psycopg
 
@@ -254,7 +255,7 @@ class PgClient(StateClient):
                 result = cursor.fetchone()
                 now = result[0] if result is not None else ""
                 if now != before:
-                    raise Newer(f"{self.place} has another content than was read")
+                    raise Newer(f"the content of {self.place} has changed since it was read")
             cursor.execute(
                 f"INSERT INTO {table.quoted} (name, data) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET data = %s "
                 f"WHERE {quoted(table.name)}.name = %s",
@@ -410,7 +411,8 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """Create missing tables, if the block allows it. Checking for them first requires fewer permissions."""
+    """Create the missing schema, table and index, if the block allows it. They are looked up first, because that
+    requires fewer permissions than CREATE ... IF NOT EXISTS."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:
@@ -462,4 +464,4 @@ def identity(settings: Mapping[str, Any], workspace: str, directory: str) -> str
 
 _WORD = re.compile(r"""(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)""")
 _PLACE = frozenset(("host", "hostaddr", "port", "dbname", "service"))
-"""the part of a connection string that names the host and the database"""
+"""the keywords of a connection string that identify the host and the database"""

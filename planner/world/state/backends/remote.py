@@ -25,8 +25,8 @@ SCHEMA = BlockSchema(
         "workspaces": NestedBlock(
             BlockSchema(
                 {
-                    "name": text("The single workspace, used as the default one. There are no other workspaces then."),
-                    "prefix": text("The prefix of the workspaces' names on the server, which planner leaves out."),
+                    "name": text("The only workspace, which is used as the default one."),
+                    "prefix": text("The prefix of the workspaces' names on the server, which planner omits."),
                 }
             ),
             "single",

@@ -1,4 +1,4 @@
-"""`backend "s3"`: its settings, and the workspaces in a bucket (state/remote/s3.py has the state in an object)."""
+"""`backend "s3"`: its settings, and the workspaces in a bucket (state/remote/s3.py reads and writes the objects)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ SCHEMA = BlockSchema(
         "ec2_metadata_service_endpoint_mode": text("The endpoint mode of IMDS: IPv4 or IPv6."),
         "http_proxy": text("The address of an HTTP proxy to use when accessing the AWS API."),
         "https_proxy": text("The address of an HTTPS proxy to use when accessing the AWS API."),
-        "no_proxy": text("Hosts that are reached without a proxy."),
+        "no_proxy": text("Hosts that are accessed without a proxy."),
         "insecure": flag("Explicitly allow the backend to perform insecure SSL requests."),
         "use_dualstack_endpoint": flag("Resolve an endpoint with DualStack capability."),
         "use_fips_endpoint": flag("Resolve an endpoint with FIPS capability."),

@@ -29,7 +29,7 @@ class RemoteBackend(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings in the block, without settings from the environment and defaults."""
+        """The settings that are written in the block, without those from the environment or defaults."""
         return self._settings
 
     @abstractmethod
@@ -41,7 +41,7 @@ class RemoteBackend(ABC):
         """The existing workspaces except the default one. Raises ServiceError."""
 
     def remove(self, workspace: str) -> None:
-        """Remove the state of a workspace and everything that belongs to it. Raises ServiceError."""
+        """Remove the state of a workspace and the documents next to it. Raises ServiceError."""
         self.client(workspace).delete()
 
     def store(

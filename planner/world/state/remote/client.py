@@ -53,8 +53,8 @@ class RemoteStateClient(Protocol):
         """The stored bytes; None if there are none."""
 
     def put(self, data: bytes, before: str | None) -> str:
-        """Store bytes and return their version. `before`: the version that must still be stored, "" if there must be
-        none, None for any. Raises Newer if the service, or a check just before, detects another version."""
+        """Store bytes and return their version. `before`: the version that is replaced ("" if none may exist, None for
+        any version). Raises Newer if the service, or a check just before, detects another version."""
 
     def delete(self) -> None:
         """Delete the state."""
@@ -70,10 +70,11 @@ class RemoteStateClient(Protocol):
         """Remove the lock with this id, even if another process holds it."""
 
     def has_lock(self, lock_id: str) -> bool:
-        """Whether the lock with this id is still held. True if the service does not provide this information."""
+        """Whether the lock with this id is still held. Returns True if the service does not provide this
+        information."""
 
     def holder(self) -> LockInfo | None:
-        """The holder of the lock; None if there is none, or it is unknown."""
+        """The holder of the lock; None if there is no lock or its holder is unknown."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         """Seconds between two snapshots of the state while an apply runs, as in Store."""
@@ -93,7 +94,7 @@ class RemoteStateClient(Protocol):
 
 
 class StateClient:
-    """The common base for most services: the user's interval between snapshots applies."""
+    """The base for most services: snapshots are written at the interval that the user sets."""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
         return 0.0 if is_urgent else interval
@@ -122,7 +123,7 @@ class NothingBeside(StateClient):
 LARGEST = 1 << 30
 """the maximum size of a state, in bytes"""
 _FRAME = 31
-"""the window size that makes zlib write the gzip format"""
+"""the window size with which zlib writes the gzip format"""
 
 
 def compress(data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """A copy of the journal next to a state in a service, so that another machine can continue an interrupted operation.
-Before anything starts, the journal is written to the working directory. A separate thread sends new entries to the
-service, at most half a second later as long as the service responds. The copy has a head, which identifies the journal,
-and parts with the journal's text. Only the last part is replaced, until it has reached its full size."""
+The journal itself is in the working directory. A separate thread sends new entries to the service, at most half a
+second later if the service responds. The copy has a head, which identifies the journal, and parts with the journal's
+text. Only the last part is replaced, until it has reached its full size."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TAKEN = "planner.taken"
 PART = 256 << 10
 """the size of a part, in bytes"""
 PAUSE = 0.5
-"""Seconds between two copies."""
+"""The number of seconds between two copies."""
 _MOST_PARTS = 4096
 _LONGEST_ID = 64
 _MOST_TAKEN = 20
 _CLOSING = 5.0
-"""Seconds that the last copy may take after an operation failed."""
+"""The number of seconds that the last copy may take after a failed operation."""
 
 
 @frozen
@@ -47,8 +47,8 @@ def read_copy(client: RemoteStateClient) -> Copied | None:
     if head is None:
         return None
     none = ServiceError(
-        f"the document {HEAD} next to {client.place} does not identify a journal: remove it if the state is right "
-        "without it"
+        f"the document {HEAD} next to {client.place} does not identify a journal: if the state is correct without the "
+        "journal, remove the document"
     )
     try:
         document = json.loads(head)
@@ -78,7 +78,7 @@ def forget(client: RemoteStateClient, journal: str, parts: int | None = None) ->
 
 
 def forget_all(client: RemoteStateClient) -> None:
-    """Remove all documents next to a state that was removed. Raises ServiceError."""
+    """Remove all documents next to a removed state. Raises ServiceError."""
     copy = read_copy(client)
     if copy is not None:
         forget(client, copy.id)
@@ -97,8 +97,8 @@ def id_of(data: bytes) -> str:
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state contains the changes of this copy, for the machine that has the journal itself, and remove
-    the copy. Raises ServiceError."""
+    """Record that the state contains the changes of this copy, so that the machine with the original journal can tell,
+    and remove the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())
     forget(client, journal.id)
@@ -144,7 +144,7 @@ class Copier:
         self._copy()
 
     def close(self, finished: bool) -> None:
-        """End copying. `finished`: the state contains everything, so the copy is removed."""
+        """Stop copying. `finished`: whether the state contains all changes, so that the copy can be removed."""
         self._end.set()
         self._grown.set()
         if self._thread is not None:
@@ -158,7 +158,7 @@ class Copier:
                 self._copy()
 
     def _run(self) -> None:
-        self._end.wait(PAUSE / 2)  # most operations end earlier
+        self._end.wait(PAUSE / 2)  # most operations end within this time and need no copy
         while not self._end.is_set():
             self._grown.wait()
             if self._end.is_set():
@@ -168,7 +168,7 @@ class Copier:
                 self._copy()
             except (ServiceError, OSError) as problem:
                 self.problem = problem if isinstance(problem, ServiceError) else ServiceError(str(problem))
-                self._grown.set()  # try again later
+                self._grown.set()  # the next round tries again
                 self._end.wait(4 * PAUSE)
             else:
                 self.problem = None

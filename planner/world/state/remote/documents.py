@@ -36,7 +36,7 @@ def read_document(client: RemoteStateClient, name: str) -> bytes | None:
 
 
 def put_document(client: RemoteStateClient, name: str, data: bytes) -> None:
-    """Store a document, and remove leftover parts of a longer one, if permitted. Raises ServiceError."""
+    """Store a document, and if permitted remove leftover parts of a longer version. Raises ServiceError."""
     whole = f"{len(data)} {sha256_of(data)}\n".encode() + data
     parts = range(0, len(whole), PART)
     for number, at in enumerate(parts):
@@ -52,7 +52,7 @@ def delete_documents(client: RemoteStateClient) -> None:
 
 
 def _delete_from(client: RemoteStateClient, name: str, number: int) -> None:
-    with suppress(ServiceError):  # the response of some services for a missing document
+    with suppress(ServiceError):  # some services respond to a missing document with an error
         while client.get_beside(_part(name, number)) is not None:
             client.delete_beside(_part(name, number))
             number += 1

@@ -1,4 +1,4 @@
-"""The fence: a process that has lost its lock starts no operation and does not overwrite a newer state.
+"""Prevents a process that has lost its lock from starting operations or overwriting a newer state.
 
 A process may lose its lock without noticing: its lease or session ends, or the lock is removed by force. The lock is
 checked before a change if the last check is some seconds old, and always before the state is written."""
@@ -16,13 +16,13 @@ from planner.world.state.remote.client import Held, Newer, RemoteStateClient
 
 T = TypeVar("T")
 INTERVAL = 3.0
-"""Seconds for which the result of a check is used."""
+"""The number of seconds for which the result of a check is reused."""
 OUTAGE = 120.0
-"""Seconds for which a service may be unavailable before an error is reported."""
+"""The number of seconds for which a service may be unavailable before an error is reported."""
 
 
 class Fence:
-    """Guards all actions that need the lock with this id. May be used by several threads."""
+    """Checks whether the lock with this id is still held. May be used by several threads."""
 
     def __init__(self, client: RemoteStateClient, lock_id: str, stop: Stop | None = None) -> None:
         self._client, self._lock_id, self._stop = client, lock_id, stop
@@ -31,7 +31,7 @@ class Fence:
         self._mutex = Lock()
 
     def check(self) -> None:
-        """Raises Failure if the lock is lost; the result of a recent check is reused. A recent result is reused."""
+        """Raises Failure if the lock is lost; the result of a recent check is reused."""
         with self._mutex:
             if self._lost is None and time.monotonic() - self._asked >= INTERVAL:
                 self._ask()
@@ -44,7 +44,7 @@ class Fence:
         return self._lost is not None
 
     def problem(self) -> Diagnostic | None:
-        """The current problem of the lock."""
+        """The error if the lock is lost, otherwise None. Checks the lock anew."""
         with self._mutex:
             if self._lost is None:
                 self._ask()
@@ -64,7 +64,7 @@ class Fence:
                 holder = f" It is held by another client now.\n\n{info.describe()}" if info is not None else ""
             except ServiceError:
                 pass
-            self._lost = self._lost_lock(f"The lock {self._lock_id} on {self._client.place} is gone.{holder}")
+            self._lost = self._lost_lock(f"The lock {self._lock_id} on {self._client.place} no longer exists.{holder}")
 
     def _lost_lock(self, why: str) -> Diagnostic:
         detail = (
@@ -75,8 +75,8 @@ class Fence:
 
 
 def patiently(what: Callable[[], T], stop: Stop | None = None, longest: float = OUTAGE) -> T:
-    """The response of a service, which is retried while the service is unavailable. Raises ServiceError if that takes
-    too long, or if a stop is requested."""
+    """The response of a service, with retries while the service is unavailable. Raises ServiceError if the service is
+    unavailable for too long, or if a stop is requested."""
     began, pause = time.monotonic(), 0.5
     while True:
         try:

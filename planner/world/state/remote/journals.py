@@ -39,7 +39,7 @@ class Leftovers:
         self._copy: Copied | None = None
         self._is_damaged = False
         self.missing: tuple[str, ...] = ()
-        """the instances whose objects a journal recorded and that the state does not have"""
+        """the instances with objects that a journal recorded, but the state does not have"""
         self.adopts = False
         """whether these objects are added to the state"""
 
@@ -174,7 +174,7 @@ class GuardedJournal(Journal):
     def snapshot(self, state: State, checksum: str, changes: int) -> None:
         super().snapshot(state, checksum, changes)
         if self._copier is not None:
-            self._copier.copy_now()  # otherwise other machines could not determine which process is changing the state
+            self._copier.copy_now()  # so that other machines can determine which process is changing the state
 
     def _tell(self) -> None:
         if self._copier is not None:

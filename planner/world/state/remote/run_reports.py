@@ -15,7 +15,7 @@ _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
 Override = Callable[[str], bool]
-"""returns whether to override the failure that a prompt describes"""
+"""asks whether to override a failure, with the given prompt, and returns the answer"""
 
 
 @frozen(eq=False)
@@ -64,10 +64,10 @@ class Reports:
                 self._evaluation(str(one.get("id")), attributes(one))
         if status == "awaiting_override":
             if not self.override("Do you want to override the failed policy check?"):
-                return "A policy check failed, and was not overridden."
+                return "A policy check failed and was not overridden."
             self.run.override("task-stages", id)
             return ""
-        return failed or (f"The stage has ended as {status}." if status in _FAILED else "")
+        return failed or (f"The stage ended with the status {status}." if status in _FAILED else "")
 
     def _tasks(self, results: list[dict[str, Any]]) -> str:
         """Print the results of tasks. Returns the reason why the run cannot continue."""
@@ -81,10 +81,10 @@ class Reports:
             for text in (task.get("message"), task.get("url") and f"Details: {task['url']}"):
                 if text:
                     self.line(f"    {text}")
-        return f"These tasks have to succeed: {', '.join(mandatory)}." if mandatory else ""
+        return f"These mandatory tasks did not succeed: {', '.join(mandatory)}." if mandatory else ""
 
     def _evaluation(self, id: str, state: Mapping[str, Any]) -> None:
-        """Print an evaluation of policies: the result of each."""
+        """Print the result of each policy in an evaluation."""
         counts = state.get("result-count") or {}
         total = sum(int(counts.get(name) or 0) for name in ("advisory-failed", "mandatory-failed", "errored", "passed"))
         self.line(f"  Policies ({state.get('policy-kind') or 'opa'}): {state.get('status')}, {total} evaluated")
@@ -162,8 +162,8 @@ class Reports:
             if self.override("Do you want to override the soft failed policy check?"):
                 self.run.override("policy-checks", id)
                 return ""
-            return f"{title}: it failed softly and was not overridden."
-        return f"{title}: it ended as {status.replace('_', ' ')}."
+            return f"{title}: the policy check failed softly and was not overridden."
+        return f"{title}: the policy check ended with the status {status.replace('_', ' ')}."
 
 
 def log_line(text: str) -> Mapping[str, Any] | None:

@@ -1,5 +1,5 @@
-"""Plans and applies on a server: a configuration is uploaded, a run is created for it, and its logs are read. A small
-file in place of a plan file names a run that waits for its apply."""
+"""Plans and applies on a server: a configuration is uploaded, a run is created for it, and its logs are read. Instead
+of a plan file, a small file names a run that waits to be applied."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ServerRun:
     page: str
     """the address of the run's page, for browsers"""
     check: Callable[[ServerRun], None] = field(default=lambda run: None)
-    """called before each pause; raises ServiceError to end the waiting"""
+    """called before each pause; it raises ServiceError to stop waiting"""
 
     def read(self) -> dict[str, Any]:
         """The data of the run: attributes and relationships."""
@@ -90,7 +90,8 @@ class ServerRun:
         return next(iter(self.related(part)), "")
 
     def wait(self, done: Callable[[Mapping[str, Any]], bool], changed: Callable[[str], None]) -> dict[str, Any]:
-        """The attributes of the run as soon as `done` accepts them; `changed` is called with each new status."""
+        """Wait until `done` accepts the attributes of the run, and return them; `changed` is called with each new
+        status."""
         status, tries = "", 0
         while True:
             state = attributes(self.read())
@@ -119,7 +120,7 @@ class ServerRun:
 
 @frozen
 class SavedRun:
-    """A run that waits for its apply: its id, and the host of the server. `plan -out` saves it."""
+    """A run that waits to be applied: its id, and the host of the server. `plan -out` saves it."""
 
     run_id: str
     hostname: str
@@ -131,7 +132,7 @@ class SavedRun:
 
 
 def saved_run(path: str) -> SavedRun | None:
-    """The run that a file names; None if the file is of another kind, or cannot be read."""
+    """The run that a file names; None if it is not such a file or cannot be read."""
     try:
         where = on_disk(path)
         if not os.path.isfile(where) or os.path.getsize(where) > _LARGEST_NOTE:
@@ -174,7 +175,7 @@ def start_run(
             raise ServiceError("the server could not read the uploaded configuration")
         api.pause(_PAUSES[min(tries, len(_PAUSES) - 1)])
     else:
-        raise ServiceError("the server has not processed the uploaded configuration in time")
+        raise ServiceError("the server did not process the uploaded configuration in time")
     relations = {
         "workspace": {"data": {"type": "workspaces", "id": workspace}},
         "configuration-version": {"data": {"type": "configuration-versions", "id": version}},
@@ -195,7 +196,7 @@ def _of(kind: str, given: Mapping[str, Any], relations: Mapping[str, Any] | None
 def _data(answer: Any) -> dict[str, Any]:
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, dict) or not data.get("id"):
-        raise ServiceError("resource not found" if answer is None else "the answer has no data with an id")
+        raise ServiceError("resource not found" if answer is None else "the response has no data with an id")
     return data
 
 
@@ -206,7 +207,7 @@ IGNORE_FILE = ".terraformignore"
 _USUAL = (".git/", ".terraform/", "!.terraform/modules/", "terraform.rc", ".terraformrc")
 _LARGEST = 1 << 30
 Patterns = list[tuple[re.Pattern[str], bool]]
-"""(pattern, whether it excludes the files that match); the last pattern that matches decides"""
+"""(pattern, whether it excludes the files that match it); the last matching pattern decides"""
 
 
 def archive(folder: Path) -> bytes:
@@ -220,7 +221,7 @@ def archive(folder: Path) -> bytes:
                     raise ServiceError(f"{name} is a link that leads out of the configuration, so it is not uploaded")
                 packed.add(path, name, recursive=False)
                 if buffer.tell() > _LARGEST:
-                    raise ServiceError("the configuration is larger than 1 GiB; .terraformignore can leave files out")
+                    raise ServiceError("the configuration is larger than 1 GiB; exclude files with .terraformignore")
     except OSError as problem:
         if isinstance(problem, ServiceError):
             raise

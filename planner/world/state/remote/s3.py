@@ -1,7 +1,8 @@
 """The state of a workspace in an object of a bucket, locked by an object next to it, by an item in DynamoDB, or by
 both.
 
-An item of the table has the digest of the expected content, so that an outdated copy of the object is noticed."""
+An item of the table has the digest of the current content, so that planner notices if S3 returns an outdated version of
+the object."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from planner.world.state.lock import LockInfo, lock_info_of
 from planner.world.state.remote.client import Held, Newer, Payload, StateClient
 
 _PATIENCE, _PAUSE = 10.0, 2.0
-"""Seconds for which the state and its digest in DynamoDB may differ, and seconds between two checks."""
+"""The number of seconds for which the state and its digest in DynamoDB may differ, and the number of seconds between
+two checks."""
 
 
 @frozen(repr=False)
@@ -85,8 +87,8 @@ class S3Bucket:
 
 
 _WRITING = "planner.writing"
-"""the document next to a state that receives the state's checksum before DynamoDB does, so that the state stays valid
-if the process is killed in between"""
+"""the document next to a state to which the state's checksum is written before DynamoDB is updated, so that the state
+remains valid if the process is killed in between"""
 
 
 class S3Client(StateClient):
@@ -97,7 +99,7 @@ class S3Client(StateClient):
     def __init__(self, at: S3Bucket, workspace: str) -> None:
         self._at, self.path = at, at.path(workspace)
         self._written = ""
-        """the entity tag of our last write, which may be repeated if its digest could not be stored"""
+        """the entity tag of our last write, which can be repeated if storing its digest failed"""
 
     @property
     def place(self) -> str:
@@ -153,7 +155,7 @@ class S3Client(StateClient):
         if before is not None:
             now = self._version()
             if now != before and (not self._written or now != self._written):
-                raise Newer(f"{self.place} has the entity tag {now or 'none'}, not {before or 'none'}")
+                raise Newer(f"{self.place} has the entity tag {now or '(none)'}, not {before or '(none)'}")
         digest = _Later(lambda: _md5(data).hex()) if self._at.table else None
         try:
             if digest is not None:
@@ -251,7 +253,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks; if a process was killed while it removed them, only one is left."""
+        """Remove both locks. Only one of them exists if a process was killed while it removed them."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
@@ -301,7 +303,7 @@ class S3Client(StateClient):
         holder = lock_info_of(text.encode())
         if holder is None or holder.id != lock_id:
             raise ServiceError(f'lock id "{lock_id}" does not match existing lock')
-        # compares the literal text, because another program may write the JSON differently
+        # the condition compares the stored text, because another program may write the JSON differently
         condition = {"ConditionExpression": "Info = :info", "ExpressionAttributeValues": {":info": {"S": text}}}
         self._item("DeleteItem", {**condition, "Key": _key(self.lock_path)})
 
@@ -331,8 +333,8 @@ class S3Client(StateClient):
 
 
 class _Later(Thread):
-    """A value that is computed while data are sent, because computing checksums of large states takes as long as
-    sending them."""
+    """A value that is computed in a thread while data is sent, because computing checksums of a large state takes as
+    long as sending it."""
 
     def __init__(self, work: Callable[[], str]) -> None:
         super().__init__(name="digest", daemon=True)

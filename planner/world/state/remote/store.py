@@ -34,11 +34,11 @@ READ = "state.remote_read"
 FOLDER = "planner"
 """the subdirectory of the data directory for journals and other files of states that are stored elsewhere"""
 _LONGEST_PAUSE = 16.0
-"""Seconds between two attempts to take a lock."""
+"""The number of seconds between two attempts to take a lock."""
 
 
 class RemoteStore:
-    """A state in a service. `backup_path`: a file for the state as it was before the first write ("": none)."""
+    """A state in a service. `backup_path`: the file in which the state before the first write is saved ("": none)."""
 
     def __init__(self, client: RemoteStateClient, seal: Seal = PLAIN, backup_path: str = "") -> None:
         self.client, self.seal, self.backup_path = client, seal, backup_path
@@ -110,9 +110,9 @@ class RemoteStore:
             self.client.unlock(info.id)
         except ServiceError as problem:
             detail = (
-                f"Error message: {problem.text}\n\nThe lock keeps others from changing the state at the same time, and "
-                "it may or may not be released now. If it is not, `force-unlock` with its id removes it: only do "
-                f"that when nothing else uses the state.\n\n{info.describe()}"
+                f"Error message: {problem.text}\n\nThe lock may or may not be released now. If it is not, "
+                "`force-unlock` with its id removes it. Do that only if no other process is using the "
+                f"state.\n\n{info.describe()}"
             )
             return [error("state.unlock", "Error releasing the state lock", detail)]
         return []
@@ -130,7 +130,7 @@ class RemoteStore:
         )
 
     def held_by(self, lock_id: str) -> tuple[LockInfo | None, list[Diagnostic]]:
-        """The holder of the lock, as far as it is known; the service compares the ids when the lock is removed."""
+        """The holder of the lock, if known; the service compares the ids when the lock is removed."""
         if not self.client.locks:
             return None, [error("state.no_locks", "Locking disabled", "Locking is disabled for this backend.")]
         return self._holder() or LockInfo(lock_id, "", "", "", "", "", self.client.lock_path), []
@@ -145,7 +145,7 @@ class RemoteStore:
         return []
 
     def _holder(self) -> LockInfo | None:
-        """The holder of the lock, as far as it can be read."""
+        """The holder of the lock; None if there is no lock or its holder cannot be read."""
         try:
             return self.client.holder()
         except ServiceError:
@@ -241,7 +241,7 @@ class RemoteStore:
         self._lineage = lineage_after(base)
         serial = base.serial if base is not None else 0
         path = self.journal_path
-        if os.path.exists(path):  # the copy of another running process, without a lock
+        if os.path.exists(path):  # without a lock, another running process may be writing this journal
             path = f"{path.removesuffix('.journal')}.{os.getpid()}.journal"
         try:
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -265,7 +265,7 @@ class RemoteStore:
             if has_errors(problems):
                 return state, problems
         problems = self._settle(OUTAGE if self.journal is not None else 0.0)
-        if problems:  # the rescued state follows the state that the service has, whatever it is
+        if problems:  # make the state that is returned the successor of the last state that the service may have stored
             last = [*self._unanswered.values()][-1]
             return successor(last, state, self._lineage)[0], problems
         new, changed = successor(self.current, state, self._lineage, self._is_pending)
@@ -300,7 +300,7 @@ class RemoteStore:
         try:
             data = write_state(state, compact=True, texts=self._texts)
             sealed = self.seal.seal(data)
-        except ValueError as bad:  # a value without a JSON form
+        except ValueError as bad:  # a value that JSON cannot represent
             return [error("state.unwritable", "Failed to save state", f"The state cannot be written: {bad}.")]
         except Failure as refused:
             return list(refused.diagnostics)
@@ -320,7 +320,7 @@ class RemoteStore:
         except Newer as newer:
             detail = (
                 f"{newer.text}. The state in {self.place} has changed since it was read: another process has written "
-                "it. It was not replaced."
+                "it. planner did not replace it."
             )
             return [error(NEWER, "Failed to save state", detail)]
         except ServiceError as refused_write:
@@ -337,8 +337,8 @@ class RemoteStore:
         return error("state.remote_write", "Failed to save state", detail)
 
     def _settle(self, longest: float = 0.0) -> list[Diagnostic]:
-        """Determine whether a failed write succeeded although its response was lost; if so, the next state gets the
-        next serial and replaces it. `longest`: seconds for which the service may be unavailable."""
+        """Determine whether a failed write succeeded although its response was lost; if so, the next write replaces
+        that state under the next serial. `longest`: seconds for which the service may be unavailable."""
         if not self._unanswered:
             return []
         try:
@@ -386,10 +386,14 @@ class RemoteStore:
             if finished and os.path.exists(finished):
                 os.remove(finished)
         except ServiceError as problem:
-            detail = f"{_where(problem, self.place)} The state has all its changes, so the file is harmless."
+            detail = (
+                f"{_where(problem, self.place)} The state contains all changes of the journal, so the file is harmless."
+            )
             return [warning("state.journal_left", "Cannot remove the copy of the journal", detail)]
         except OSError as problem:
-            detail = f"{self.journal_path}: {problem.strerror or problem}. The state has all its changes."
+            detail = (
+                f"{self.journal_path}: {problem.strerror or problem}. The state contains all changes of the journal."
+            )
             return [warning("state.journal_left", "Cannot remove the journal", detail)]
         return []
 
@@ -413,7 +417,7 @@ class RemoteStore:
             return None
 
     def put_beside(self, name: str, data: bytes) -> list[Diagnostic]:
-        """As Store. If a service stores only states, the document is stored in the working directory."""
+        """See Store. If the service can store only states, the document is stored in the working directory."""
         path = self._beside(f"{name}.json")
         try:
             sealed = self.seal.seal_document(name, data)
@@ -466,7 +470,7 @@ def _where(problem: ServiceError, place: str) -> str:
 def _not_locked(problem: ServiceError) -> Diagnostic:
     info = problem.info if isinstance(problem, Held) else None
     message = problem.text
-    if info is not None:  # some services store nothing except the state
+    if info is not None:  # some services do not store information about a lock
         message = "\n".join(filter(None, (problem.text, f"{info.describe()}\n")))
     detail = (
         f"Error message: {message}\n\nplanner acquires a state lock to protect the state from being written\n"

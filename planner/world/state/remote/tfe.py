@@ -37,8 +37,8 @@ _PENDING = 30
 
 
 class Organization:
-    """An organization on a host; the host's services, the token and the organization's existence are checked on first
-    use."""
+    """An organization on a host; the host's services, the token, and whether the organization exists are checked on
+    first use."""
 
     def __init__(self, kind: str, host: str, name: str, token: str, services: tuple[str, ...]) -> None:
         self.host, self.name = host, name
@@ -82,7 +82,7 @@ class Organization:
 
 @frozen
 class WorkspaceSettings:
-    """The tags and the project of a workspace to create."""
+    """The tags and the project for new workspaces."""
 
     tags: tuple[str, ...] = ()
     project: str = ""
@@ -104,8 +104,8 @@ class TfeClient(NothingBeside):
         """seconds between two snapshots, as requested by the server; 0: not set"""
 
     def snapshot_interval(self, interval: float, is_urgent: bool) -> float | None:
-        """The interval that OpenTofu uses: `cloud` writes snapshots as often as the server allows, and `remote` does
-        not, unless it is itself a run of the server."""
+        """The interval that OpenTofu uses: `cloud` writes snapshots as often as the server allows. `remote` writes
+        none, unless this process is itself a run on the server."""
         if self.organization.kind == "remote":
             return None if os.environ.get("TFE_RUN_ID") else super().snapshot_interval(interval, is_urgent)
         if is_urgent:
@@ -183,7 +183,7 @@ class TfeClient(NothingBeside):
 
     @property
     def has_structured_output(self) -> bool:
-        """Whether the logs of runs are messages for programs, without the plan. Raises ServiceError."""
+        """Whether the logs of runs are structured (JSON), without the plan. Raises ServiceError."""
         return bool(_attributes(self._workspace()).get("structured-run-output-enabled"))
 
     @property
@@ -214,8 +214,8 @@ class TfeClient(NothingBeside):
         except ValueError:
             return f"The workspace {self._lock_id} has the version {wanted!r}, which is not a version or constraint."
         return (
-            f"Runs of the workspace {self._lock_id} have OpenTofu {wanted}, and this program is compatible with "
-            f"{COMPATIBLE_VERSION}: what it writes may be unreadable there."
+            f"Runs of the workspace {self._lock_id} use OpenTofu {wanted}, but planner is compatible with "
+            f"{COMPATIBLE_VERSION}: these runs may not be able to read the state that planner writes."
         )
 
     # ------------------------------------------------------------ state
@@ -257,7 +257,7 @@ class TfeClient(NothingBeside):
             body["relationships"] = {"run": {"data": {"type": "runs", "id": os.environ["TFE_RUN_ID"]}}}
         try:
             made = self._create(workspace, body)
-            if made is None:  # an older server, which requires the state immediately
+            if made is None:  # an older server, which requires the state in the same request
                 attributes["state"] = b64encode(data).decode("ascii")
                 made = api.ask("POST", path_of("workspaces", workspace, "state-versions"), {"data": body})
             elif _attributes(_data(made)).get("hosted-state-upload-url"):
@@ -277,7 +277,7 @@ class TfeClient(NothingBeside):
         if before is not None:
             current = self._current(workspace)
             if (str(current["id"]) if current is not None else "") != before:
-                raise Newer(f"{self.place} has another content than was read")
+                raise Newer(f"the content of {self.place} has changed since it was read")
 
     def _create(self, workspace: str, body: dict[str, Any]) -> Any:
         try:
@@ -309,7 +309,8 @@ class TfeClient(NothingBeside):
             if problem.code != "409":
                 raise
             said = self._holder_info(self._workspace(again=True))
-            if said is None or said.id != info.id:  # otherwise it is our own request, whose response was lost
+            # otherwise an earlier request of ours took the lock, but its response was lost
+            if said is None or said.id != info.id:
                 holder = evolve(said, id=self._lock_id) if said is not None else self._nobody()
                 raise Held(f'workspace already locked (lock ID: "{self._lock_id}")', holder) from None
             done = {}
@@ -322,11 +323,11 @@ class TfeClient(NothingBeside):
         return result if result is not None else _gone("resource not found")
 
     def _nobody(self) -> LockInfo:
-        """The lock info of a holder that left no data about itself."""
+        """The lock info for a holder that recorded none."""
         return LockInfo(self._lock_id, "", "", "", "", "", "")
 
     def _holder_info(self, workspace: Mapping[str, Any] | None) -> LockInfo | None:
-        """The lock info that the holder wrote; only planner writes one."""
+        """The lock info that the holder recorded; other programs than planner record none."""
         reason = str(_attributes(workspace).get("locked-reason") or "")
         return lock_info_of(reason[reason.find("{") :].encode()) if "{" in reason else None
 
@@ -350,7 +351,7 @@ class TfeClient(NothingBeside):
                     continue
                 result = self._workspace(again=True)
                 if problem.code == "409" and not _attributes(result).get("locked"):
-                    return None  # our own lock, whose response was lost
+                    return None  # our own request removed the lock, but its response was lost
                 raise
         return None
 
@@ -384,7 +385,7 @@ def _gone(text: str) -> Any:
 def _data(document: Any) -> dict[str, Any]:
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict) or not data.get("id"):
-        raise ServiceError("the answer has no data with an id")
+        raise ServiceError("the response has no data with an id")
     return data
 
 
@@ -409,7 +410,8 @@ def _state_data(data: bytes) -> tuple[int, str, bytes]:
 
 
 def project_of(organization: Organization, name: str, makes: bool = False) -> str:
-    """The id of a project, "" if it does not exist. `makes`: create a missing project. Raises ServiceError."""
+    """The id of a project, "" if it does not exist. `makes`: whether to create a missing project. Raises
+    ServiceError."""
     path = path_of("organizations", organization.name, "projects")
     for item in organization.api.all(path, **{"filter[names]": name}):
         if _attributes(item).get("name") == name:
@@ -442,12 +444,12 @@ class TfeStore(RemoteStore):
         try:
             conflict = self.client.version_conflict()
         except ServiceError:
-            return []  # reported when the state is read
+            return []  # the problem is reported when the state is read
         if not conflict:
             return []
         if ignored:
             return [warning("state.version", "Incompatible version", conflict)]
-        detail = f"{conflict} -ignore-remote-version continues nevertheless."
+        detail = f"{conflict} To continue nevertheless, use -ignore-remote-version."
         return [error("state.version", "Incompatible version", detail)]
 
     def begin_journal(
