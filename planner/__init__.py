@@ -5,12 +5,12 @@
 
 `answers` explains and judges plans; `operations` has a module for each verb; `api` is the library, of which the command
 line is a client; `render` prints; `workflows` are fleets, stacks, tests, renewed plans and the editor; `foundation` is
-below all of them.
+the base of all others.
 
-The library: `load` gives a Configuration, and its `plan` a Plan with changes, causes and questions; `read_plan`,
-`judge`, `fleet`, `stack` and `test` do what the commands do. `planner.rules` is the rule engine, `planner.policy` is
-for policies in Python, `planner.aio` for asyncio programs. See help(planner.load) and help(planner.Plan);
-dir(planner) has all names.
+The library: `load` returns a Configuration, whose `plan` returns a Plan with changes, causes and questions;
+`read_plan`, `judge`, `fleet`, `stack` and `test` do what the commands do. `planner.rules` is the rule engine,
+`planner.policy` is for policies in Python, `planner.aio` for asyncio programs. See help(planner.load) and
+help(planner.Plan); dir(planner) has all names.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from planner.foundation.vocabulary.release import DEPTH, DIGITS
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
-    # A command lives for seconds and keeps nearly all it makes: looking for garbage would be a third of its time.
+    # A command runs for seconds and keeps nearly all objects that it creates: garbage collection would take a third of
+    # its time.
     gc.disable()
     _open_missing()
     sys.setrecursionlimit(DEPTH)
@@ -20,18 +21,18 @@ def main() -> int:
         from planner.cli.main import run
 
         return run(sys.argv[1:], _leave)
-    except KeyboardInterrupt:  # before the command line could see to it itself
+    except KeyboardInterrupt:  # an interrupt before the command line handles signals
         return 1
 
 
 def _open_missing() -> None:
-    """Open closed standard streams on the null device, as in other languages. A process may be started without them;
-    then the next opened file would become one of them, and printed text would go into it."""
+    """Open closed standard streams on the null device, as in other languages. If a process is started without them, the
+    next opened file would become a standard stream, and printed text would be written to that file."""
     for number, mode in ((0, "r"), (1, "w"), (2, "w")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # open() returns the lowest free number
+            os.open(os.devnull, os.O_RDWR)  # open() returns the lowest free descriptor
             stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 -- stays open
             setattr(sys, ("stdin", "stdout", "stderr")[number], stream)
 

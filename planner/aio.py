@@ -1,5 +1,5 @@
 """The library in an asyncio program: `await planner.aio.plan("live")`. Each call runs in a thread; cancelling the task
-stops it as an interrupt stops a command, and waits until running work has ended."""
+stops the call like an interrupt stops a command, and waits until running work has ended."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def plan(
     stop: Stop | None = None,
     **options: Any,
 ) -> Plan:
-    """As planner.load(...).plan(...): `options` are those of Configuration.plan. Raises Failure."""
+    """Like planner.load(...).plan(...): `options` are those of Configuration.plan. Raises Failure."""
 
     def work(stop: Stop) -> Plan:
         configuration = load(directory, variables=variables, var_files=var_files, workspace=workspace, rules=rules)
@@ -37,18 +37,18 @@ async def plan(
 
 
 async def validate(directory: str | os.PathLike[str] = ".", **options: Any) -> tuple[Diagnostic, ...]:
-    """As planner.load(...).validate(): `options` are those of load."""
+    """Like planner.load(...).validate(): `options` are those of load."""
     return await in_thread(lambda stop: load(directory, **options).validate())
 
 
 async def apply(plan: Plan, on_event: Callable[[Any], None] | None = None) -> ApplyResult:
-    """As Plan.apply; `on_event` is called in threads of the walk. Raises Failure."""
+    """Like Plan.apply; `on_event` is called in threads of the walk. Raises Failure."""
     expect("plan", plan, Plan, "a planner.Plan")
     return await in_thread(lambda stop: plan.apply(on_event, stop))
 
 
 async def fleet(directory: str | os.PathLike[str] = ".", *words: str, **options: Any) -> FleetPlan:
-    """As planner.fleet(...).plan(...): `words` and `options` are those of Fleet.plan. Raises Failure."""
+    """Like planner.fleet(...).plan(...): `words` and `options` are those of Fleet.plan. Raises Failure."""
     return await in_thread(lambda stop: fleet_of(directory).plan(*words, stop=stop, **options))
 
 

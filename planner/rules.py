@@ -1,4 +1,4 @@
-"""The rule engine by itself: see planner.api.rules."""
+"""The rule engine without infrastructure: see planner.api.rules."""
 
 from planner.api.rules import Derived, Program, compile
 

@@ -1,5 +1,5 @@
-"""Checks of arguments: a mistake in a call raises a Failure that names the argument, instead of an error somewhere
-inside."""
+"""Checks arguments of the library: a mistake in a call raises a Failure that names the argument, instead of an obscure
+error later."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def text(name: str, given: Any) -> str:
     try:
         if b"\0" not in os.fsencode(given):
             return str(given)
-        detail = "which has a NUL"
+        detail = "which contains a NUL character"
     except UnicodeEncodeError:
-        detail = "which has half a character"
+        detail = "which contains half of a surrogate pair"
     raise Failure(error("api.argument", "Invalid argument", f"{name} is {reprlib.repr(given)}, {detail}."))
 
 
 def functions(**given: Any) -> None:
-    """Raises Failure for an argument that cannot be called."""
+    """Raises Failure for an argument that is not callable."""
     for name, value in given.items():
         if not callable(value):
-            detail = f"{name} is {reprlib.repr(value)}, which cannot be called."
+            detail = f"{name} is {reprlib.repr(value)}, which is not callable."
             raise Failure(error("api.argument", "Invalid argument", detail))
 
 
@@ -62,7 +62,7 @@ def paths(name: str, given: Any) -> tuple[str, ...]:
 
 
 def several(words: str | Sequence[str], name: str = "") -> tuple[str, ...]:
-    """The words of an argument; a single word need not be in a list. Raises Failure for anything but strings."""
+    """The strings of an argument; a single string need not be in a list. Raises Failure for anything but strings."""
     if isinstance(words, str):
         return (words,)
     expect(name, words, Iterable, "a list of strings")
@@ -77,7 +77,7 @@ def one_of(name: str, value: str, known: Sequence[str]) -> None:
     """Raises Failure for a value that an argument cannot have."""
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        detail = f"{name} is {reprlib.repr(value)}; it can be {', '.join(map(repr, known))}.{hint}"
+        detail = f"{name} is {reprlib.repr(value)}, but must be one of {', '.join(map(repr, known))}.{hint}"
         raise Failure(error("api.argument", "Invalid argument", detail))
 
 

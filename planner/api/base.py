@@ -1,4 +1,4 @@
-"""Calls about a configuration: their options and their environment."""
+"""The base of calls about a configuration: their options and environment."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Work:
-    """Calls about one configuration. Configuration has the calls of all subclasses; a command creates an object of the
-    subclass that it needs. A command owns its process (`owns_process`), and uses the directory, interrupts and limits
-    of that process. Any other call has its own directory and interrupts (planner.api.session)."""
+    """Calls about one configuration. Configuration has the calls of all subclasses, and a command creates an object of
+    the subclass that it needs. A command owns its process (`owns_process`), so it uses the directory, interrupts and
+    limits of that process. A call from the library has its own directory and interrupts (planner.api.session)."""
 
     def __init__(self, options: OperationOptions, owns_process: bool = False) -> None:
         self.options = options
@@ -32,11 +32,11 @@ class Work:
 
     @classmethod
     def of_command(cls, **options: Any) -> Self:
-        """The object for a command, with the fields of OperationOptions."""
+        """Create the object for a command, with the fields of OperationOptions."""
         return cls(OperationOptions(**options), owns_process=True)
 
     def having(self, **options: Any) -> Self:
-        """Returns these calls with other options."""
+        """A copy of these calls with other options."""
         return type(self)(evolve(self.options, **options), self._owns_process)
 
     def _session(self, stop: Stop | None = None) -> AbstractContextManager[None]:
@@ -49,7 +49,7 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of work whose events are passed to a function, or to the hooks of a command."""
+        """The result of work. Its events are passed to a function, or to the hooks of a command."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events
@@ -69,7 +69,7 @@ def require(value: Any, problems: Sequence[Diagnostic]) -> Any:
 
 
 def usable(outcome: tuple[T | None, list[Diagnostic]]) -> tuple[T, list[Diagnostic]]:
-    """A value and warnings. Raises Failure as `require`."""
+    """The value and the warnings. Raises Failure like `require`."""
     return require(*outcome), outcome[1]
 
 

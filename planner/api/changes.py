@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from planner.world.state.model import OutputState
 
 Explain = Callable[[str], Explanation]
-"""a function that returns the explanation of the change with this name"""
+"""returns the explanation of the change with this name"""
 
 
 @frozen(eq=False)
 class Change:
     """The change of one object.
 
-    `action` is no-op, create, read, update, delete, forget, or a combination of steps in their order:
-    `delete-then-create`, `create-then-delete`, `create-then-forget`; `actions` are the steps as in plan JSON.
-    `reason` is the `action_reason` of plan JSON, "" when there is none. `previous_address` is the former address of an
-    object that moves. `deposed` is the key of a deposed object, "" for a current object. `import_id` is the id by which
-    the object is imported, "" if it is not imported. `before` and `after` are the object as Python data
-    (planner.api.values), None if it does not exist then. A part that is sensitive in one of them is sensitive in both,
-    and so is a string that equals a sensitive string of the plan (a provider may copy it, as terraform_data does).
-    `unknown` and `sensitive` are the paths of the unknown and sensitive parts of `after`; `forces_replacement` are the
-    paths of the arguments that cannot be changed in place. A pickled change includes its explanation."""
+    `action` is no-op, create, read, update, delete, forget, or a combination of steps in order: `delete-then-create`,
+    `create-then-delete`, `create-then-forget`; `actions` are the steps as in plan JSON. `reason` is the `action_reason`
+    of plan JSON, "" when there is none. `previous_address` is the former address of an object that moves. `deposed` is
+    the key of a deposed object, "" for a current object. `import_id` is the id by which the object is imported, "" if
+    it is not imported. `before` and `after` are the object as Python data (planner.api.values), None if there is no
+    object. A part that is sensitive in one of them is sensitive in both, and so is a string that equals a sensitive
+    string of the plan (a provider may copy it, as terraform_data does). `unknown` and `sensitive` are the paths of the
+    unknown and sensitive parts of `after`; `forces_replacement` are the paths of the arguments that cannot be changed
+    in place. A pickled change includes its explanation."""
 
     address: str
     action: str
@@ -60,7 +60,7 @@ class Change:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The steps of the action in their order, as in plan JSON."""
+        """The steps of the action in order, as in plan JSON."""
         return tuple(words(self.action))
 
     @property
@@ -75,8 +75,8 @@ class Change:
 
     @property
     def explanation(self) -> Explanation:
-        """Why the object changes: root causes, the chain, and whether they are certain. The explanations of all changes
-        of the plan are computed together when the first one is requested. Raises Failure."""
+        """Why the object changes: the root causes, the chain of causes, and whether these are certain. The explanations
+        of all changes of the plan are computed together when the first one is requested. Raises Failure."""
         return self._explain(f"{self.address} (deposed {self.deposed})" if self.deposed else self.address)
 
     @property
@@ -101,7 +101,7 @@ class OutputChange:
 
     @property
     def explanation(self) -> Explanation:
-        """The reason for the change, in the form of Change.explanation."""
+        """Why the output changes, in the form of Change.explanation."""
         return self._explain(f"output.{self.name}")
 
     @property
@@ -112,7 +112,7 @@ class OutputChange:
 
 @frozen
 class KnownExplanation:
-    """The stored explanation of a change that was pickled without its plan."""
+    """Returns the stored explanation of a change that was pickled without its plan."""
 
     explanation: Explanation
 
@@ -121,7 +121,7 @@ class KnownExplanation:
 
 
 def pickled(change: Change | OutputChange) -> tuple[Any, ...]:
-    """The form of a change in a pickle: its fields, with its explanation instead of the plan. Raises Failure."""
+    """The pickled form of a change: its fields, with its explanation instead of the plan. Raises Failure."""
     state: Any = change.__getstate__()
     known = KnownExplanation(change.explanation)
     return copyreg.__newobj__, (type(change),), {**state, "_explain": known}  # type: ignore[attr-defined]
@@ -176,7 +176,7 @@ def output_values(outputs: Mapping[str, OutputState]) -> dict[str, Any]:
 
 
 def order_of(change: ResourceChange) -> Any:
-    """The key by which changes are sorted: by address, the current object before deposed objects."""
+    """Sort key of changes: by address, the current object before deposed objects."""
     return parse_resource_instance(change.address).sort_key, change.deposed
 
 
@@ -191,7 +191,7 @@ def _source(configuration: str) -> str:
 
 
 def changed_objects(objects: Sequence[Change]) -> tuple[Change, ...]:
-    """The objects that change or are imported."""
+    """The changes of objects that change or are imported."""
     return tuple(change for change in objects if change.action != NO_OP or change.import_id)
 
 

@@ -1,4 +1,4 @@
-"""Configurations: loaded from a directory, validated and planned; and their state."""
+"""Loads configurations, validates and plans them, and reads their state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ Mode = Literal["normal", "destroy", "refresh-only"]
 @frozen(eq=False)
 class Resource:
     """An object in a state: the current object of a resource instance, or a deposed object (then `deposed` is its key).
-    `attributes` are Python data (planner.api.values); `dependencies` are the resources after which it was created."""
+    `attributes` are Python data (planner.api.values); `dependencies` are the resources on which it depended when it was
+    created."""
 
     address: str
     type: str = field(repr=False)
@@ -52,8 +53,8 @@ class Resource:
 
 @frozen(eq=False)
 class State:
-    """A state: `resources` by address, root `outputs` by name, the number of writes (`serial`) and the id of their
-    history (`lineage`)."""
+    """A state: `resources` by address, root `outputs` by name, the number of writes (`serial`) and the id of the
+    state's history (`lineage`)."""
 
     resources: tuple[Resource, ...]
     outputs: Mapping[str, Any]
@@ -72,8 +73,8 @@ class State:
 
 
 class Configuration(Installation, States, Workspaces):
-    """A root module in a directory, with values for its variables. Nothing is read until a method needs it, and every
-    call reads the files again."""
+    """A root module in a directory, with values for its variables. Files are read only when a method is called, and
+    each call reads them again."""
 
     @property
     def directory(self) -> str:
@@ -81,7 +82,8 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings about the configuration alone; empty if it is valid. They do not raise Failure."""
+        """Errors and warnings about the configuration alone; empty if it is valid. They are returned and do not raise
+        Failure."""
         return tuple(Validation(self.options).problems())
 
     def plan(
@@ -109,7 +111,8 @@ class Configuration(Installation, States, Workspaces):
         changes are explained by the edits made since then. `parallelism` limits the concurrent operations of providers;
         `lock_timeout` is in seconds. Raises Failure, with all diagnostics, if there is an error. The state is locked
         meanwhile, so plans with the same state wait for each other, and fail after `lock_timeout`; `lock=False` lets
-        them run at the same time. An exception raised by `on_event` stops the plan, and is raised again."""
+        them run at the same time. If `on_event` raises an exception, the plan stops, and the exception is raised
+        again."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         expect("parallelism", parallelism, int, "a whole number")
         expect("lock_timeout", lock_timeout, (int, float), "a number of seconds")
@@ -150,12 +153,12 @@ class Configuration(Installation, States, Workspaces):
         return Plan(made, options, planned.diagnostics)
 
     def graph(self, kind: Literal["plan", "apply", "plan-destroy", "plan-refresh-only"] = "plan") -> Graph:
-        """The graph of an operation, as the operation itself walks it. Raises Failure."""
+        """The graph that an operation walks. Raises Failure."""
         one_of("kind", kind, ("plan", "apply", "plan-destroy", "plan-refresh-only"))
         return Graph.of(Questions(self.options).built_graph(kind))
 
     def state(self) -> State:
-        """The state of the workspace; an empty one if there is none yet. Raises Failure if it cannot be read."""
+        """The state of the workspace; an empty state if there is none yet. Raises Failure if it cannot be read."""
         return _state(self.stored_state()[0])
 
     def _commit(self, revision: str) -> str:
@@ -186,13 +189,13 @@ def load(
     are files with values, as for -var-file, relative to the directory. TF_VAR_ variables and automatically loaded files
     are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
     with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
-    configured state; `mocked` means that providers make up objects instead of calling a service. Both are for tests.
+    configured state; `mocked` means that providers generate objects instead of calling a service. Both are for tests.
     Raises Failure for a value that the language does not support, and if a file cannot be read; errors in the
     configuration are reported by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""
     if mocked and not has_state:
-        detail = "Mocked objects must not be written into the real state: name a state file of its own."
+        detail = "Mocked objects must not be written to the real state: name a separate state file."
         raise Failure(error("api.mocked", "Mocked providers need a state", detail))
     expect("workspace", workspace, str, "a string")
     if workspace and not valid_workspace_name(workspace):
@@ -222,8 +225,8 @@ def read_plan_file(
     variables: Mapping[str, Any] | None = None,
 ) -> Plan:
     """The plan in a file written by `Plan.save` or `planner plan -out`, to be explained or applied in `directory`.
-    `variables` are needed only for ephemeral variables, whose values are not stored in any file. For plans of OpenTofu
-    as JSON see `judge`. Raises Failure for a file that is not a plan, or is a plan of another configuration."""
+    `variables` are needed only for ephemeral variables, whose values are not stored in any file. For plan JSON of
+    OpenTofu, see `judge`. Raises Failure for a file that is not a plan, or is a plan of another configuration."""
     configuration = load(directory, variables=variables)
     with session(configuration.directory):
         options = evolve(configuration.options, **all_policies(configuration.directory, (), Judged.of))

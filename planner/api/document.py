@@ -35,7 +35,7 @@ class PlanDocument:
     drift: tuple[Change, ...] = field(repr=False)
     outputs: tuple[OutputChange, ...] = field(repr=False)
     directory: str = field(repr=False)
-    """the directory of its configuration, which policies may read"""
+    """the directory of the plan's configuration, which policies may read"""
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -76,8 +76,8 @@ def read_plan(
     variables: Mapping[str, Any] | None = None,
 ) -> Plan | PlanDocument:
     """The plan in a file: either a plan file of `Plan.save` or `planner plan -out`, to be explained or applied in
-    `directory` (`variables` are needed only for ephemeral variables, whose values are not stored in any file); or plan
-    JSON of `show -json`, from any program. Raises Failure for a file that is neither."""
+    `directory` (`variables` are needed only for ephemeral variables, whose values are not stored in any file); or the
+    plan JSON that `show -json` of any program prints. Raises Failure for a file that is neither."""
     where, folder = absolute("path", path), absolute("directory", directory)
     if is_plan_file(where):
         return read_plan_file(where, folder, variables=variables)
@@ -143,7 +143,7 @@ def _action(steps: Sequence[str]) -> str:
     try:
         return action_of(steps)
     except KeyError as problem:
-        detail = f"The plan has the action {list(steps)}, which is not known."
+        detail = f"The plan has the unknown action {list(steps)}."
         raise Failure(error("api.action", "Unknown action", detail)) from problem
 
 
@@ -155,7 +155,7 @@ def _values(change: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _marked(value: Any, unknown: Any, sensitive: Any) -> Any:
-    """A value with UNKNOWN and Sensitive at the places where the accompanying structures contain true."""
+    """A value with UNKNOWN and Sensitive in the positions where the accompanying structures contain true."""
     if sensitive is True:
         return Sensitive(_marked(value, unknown, None))
     if unknown is True:

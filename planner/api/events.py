@@ -34,8 +34,9 @@ class Event:
 
 
 class EventHooks(Hooks):
-    """Hooks that pass each event to the listener, in the thread of the event. Without a listener they do nothing. If
-    the listener raises an exception, it is stored in `problem`, a stop is requested, and no more events are passed."""
+    """Hooks that pass each event to the listener, in the thread in which it occurs. If there is no listener, they do
+    nothing. If the listener raises an exception, it is stored in `problem`, a stop is requested, and no more events are
+    passed."""
 
     def __init__(self, listener: Callable[[Event], None] | None, stop: Stop) -> None:
         self._listener = listener
@@ -47,7 +48,7 @@ class EventHooks(Hooks):
             return
         try:
             self._listener(Event(name, address, **more))
-        # also KeyboardInterrupt and SystemExit, which must not end the walk at an arbitrary point
+        # catch KeyboardInterrupt and SystemExit, too, because they must not end the walk at an arbitrary point
         except BaseException as problem:
             self.problem = self.problem or problem
             self._stop.request()
@@ -109,7 +110,7 @@ class EventHooks(Hooks):
 def with_events(
     work: Callable[[EventHooks, Stop], T], listener: Callable[[Event], None] | None, stop: Stop | None
 ) -> T:
-    """The result of work with a listener and a stop that the caller provides. An exception of the listener, or a
+    """Run work with a listener and a stop request, and return its result. An exception of the listener, or a
     KeyboardInterrupt, stops the work gracefully and is raised after the work has ended; UnsavedStateError takes
     precedence."""
     if listener is not None:

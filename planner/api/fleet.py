@@ -1,7 +1,7 @@
-"""Fleets: many root modules as one graph; and stacks, whose deployments are planned in the same way.
+"""Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way.
 
 Both run in a separate process with its own workers, because each of their units needs its own working directory and
-environment. This process only starts it and reads its report."""
+environment. This process only starts the other one and reads its report."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error,
 from planner.foundation.vocabulary.records import field, frozen
 from planner.logic.programs.actions import Counts
 
-# A planner command in a separate process, for fleets and stacks, whose workers change directories and variables of the
-# environment.
+# Runs a planner command in a separate process, for fleets and stacks, whose workers change the working directory and
+# environment variables.
 
 
 def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) -> dict[str, Any]:
     """The JSON document that a command prints. Raises Failure if it prints no document."""
-    command = [sys.executable, "-P", "-m", "planner", *words]  # -P: nothing is imported from the directory
+    command = [sys.executable, "-P", "-m", "planner", *words]  # with -P, Python imports nothing from the directory
     variables = {name: value for name, value in os.environ.items() if not name.startswith("TF_CLI_ARGS")}
     with subprocess.Popen(
         command,
@@ -60,13 +60,15 @@ def run_command(directory: str, words: Sequence[str], stop: Stop | None = None) 
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        detail = errors.decode("utf-8", "replace").strip() or f"It ended with the exit code {process.returncode}."
+        detail = (
+            errors.decode("utf-8", "replace").strip() or f"The command ended with the exit code {process.returncode}."
+        )
         raise Failure(error("api.command", f"planner {' '.join(words[:2])} failed", detail))
     return document
 
 
 def diagnostics_of(entries: Sequence[dict[str, Any]]) -> tuple[Diagnostic, ...]:
-    """The diagnostics in a document. The file and line of each are part of its `detail`."""
+    """The diagnostics in a document. The `detail` of each contains its file and line."""
     return tuple(map(_diagnostic, entries))
 
 
@@ -83,8 +85,8 @@ _COUNTS = ("add", "change", "remove", "import", "forget", "invoke", "failed")
 
 @frozen
 class UnitInfo:
-    """A unit of a fleet: its directory, tags, the units that it waits for, and the number of its wave (units of wave 0
-    wait for none)."""
+    """A unit of a fleet: its directory, tags, the units for which it waits, and the number of its wave (units in wave 0
+    do not wait for others)."""
 
     name: str
     directory: str
@@ -106,10 +108,10 @@ class PlannedUnit:
     because: tuple[str, ...]
     changes: tuple[tuple[str, str, str], ...] = field(repr=False)
     outputs: tuple[tuple[str, str], ...] = field(repr=False)
-    """(name, action) of the root outputs that change"""
+    """the root outputs that change, as (name, action)"""
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     reused: bool = field(repr=False)
-    """whether it is the plan of an earlier run with the same inputs"""
+    """whether the plan was reused from an earlier run with the same inputs"""
     plan_file: str = field(repr=False)
 
     def plan(self) -> Plan:
@@ -132,11 +134,11 @@ class FleetPlan:
 
     @property
     def failed(self) -> bool:
-        """Whether a unit failed, or there is an error in the fleet itself."""
+        """Whether a unit failed, or the fleet itself has an error."""
         return has_errors(self.diagnostics) or not self.report.get("succeeded", False)
 
     def unit(self, name: str) -> PlannedUnit:
-        """The unit of a name. Raises KeyError."""
+        """The unit with this name. Raises KeyError."""
         for unit in self.units:
             if unit.name == name:
                 return unit
@@ -182,15 +184,15 @@ class Fleet:
         cache: bool = True,
         stop: Stop | None = None,
     ) -> FleetPlan:
-        """Plan the units in their order, several at a time; a unit receives the planned outputs of the units that it
-        reads. `words` select units; `changed` selects units that read a file which differs from this git revision;
-        `workers=0` means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has
-        the outcome failed; Failure is raised only if there is an error in the fleet itself."""
+        """Plan the units in order, several at a time. A unit gets the planned outputs of the units that it reads.
+        `words` select units; `changed` selects units that read a file which differs from this git revision; `workers=0`
+        means one per processor; without `cache`, nothing from earlier runs is used. A unit that fails has the outcome
+        failed; Failure is raised only if there is an error in the fleet itself."""
         one_of("mode", mode, ("normal", "destroy", "refresh-only"))
         text("changed", changed)
         switches(refresh=refresh, cache=cache)
         if not isinstance(workers, int) or workers < 0:
-            raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}; it must be 0 or more."))
+            raise Failure(error("api.argument", "Invalid argument", f"workers is {workers!r}, but must be 0 or more."))
         flags = ["-destroy"] if mode == "destroy" else ["-refresh-only"] if mode == "refresh-only" else []
         flags += [f"-changed={changed}"] if changed else []
         flags += [f"-workers={workers}"] if workers else []
@@ -228,17 +230,17 @@ class Stack(Fleet):
 
 
 def fleet(directory: str | os.PathLike[str] = ".") -> Fleet:
-    """The fleet in a directory. Nothing is read before a method needs it."""
+    """The fleet in a directory. Files are read only when a method needs them."""
     return Fleet(absolute("directory", directory))
 
 
 def stack(directory: str | os.PathLike[str] = ".") -> Stack:
-    """The stack in a directory. Nothing is read before a method needs it."""
+    """The stack in a directory. Files are read only when a method needs them."""
     return Stack(absolute("directory", directory))
 
 
 def _selecting(words: Sequence[str]) -> Sequence[str]:
-    """The words that select units. Raises Failure for other words, because an option would be read as an option of the
+    """The words that select units. Raises Failure for other words: those that look like options would change the
     command."""
     for word in words:
         if text("one of the words", word).startswith("-"):

@@ -1,5 +1,4 @@
-"""Calls that need only the configuration: to install its modules and providers, to set up its backend, and to validate
-it."""
+"""Calls that need only the configuration: they install modules and providers, set up the backend, and validate."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ Say = Callable[[str], None]
 
 @frozen(eq=False)
 class RequiredProviders:
-    """The providers that a configuration and its state require, its test files, and diagnostics, including errors of
-    the test files."""
+    """The providers that a configuration and its state require, the test files of the configuration, and diagnostics,
+    including errors in test files."""
 
     configuration: Config
     needed: Needed
@@ -40,7 +39,7 @@ class RequiredProviders:
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, configuration: Config) -> Needed:
-        """The providers required by the module of a test."""
+        """The providers that the module of a test requires."""
         from planner.operations.providers_needed import needed_providers
 
         return needed_providers(configuration)
@@ -134,7 +133,7 @@ class Installation(Work):
             diagnostics = Diagnostics()
             start = self._with_state(diagnostics)
             if not start.config.files:
-                detail = "There is no .tf file here. Name the directory of the configuration with -chdir."
+                detail = "There is no .tf file in this directory. Name the directory of the configuration with -chdir."
                 raise Failure((*diagnostics, error("plan.no_configuration", "No configuration files", detail)))
             tests = loaded_tests(start, test_directory)
             needed = needed_providers(start.config, start.state)
@@ -152,7 +151,7 @@ class Installation(Work):
             return {source: start.schemas.schema(source) for source in sorted(sources)}, diagnostics
 
     def _with_state(self, diagnostics: Diagnostics) -> Stored[Any]:
-        """The configuration and its state; values of variables are not needed. Raises Failure."""
+        """The configuration and its state. Does not need values of variables. Raises Failure."""
         from planner.operations.load import load
         from planner.operations.state_access import open_backend, read_state
 
@@ -217,7 +216,7 @@ class Installation(Work):
 
 
 class Validation(Work):
-    """Calls about problems and variables of a configuration."""
+    """Calls that return the problems and variables of a configuration."""
 
     def problems(self, test_directory: str | None = None) -> list[Diagnostic]:
         """Errors and warnings of the configuration and, with a directory of test files ("": the default one), of the

@@ -23,9 +23,9 @@ class Judging(Work):
     def verdict(
         self, path: str | None = None, kind: str = "plan", processes: int = 1, known: Known | None = None
     ) -> tuple[Verdict | None, list[Diagnostic]]:
-        """The verdict about the plan or the state in a file, or about a new plan; and diagnostics, including errors. A
-        large document is judged in at most this number of processes; with 0 it is judged as a whole, which measures the
-        cost of each rule. For several documents, the policies are loaded once, into `known`."""
+        """The verdict about the plan or the state in a file, or about a new plan; and diagnostics, including errors.
+        `processes`: the maximum number of processes for a large document; 0 means that it is judged as a whole, which
+        measures the cost of each rule. `known`: caches the loaded policies for further documents."""
         with self._session():
             if path is not None and (kind == "state" or is_document(path)):
                 return check_document(self.options, path, kind, processes, known)

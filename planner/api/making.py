@@ -1,6 +1,5 @@
-"""Plans that may be incomplete: made, read from files, checked, saved and applied; with their diagnostics, and the
-point at which they failed. Plan and Configuration are built on these calls, and so are the commands that show plans and
-prompt for approval."""
+"""Makes, reads, checks, saves and applies plans, which may be incomplete. Results include diagnostics and the point of
+failure. Plan and Configuration use these calls, and so do the commands that show plans and prompt for approval."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ class Making(Work):
     """Calls that make plans and apply them. Errors are among the returned diagnostics."""
 
     def attempt(self, hooks: Hooks, to_apply: bool = False) -> Planned[Start]:
-        """A plan, possibly incomplete. With `to_apply`, the state stays locked until `release`."""
+        """A plan, possibly incomplete. With `to_apply`, the state remains locked until `release` is called."""
         from planner.operations.plan import plan
 
         with self._session():
@@ -79,7 +78,8 @@ class Making(Work):
             return open_or_make_plan(self.options, path, hooks)
 
     def drift(self, subject: ReviewSubject | None = None) -> tuple[dict[str, Any], list[Diagnostic]]:
-        """The review of the changes made outside planner since the last apply, with the effect of a plan on each."""
+        """The review of changes made outside planner since the last apply, with the effect that an apply would have on
+        each."""
         from planner.operations.plan_files import open_or_make_plan
         from planner.render.review.drift import drift_review
         from planner.render.review.of_plan import failed_review
@@ -97,18 +97,18 @@ class Making(Work):
                 planned = answer.complete
                 problems += [
                     evolve(one, severity="warning") for one in answer.diagnostics if one not in problems
-                ]  # the drift is reported even if the plan fails
+                ]  # report the drift even if the plan fails
             return drift_review(drifted.complete, planned, evolve(subject, diagnostics=problems)), problems
 
     def carry_out(self, planned: Planned[Start], hooks: Hooks) -> Applied:
-        """Apply a plan. The state is saved in any case, as far as the apply came."""
+        """Apply a plan. Whether or not the apply succeeds, the state with all changes so far is saved."""
         from planner.operations.apply import apply
 
         with self._session():
             return apply(self.options, planned, hooks)
 
     def refresh(self, hooks: Hooks) -> Applied:
-        """Read all managed objects, and record their present values in the state."""
+        """Read all managed objects, and record their current values in the state."""
         from planner.operations.apply import refresh
 
         with self._session():
@@ -122,9 +122,10 @@ class Making(Work):
         covers: bool = False,
         policies: tuple[str, ...] = (),
     ) -> list[Diagnostic]:
-        """Search for existing objects, as described by query files; the hooks receive the results. `is_streamed`: the
-        hooks also receive the generated configuration; `covers`: they receive the numbers of managed objects. Objects
-        of the units of a `fleet` count as managed. `policies` (files and directories) check this coverage."""
+        """Search for existing objects, as described by query files; the hooks receive the results. `is_streamed`:
+        whether the hooks also receive the generated configuration; `covers`: whether they receive the numbers of
+        managed objects. Objects that the units of a `fleet` manage count as managed. `policies` (files and directories)
+        check this coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 
@@ -146,8 +147,8 @@ class Making(Work):
 
 
 def judgement(made: MadePlan[L]) -> tuple[MadePlan[L], Verdict | None, list[Diagnostic]]:
-    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; there is no
-    verdict if a policy is wrong."""
+    """A plan with the verdict of the policies that its options name, and diagnostics about the policies; the verdict is
+    None if a policy is invalid."""
     from planner.operations.policies import judged
 
     return judged(made)
@@ -161,7 +162,7 @@ def findings_of(verdict: Verdict | None) -> list[Diagnostic]:
 
 
 def save(made: MadePlan[Any], path: str, review: Mapping[str, Any] | None = None) -> list[Diagnostic]:
-    """Write a plan file. `review`: for reports of its apply."""
+    """Write a plan file. `review`: stored in the file, for reports about its apply."""
     from planner.operations.plan_files import save_plan
 
     return save_plan(made, path, review=review)
@@ -175,7 +176,7 @@ def saved_review(made: MadePlan[Any], path: str) -> Any:
 
 
 def chains_of(made: MadePlan[Any]) -> Chains:
-    """The causes of the changes of a plan, by name; `notes` receives remarks on missing former values."""
+    """The causes of the changes of a plan, by name; remarks about missing former values are added to `notes`."""
     from planner.operations.explanations import causes
 
     return causes(made)
@@ -188,7 +189,7 @@ def cause_lines(
     chains: Mapping[str, Because] | None = None,
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes of the changes of a plan (all changes, or these) for printing, each in one line or in full."""
+    """The causes of a plan's changes (of all changes, or only of these) for printing, as one line or in full."""
     from planner.answers.explain.renames import ProposedMove, declared_at, rename_text, sure_moves
     from planner.operations.explanations import causes, changed_actions
     from planner.operations.moves import moves
@@ -236,7 +237,7 @@ def cause_lines(
 
 
 def actions_of(made: MadePlan[Any]) -> dict[str, str]:
-    """The planned actions, by name."""
+    """The planned actions, by the name of the change."""
     from planner.operations.explanations import changed_actions
 
     return changed_actions(made)
@@ -245,8 +246,7 @@ def actions_of(made: MadePlan[Any]) -> dict[str, str]:
 def compared(
     without: MadePlan[Any], within: MadePlan[Any], causes_of: Callable[[MadePlan[Any]], Any] = chains_of
 ) -> PlanComparison:
-    """Two plans and the differences between them. `causes_of`: a function that returns the causes of the changes of a
-    plan."""
+    """Two plans and the differences between them. `causes_of` returns the causes of a plan's changes."""
     from planner.operations.what_if import compared
 
     return compared(without, within, causes_of)

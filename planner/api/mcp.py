@@ -1,7 +1,7 @@
 """planner for assistants: a server of the Model Context Protocol, over stdio or HTTP (extra `mcp`).
 
-Its tools answer questions about the configurations below a directory. They change nothing; the tool `apply` exists only
-if it was allowed. The size of answers is limited, and they never contain sensitive values."""
+Its tools answer questions about the configurations below a directory. The tools change nothing, except for the tool
+`apply`, which exists only if the user allows it. Answers have a limited size and never contain sensitive values."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _Tools:
         since: str = "",
     ) -> Answer:
         """The changes that applying a configuration would make, each with its action and its root causes (the inputs
-        that changed, with former and present values where they are known). `since`: a git revision to compare with if
+        that changed, with former and current values where they are known). `since`: a git revision to compare with if
         the former values are not recorded."""
 
         def work(stop: Stop) -> Answer:
@@ -115,13 +115,13 @@ class _Tools:
         return await _answer(work)
 
     async def why(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The proof of a fact: the rules, and the lines of files from which its facts come. `words`: an address (why it
-        changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
+        """The proof of a result: the rules, and the lines in files from which the facts come. `words`: an address (why
+        it changes); two vertices (why the first waits for the second); ["unknown", "aws_vpc.a.id"]; ["replace",
         ADDRESS]."""
         return await self._proved(words, directory, variables, False)
 
     async def why_not(self, words: list[str], directory: str = ".", variables: Answer | None = None) -> Answer:
-        """Explain why a fact does not hold: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an
+        """Explain why something is not the case: ["replace", ADDRESS], ["update", ADDRESS], or two vertices without an
         edge."""
         return await self._proved(words, directory, variables, True)
 
@@ -159,7 +159,7 @@ class _Tools:
         return await self._rows(("blast", address), directory, variables)
 
     async def drift(self, directory: str = ".", variables: Answer | None = None) -> Answer:
-        """The objects that differ from the values recorded at the last apply."""
+        """The objects that differ from the values that the last apply recorded."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(mode="refresh-only", stop=stop) as plan:
@@ -177,8 +177,8 @@ class _Tools:
         return await _answer(work)
 
     async def relations(self, relation: str = "") -> Answer:
-        """The relations that queries and policies can read: the documentation of one relation with its columns, or else
-        all names with the first line of their documentation."""
+        """The relations that queries and policies can read: the documentation of one relation with its columns, or all
+        names with the first line of their documentation."""
 
         def work(stop: Stop) -> Answer:
             from planner.logic.graph.build import graph_program
@@ -215,8 +215,8 @@ class _Tools:
         self, directory: str = ".", policies: list[str] | None = None, variables: Answer | None = None
     ) -> Answer:
         """The verdicts of policies about a plan: the policies of the directory, and `policies` (directories and files
-        of rules below the server's directory, or builtin:NAME from the library; no Python files, because these would be
-        run)."""
+        of rules below the server's directory, or builtin:NAME from the library, but no Python files, because these
+        would be executed)."""
 
         def work(stop: Stop) -> Answer:
             named = [one if one.startswith("builtin:") else self._policies(one) for one in policies or ()]
@@ -232,13 +232,13 @@ class _Tools:
 
     async def apply(self, directory: str = ".", variables: Answer | None = None, expected: str = "") -> Answer:
         """Apply a configuration. `expected` is the `digest` in an answer of the tool plan from this server, for the
-        same directory and variables; if the plan has changed since, nothing is applied."""
+        same directory and variables; if the plan has changed since then, nothing is applied."""
 
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 if not hmac.compare_digest(self._digest(plan).encode(), expected.encode("utf-8", "replace")):
                     detail = f"The plan with the digest {expected!r} is not the present one, which would be: "
-                    detail += f"{_headline(plan)}. Nothing was applied: show the present plan first."
+                    detail += f"{_headline(plan)}. Nothing was applied: show the current plan first."
                     raise Failure(error("api.expected", "The plan has changed", detail))
                 result = plan.apply(stop=stop)
                 return {
@@ -280,7 +280,8 @@ class _Tools:
         path = self._path(name)
         if path.endswith(".py"):
             detail = (
-                f"{name} would be run. Name it in PLANNER_POLICIES or the CLI configuration if it is to be judged by."
+                f"{name} is a Python file, which would be executed. To use it as a policy, name it in "
+                "PLANNER_POLICIES or the CLI configuration."
             )
             raise Failure(error("api.python", "A Python file", detail))
         return path
@@ -295,7 +296,7 @@ class _Tools:
 
 
 async def _answer(work: Callable[[Stop], Answer]) -> Answer:
-    """The answer of a tool; errors are also returned as answers."""
+    """The answer of a tool; errors are returned as answers, too."""
     try:
         return await in_thread(work)
     except Failure as failure:
@@ -352,7 +353,7 @@ def _bounded(document: Answer, total: int, what: str) -> Answer:
             document[what] = document[what][: max(number, 1)]
             break
     if total > len(document[what]):
-        document["note"] = f"The first {len(document[what])} of {total} {what}."
+        document["note"] = f"Only the first {len(document[what])} of {total} {what} are included."
     return document
 
 

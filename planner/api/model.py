@@ -1,4 +1,4 @@
-"""The records of which answers consist. All are frozen, and `attrs.asdict` understands them."""
+"""Records in the answers of the library. All are frozen, and `attrs.asdict` can convert them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Cause:
 
     `what` is a name as in `why`: `var.image`, `local.tags["a"]`, `file config/app.tpl`, `-replace`, or an object.
     `kind` is the kind of input of a root cause ("" for a step in between). `before` and `value` are the former and the
-    present value as text, "" if a value is not recorded or must not be shown. `origin` is the source of a variable's
-    value, if that is not a file. `file` and `line` (from 1; 0: none) are its place."""
+    current value as text, "" if a value is not recorded or must not be shown. `origin` is the source of a variable's
+    value, if that is not a file. `file` and `line` are its position (lines begin at 1; 0 means none)."""
 
     what: str
     kind: str = ""
@@ -35,7 +35,7 @@ class Cause:
 
     @classmethod
     def of(cls, step: CauseStep) -> Cause:
-        """The cause that a step of an explanation represents."""
+        """Converts a step of an explanation."""
         place = step.json.get("source", {})
         where = (str(place.get("file", "")), int(place.get("line", 0))) if "file" in place else ("", 0)
         return cls(step.what, step.kind, step.before, step.value, step.note, *where)
@@ -49,8 +49,8 @@ class Cause:
 @frozen
 class Explanation:
     """The explanation of a change. `roots` are the inputs that changed. `chain` leads from the first root to the
-    change. `certain`: the roots are exactly the causes of the change; if False, former values are missing and the roots
-    are only candidates. `checked`: this was confirmed by evaluating the change with each root reverted."""
+    change. `certain`: whether the roots are exactly the causes of the change; if not, former values are missing and the
+    roots are only candidates. `checked`: whether evaluating the change with each root reverted confirmed this."""
 
     roots: tuple[Cause, ...] = ()
     chain: tuple[Cause, ...] = ()
@@ -59,13 +59,13 @@ class Explanation:
 
     @classmethod
     def of(cls, because: Because) -> Explanation:
-        """Converts the explanation in the engine's answers into the public form."""
+        """Converts an explanation of the engine to its public form."""
         chain = tuple(map(Cause.of, because.steps))
         return cls(tuple(map(Cause.of, because.roots)), chain, not because.is_guess, because.is_checked)
 
 
 def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanation:
-    """An explanation in which these strings are hidden."""
+    """A copy of an explanation in which these strings are hidden."""
     if not secrets:
         return explanation
     roots, chain = (
@@ -81,7 +81,7 @@ def cleared_causes(explanation: Explanation, secrets: Iterable[str]) -> Explanat
 @frozen
 class Fix:
     """Edits that together remove a change, an edge or a denial. `places` contains (text, file, line) for each edit.
-    `checked`: planning with the edits confirmed it; `note`: how they were tried, or why they were not."""
+    `checked`: whether planning with the edits confirmed this; `note`: how they were tried, or why not."""
 
     places: tuple[tuple[str, str, int], ...]
     checked: bool
@@ -100,15 +100,15 @@ class Difference:
 
 @frozen(eq=False)
 class Proof:
-    """The derivation of an answer. `document` is the derivation in the documented format (see `why -json`), `text` the
-    derivation as printed by `planner why`."""
+    """The derivation of an answer. `document` is the derivation in the documented format (see `why -json`), and `text`
+    is the derivation as `planner why` prints it."""
 
     document: Mapping[str, Any] = field(repr=False)
     text: str
 
     @property
     def goal(self) -> tuple[Any, ...]:
-        """The fact that is proved: a relation and its columns."""
+        """The proved fact: a relation and its columns."""
         return tuple(self.document["goal"])
 
     @property
@@ -126,7 +126,7 @@ class Proof:
 @frozen(eq=False)
 class Rows(Sequence[tuple[Any, ...]]):
     """The answer to a query: a table. `columns` are the variables of the query in order of appearance; the rows are
-    sorted. A query without variables has no columns, and one empty row if it holds."""
+    sorted. A query without variables has no columns, and one empty row if it is true."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -152,12 +152,12 @@ class Rows(Sequence[tuple[Any, ...]]):
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_pandas(self) -> Any:
-        """A pandas DataFrame. Raises ImportError without pandas."""
+        """The rows as a pandas DataFrame. Raises ImportError if pandas is not installed."""
         return to_pandas(self.columns, self.rows)
 
     def to_polars(self) -> Any:
-        """A polars DataFrame; a column with several types becomes a column of strings. Raises ImportError without
-        polars."""
+        """The rows as a polars DataFrame; a column with several types becomes a column of strings. Raises ImportError
+        if polars is not installed."""
         return to_polars(self.columns, self.rows)
 
     def _repr_html_(self) -> str:
@@ -166,8 +166,8 @@ class Rows(Sequence[tuple[Any, ...]]):
 
 @frozen
 class Vertex:
-    """A vertex of a graph. `kind` is the kind of its work (resource, variable, provider, ...), `module` the module that
-    it belongs to ("" for the root), `object` the address of its object within the module."""
+    """A vertex of a graph. `kind` is the kind of its work (resource, variable, provider, ...), `module` is its module
+    ("" for the root), and `object` is the address of its object within the module."""
 
     name: str
     kind: str
@@ -176,14 +176,14 @@ class Vertex:
 
     @property
     def address(self) -> str:
-        """The address of the object with its module."""
+        """The address of the object, including its module."""
         return f"{self.module}.{self.object}" if self.module else self.object
 
 
 @frozen(eq=False)
 class Graph:
     """The graph of an operation: `vertices` by name, and sorted pairs (dependent, dependency); `reduced` omits edges
-    that follow from other edges. A dependency is completed before its dependents."""
+    that other edges imply. A dependency is completed before its dependents."""
 
     vertices: Mapping[str, Vertex] = field(repr=False)
     edges: tuple[tuple[str, str], ...] = field(repr=False)
@@ -205,18 +205,18 @@ class Graph:
         return f"<Graph of {len(self.vertices)} vertices and {len(self.edges)} edges>"
 
     def dependencies(self, name: str) -> tuple[str, ...]:
-        """The vertices that a vertex waits for directly. Raises KeyError for an unknown one."""
+        """The vertices for which a vertex waits directly. Raises KeyError for an unknown vertex."""
         self.vertices[name]
         return tuple(dependency for dependent, dependency in self.edges if dependent == name)
 
     def dependents(self, name: str) -> tuple[str, ...]:
-        """The vertices that wait for a vertex directly. Raises KeyError for an unknown one."""
+        """The vertices that wait for a vertex directly. Raises KeyError for an unknown vertex."""
         self.vertices[name]
         return tuple(dependent for dependent, dependency in self.edges if dependency == name)
 
     def to_networkx(self) -> Any:
         """A networkx DiGraph with an edge from each dependent to its dependencies; vertices have the attributes kind,
-        module and object. Raises ImportError without networkx."""
+        module and object. Raises ImportError if networkx is not installed."""
         details = {v.name: {"kind": v.kind, "module": v.module, "object": v.object} for v in self.vertices.values()}
         return to_networkx(details, self.edges)
 
@@ -224,7 +224,7 @@ class Graph:
         return graph_html(tuple(self.vertices), self.reduced)
 
 
-# Answers as objects of other libraries, where these are installed.
+# Converts answers to objects of other libraries, if these are installed.
 
 
 def to_pandas(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Any:

@@ -1,4 +1,4 @@
-"""Plans: their changes with the causes, questions about them, saving and applying."""
+"""Plans: their changes with causes, questions about them, saving and applying."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from planner.operations.plan import MadePlan
 
 Kind = Literal["plan", "apply"]
-"""the graph from which a plan was made, or the graph by which it is applied"""
+"""which graph of a plan: the graph from which it was made (plan), or the graph that its apply walks (apply)"""
 
 
 @frozen(eq=False)
@@ -82,8 +82,8 @@ class Comparison:
 
 
 class Plan:
-    """A plan. It never changes; questions about it are answered from its inputs, without planning again (except for
-    fixes and what_if). Methods may be called from any thread, one at a time."""
+    """A plan. It is immutable. Questions about it are answered from its inputs, without planning again (except for
+    fixes and what_if). Methods may be called from any thread, but only one at a time."""
 
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
         self._made = made
@@ -107,7 +107,7 @@ class Plan:
 
     @property
     def counts(self) -> Counts:
-        """The numbers of objects that it creates (`add`), changes, destroys (`remove`), imports and forgets; a
+        """The numbers of objects that the plan creates (`add`), changes, destroys (`remove`), imports and forgets; a
         replacement counts as one created and one destroyed object."""
         return Counts.of_plan(self._made.plan)
 
@@ -146,17 +146,17 @@ class Plan:
         """Explain a result: `why("aws_instance.web")` its planned action, `why("update", ADDRESS)` this action,
         `why("unknown", "aws_instance.web.id")` why a value is not known, `why(A, B)` why vertex A waits for vertex B,
         `why('edge("A", "B")')` a fact, `why("deny", CODE, ADDRESS)` a verdict of `policies` (as for `judge`). Raises
-        Failure if the fact does not hold."""
+        Failure if the result does not exist."""
         return self._prove(words, False, kind, policies)
 
     def why_not(self, *words: str, kind: Kind | Literal[""] = "", policies: Paths = ()) -> Proof:
-        """Explain why a fact does not hold: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
-        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if the fact holds."""
+        """Explain why something is not the case: `why_not("replace", ADDRESS)`, `why_not(A, B)`, `why_not('edge("A",
+        "B")')`, `why_not("deny", CODE, ADDRESS)`. Raises Failure if it is the case."""
         return self._prove(words, True, kind, policies)
 
     def fixes(self, *words: str, policies: Paths = ()) -> tuple[Fix, ...]:
-        """The smallest sets of edits that remove the result named by the words (as for `why`), smallest first; each set
-        is tested by planning again, without reading objects again. Raises Failure if the result does not hold."""
+        """The smallest sets of edits that remove the result that the words name (as for `why`), smallest first. Each
+        set is tested by planning again, without reading objects again. Raises Failure if the result does not exist."""
         if not several(words):
             raise Failure(error("why.words", "Nothing to remove", "Name two vertices, one address, or one fact."))
         document, problems = self._asking(policies).removals(words)
@@ -191,12 +191,16 @@ class Plan:
 
     def query(self, *words: str, kind: Kind | Literal[""] = "", seconds: float = 0.0, policies: Paths = ()) -> Rows:
         """The answer to a query in Datalog (`query('edge(X, "aws_vpc.main"), not pruned(X)')`), to a set expression
-        (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`). It covers
-        the graph of the plan, its changes, and relations of `policies` (as for `judge`). Raises Failure for an invalid
-        query, and for a query that takes longer than this number of seconds (0: no limit)."""
+        (`query('deps("aws_vpc.main")')`), or to a verb and its arguments (`query("blast", "aws_vpc.main")`). Queries
+        can read the graph of the plan, its changes, and relations of `policies` (as for `judge`). Raises Failure for an
+        invalid query, and for a query that takes longer than this number of seconds (0: no limit)."""
         one_of("kind", kind, ("", "plan", "apply"))
         if not several(words):
-            raise Failure(error("query.words", "Nothing to answer", "Write a query, a set expression or a verb."))
+            raise Failure(
+                error(
+                    "query.words", "Nothing to answer", "The query is empty: pass a query, a set expression or a verb."
+                )
+            )
         expect("seconds", seconds, (int, float), "a number of seconds")
         try:
             with within(seconds) if seconds > 0 else nullcontext():
@@ -208,14 +212,14 @@ class Plan:
         return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))
 
     def graph(self, kind: Kind = "plan") -> Graph:
-        """The graph from which the plan was made, or the graph by which it is applied. Raises Failure for cycles."""
+        """The graph from which the plan was made, or the graph that its apply walks. Raises Failure for cycles."""
         one_of("kind", kind, ("plan", "apply"))
         return Graph.of(self._questions.built_graph(kind))
 
     def judge(self, policies: Paths = ()) -> Verdict:
         """The verdict about the plan by these policies (directories, files and packs, relative to the directory of the
         configuration, and builtin:NAME), and those of the directory (`.planner/policies`) and of the organisation.
-        Raises Failure for a policy that is wrong."""
+        Raises Failure for an invalid policy."""
         asking = self._asking(policies, True)
         with self._session():
             _, verdict, problems = judgement(asking.options.made)
@@ -272,10 +276,10 @@ class Plan:
             require(True, save(self._made, os.path.join(self._directory, path_of("path", path))))
 
     def apply(self, on_event: Callable[[Event], None] | None = None, stop: Stop | None = None) -> ApplyResult:
-        """Apply the plan, without a prompt. The state is locked meanwhile, and is saved as far as the apply came,
-        whatever happens. After a KeyboardInterrupt, or an exception in `on_event`, running work is completed, no new
-        work starts, the state is saved, and the exception is raised. A plan is refused if policies of the directory
-        deny it, if its state has changed, or if it has already been applied. Raises Failure if anything failed, and
+        """Apply the plan, without a prompt. The state is locked meanwhile, and all changes are saved even if the apply
+        fails. After a KeyboardInterrupt, or an exception in `on_event`, running operations are completed, no new ones
+        start, the state is saved, and the exception is raised. The plan is rejected if policies of the directory deny
+        it, if its state has changed, or if it has already been applied. Raises Failure if anything failed, and
         UnsavedStateError if the state could not be saved."""
         return with_events(self._apply, on_event, stop)
 
@@ -329,8 +333,8 @@ class Plan:
     @cached_property
     def secrets(self) -> frozenset[str]:
         """The sensitive strings of the plan. A provider may copy such a string into an attribute that is not sensitive,
-        as terraform_data does; therefore everything that leaves the program, such as snapshots and answers for
-        assistants, is cleared of these strings."""
+        as terraform_data does; so these strings are removed from all output of the program, such as snapshots and
+        answers for assistants."""
         with self._session():
             values = [value for forms in self._forms for _, both in forms for value in both]
         values += [hide(to_python(v), o.sensitive) for o in self._made.plan.outputs for v in (o.before, o.after)]
@@ -392,7 +396,7 @@ class Plan:
 
 
 class Judged(Plan):
-    """The plan that policy functions receive, in which every use of an unknown value raises UndecidedError."""
+    """The plan that policy functions receive. Using one of its unknown values raises UndecidedError."""
 
     @classmethod
     def of(cls, made: MadePlan[Any]) -> Judged:
@@ -413,7 +417,7 @@ class Judged(Plan):
 
 
 def limits_of(targets: Sequence[str], excludes: Sequence[str], replace: Sequence[str]) -> Limits:
-    """The limits that the addresses specify. Raises Failure for an invalid address, and if there are both targets and
+    """The limits that the addresses specify. Raises Failure for an invalid address, or if there are both targets and
     excludes."""
     targets, excludes, replace = several(targets, "targets"), several(excludes, "excludes"), several(replace, "replace")
     if targets and excludes:

@@ -17,14 +17,14 @@ The functions of a file receive the plan and yield rows; the rows are judged, re
 rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
 settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide: a policy then denies, and states this as the
-reason. A relation ends at that point, and the policies that read it deny (policies that warn are undecided until then).
-`is` and `match` are also uses, and a use counts even if the exception is caught. `policy.is_unknown(value)` is a test
-that does not end the function: it continues with other objects, and the tested object is denied as undecided unless the
-policy itself denies it. Rules can also wait for such a value.
+A function that uses a value which is known only after apply cannot decide. If it is a policy, it denies and states this
+as the reason. If it is a relation, it ends at that point, and policies that read it deny (policies that warn are
+undecided until the apply). `is` and `match` are also uses, and a use counts even if the exception is caught.
+After the test `policy.is_unknown(value)`, the function continues, and the tested object is denied as undecided unless
+the policy itself denies it. Rules can also wait for such a value.
 
 A file that fails, exits or takes longer than a minute also denies; `print` in it writes to standard error, because
-standard output may be a document. The directory of the file is not searched for modules."""
+standard output may be a document. Modules cannot be imported from the directory of the file."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ SECONDS = 60.0
 
 
 _PROBLEMS = (Exception, SystemExit, GeneratorExit, OutOfTime)
-"""the exceptions that make a policy fail; an exit would otherwise end the process as if nothing were denied"""
+"""the exceptions that make a policy fail; they include SystemExit, because otherwise an exit would end the process as
+if nothing were denied"""
 
 
 def relation(declaration: str) -> Callable[[Work], Work]:
     """Marks a function as the source of a relation that rules may read. `declaration` has the form of the text after
-    `.decl`; the docstring of the function documents it. The function receives the plan and yields rows: tuples of str,
-    int and bool."""
+    `.decl`; the docstring of the function is the relation's documentation. The function receives the plan and yields
+    rows: tuples of str, int and bool."""
     return _marker("relation", declaration)
 
 
@@ -84,7 +85,7 @@ def _marker(kind: str, text: str) -> Callable[[Work], Work]:
 
     def mark(work: Work) -> Work:
         if not inspect.isfunction(work):
-            raise TypeError(f"@policy.{kind} marks functions, and {work!r} is not one")
+            raise TypeError(f"@policy.{kind} can only decorate functions, but {work!r} is not one")
         setattr(work, _MARK, (kind, text))
         return work
 
@@ -111,8 +112,8 @@ def all_policies(folder: str, policies: Paths, view: View) -> dict[str, Any]:
 def python_policies(
     words: Sequence[str], directory: str, view: View
 ) -> Callable[[MadePlan[Any]], tuple[tuple[str, str], ...]] | None:
-    """A function that returns, for a plan, the rule files made from the Python files among the words; None if there are
-    none. The files are run when a plan is judged, which may raise Failure."""
+    """A function that returns, for a plan, the rule files that the named Python files produce; None if no Python files
+    are named. The files are executed when a plan is judged, which may raise Failure."""
     files = [os.path.normpath(os.path.join(directory, word)) for word in words if word.endswith(".py")]
     if not files:
         return None
@@ -125,7 +126,7 @@ def python_policies(
 
 
 def _bases(files: Sequence[str]) -> dict[str, str]:
-    """The prefixes of the names of rules: the names of the files, numbered if several files have the same name."""
+    """The prefixes of rule names: the names of the files, numbered if several files have the same name."""
     bases: dict[str, str] = {}
     for file in dict.fromkeys(files):
         name = base = re.sub(r"\W", "_", os.path.basename(file).removesuffix(".py"))
@@ -174,7 +175,7 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     if kind == "relation":
         match = _DECLARED.fullmatch(text)
         if match is None:
-            raise _failure(file, name, ValueError(f"{text!r} is not a declaration such as team_of(address: symbol)"))
+            raise _failure(file, name, ValueError(f"{text!r} is not a valid declaration, such as team_of(address: symbol)"))
         predicate = match[1]
         columns = ", ".join(part.partition(":")[0].strip() for part in match[2].split(","))
         head = f"/// {predicate}({columns}): {doc or 'rows of a Python function'} ({origin}).\n.decl {text.strip()}\n"
@@ -212,9 +213,9 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
 
 def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -> None:
     """Add the rows that a function yields; for a relation, only the rows before the first use of an unknown value.
-    Exceptions of the function are raised."""
+    Exceptions of the function propagate."""
     if yielded is None:
-        raise TypeError("it returned None: yield rows, or return a list of them")
+        raise TypeError("the function returned None: yield rows, or return a list of rows")
     for row in yielded:
         cells = tuple(row) if isinstance(row, tuple | list) else (row,)
         for cell in cells:
@@ -229,23 +230,23 @@ def _collect(yielded: Any, kind: str, rows: list[tuple[Any, ...]], uses: Uses) -
 
 
 def _undecided(uses: Uses, denied: Set[str]) -> list[tuple[str, str]]:
-    """The denials of a policy because it used unknown values; a value that was only tested does not count if the policy
-    itself denies the object."""
+    """The denials because a policy used unknown values. If a value was only tested, there is none if the policy itself
+    denies the object."""
     return [
-        (address, f"It cannot be decided before the apply: {what}")
+        (address, f"The policy cannot decide before the apply: {what}")
         for (address, what), is_used in uses.items()
         if is_used or address not in denied
     ]
 
 
 def _check_finding(row: Any, cells: tuple[Any, ...]) -> None:
-    """Raises TypeError if the row does not have the form (address, message)."""
+    """Check that a row has the form (address, message). Raises TypeError otherwise."""
     if len(cells) != 2 or not all(isinstance(cell, str) for cell in cells):
-        raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield (address, message), two strings")
+        raise TypeError(f"{reprlib.repr(row)} is not a row of a policy: yield two strings (address, message)")
 
 
 def _print(*values: Any, file: Any = None, **options: Any) -> None:
-    """The `print` of policies, because standard output may be a document or the protocol of a server."""
+    """Replaces `print` in policy files, because standard output may be a document or the protocol of a server."""
     print(*values, file=sys.stderr if file is None else file, **options)
 
 
@@ -263,5 +264,5 @@ def _failure(file: str, name: str, problem: BaseException) -> Failure:
     where = f"{name} in {file}" if name else file
     detail = f"{where}: {type(problem).__name__}: {problem}."
     if isinstance(problem, SystemExit):
-        detail = f"{where}: it called exit. A policy without findings must return normally."
+        detail = f"{where}: the file called exit. A policy without findings must return normally."
     return Failure(error("policy.python", "A Python policy failed", detail))

@@ -4,7 +4,7 @@ def test_network(planner_plan):
     plan = planner_plan("modules/network", {"cidr": "10.0.0.0/16"})
     assert [c.address for c in plan.changes] == ["aws_vpc.main", "aws_subnet.a"]
 
-Every plan has its own state, which is empty at first; providers are mocked unless a test requests real ones."""
+Every test has its own states, which are empty at first. Providers are mocked unless a test requests real ones."""
 
 from __future__ import annotations
 
@@ -101,22 +101,22 @@ def planner_modules(tmp_path: Path) -> Iterator[Modules]:
 @pytest.fixture
 def planner_plan(planner_modules: Modules) -> Callable[..., Plan]:
     """Plans a module: planner_plan(directory, variables, real=False, **options), with the options of
-    Configuration.plan. `real` providers are called. Raises Failure."""
+    Configuration.plan. `real`: whether real providers are called. Raises Failure."""
     return planner_modules.plan
 
 
 @pytest.fixture
 def planner_apply(planner_modules: Modules) -> Callable[..., ApplyResult]:
-    """Plans and applies a module, with the arguments of planner_plan; mocked objects have made-up values where a
-    provider would compute them. Raises Failure."""
+    """Plans and applies a module, with the arguments of planner_plan; in mocked objects, values that a provider would
+    compute are generated. Raises Failure."""
     return planner_modules.apply
 
 
 @pytest.fixture
 def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
     """Compares a plan with the snapshot in __snapshots__ next to the test; if they differ, it fails with the differing
-    lines and their causes. With --planner-update, the snapshot is written. It contains no sensitive values, and random
-    ids of terraform_data are replaced by the names of their objects."""
+    lines and their causes. With --planner-update, the snapshot is written. Snapshots contain no sensitive values, and
+    names of objects replace random ids of terraform_data."""
     used: list[str] = []
 
     def compare(plan: Plan, name: str = "") -> None:
@@ -127,18 +127,19 @@ def planner_snapshot(request: pytest.FixtureRequest) -> Callable[[Plan], None]:
 
         text = without(plan.text(causes=False), plan.secrets)
         for change in plan.objects:
-            if change.type == "terraform_data" and isinstance(change.before, dict):  # its id is random
+            # the id of terraform_data is random
+            if change.type == "terraform_data" and isinstance(change.before, dict):
                 text = text.replace(str(change.before["id"]), f"(id of {change.address})")
         if request.config.getoption(UPDATE):
             file.parent.mkdir(exist_ok=True)
             file.write_text(text, "utf-8")
             return
         if not file.is_file():
-            pytest.fail(f"There is no snapshot {file.name} yet: run pytest {UPDATE}.", pytrace=False)
+            pytest.fail(f"There is no snapshot {file.name} yet. To write it, run pytest {UPDATE}.", pytrace=False)
         kept = file.read_text("utf-8")
         if kept != text:
             lines = difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="", n=2)
             why = [f"{change.address}: {cause}" for change in plan.changes for cause in change.causes]
-            pytest.fail("\n".join(["The plan is not the one that was kept.", *lines, "", *why]), pytrace=False)
+            pytest.fail("\n".join(["The plan differs from the snapshot.", *lines, "", *why]), pytrace=False)
 
     return compare

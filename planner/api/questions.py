@@ -1,6 +1,6 @@
-"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options contain the plan that
-the questions are about (`made`); without it, a plan is made, or read from `plan_file`, if the answer needs one. Errors
-are among the diagnostics that each answer includes."""
+"""Questions about a configuration or a plan: why, what if, queries, graphs, advice. The options may contain the plan in
+question (`made`); otherwise, if an answer needs a plan, it is read from `plan_file` or made. Each answer includes
+diagnostics, including errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer = tuple[dict[str, Any] | None, list[Diagnostic]]
 
 @frozen(eq=False)
 class Effects:
-    """The changes of a plan that follow from a source, with their causes by name, remarks on missing values, and the
+    """The changes of a plan that follow from a source, with their causes by name, remarks about missing values, and the
     causes of all changes."""
 
     plan: MadePlan[Any]
@@ -47,14 +47,14 @@ class Questions(Work):
     def proof(
         self, words: tuple[str, ...], negated: bool = False, kind: str = "", plan_file: str | None = None
     ) -> Answer:
-        """The proof of the fact that the words name, or why it does not hold, in the format of `why -json`."""
+        """The proof of the result that the words name, or why there is no such result, in the format of `why -json`."""
         from planner.operations.why import why
 
         with self._session():
             return why(self.options, words, negated, kind, plan_file)
 
     def listing(self, word: str, plan_file: str | None = None) -> tuple[ListAnswer | None, list[Diagnostic]]:
-        """Everything to which a word such as `moved` applies."""
+        """The explanations of everything to which a word such as `moved` applies."""
         from planner.operations.effects import listing
 
         with self._session():
@@ -75,8 +75,8 @@ class Questions(Work):
             return Effects(made, chosen, tuple(chains.notes), chains), problems
 
     def removals(self, words: tuple[str, ...], kind: str = "", plan_file: str | None = None) -> Answer:
-        """The smallest sets of places to remove so that the fact named by the words no longer holds, in the format of
-        `why -fix -json`."""
+        """The smallest sets of items whose removal avoids the result that the words name, in the format of `why -fix
+        -json`."""
         from planner.operations.fixes import fixes
 
         with self._session():
@@ -97,7 +97,7 @@ class Questions(Work):
             return graph(self.options, kind, plan_file, as_planned)
 
     def knots(self, kind: str = "", plan_file: str | None = None) -> tuple[list[Knot] | None, list[Diagnostic]]:
-        """The cycles of a graph, and which references to remove."""
+        """The cycles of a graph, and the references to remove."""
         from planner.operations.graph import cut
 
         with self._session():
@@ -113,7 +113,8 @@ class Questions(Work):
             return explore(self.options, plan_file, kinds, hooks or Hooks())
 
     def advice(self, plan_file: str | None = None, write: bool = False) -> AdviceResult:
-        """Remarks on surprising parts of a plan. `write`: moved blocks are inserted into their files."""
+        """Advice about surprising parts of a plan. `write`: whether to insert the proposed moved blocks into their
+        files."""
         from planner.operations.advice import advice
 
         with self._session():
@@ -121,7 +122,7 @@ class Questions(Work):
 
     def comparison(self, base_variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
         """A comparison of the plan of these options with a plan without -var, -target, -exclude, -replace and -destroy,
-        but with these assignments of variables; None, without diagnostics, if both have the same options."""
+        but with these values of variables. None, without diagnostics, if both plans have the same options."""
         from planner.operations.what_if import base_of, what_if
 
         with self._session():
@@ -134,7 +135,7 @@ class Questions(Work):
             return what_if(tried, base)
 
     def variation(self, variables: tuple[str, ...]) -> tuple[PlanComparison | None, list[Diagnostic]]:
-        """A comparison of the plan of these options (`made`) with a plan with these assignments of variables."""
+        """A comparison of the plan of these options (`made`) with a plan that has these values of variables."""
         from planner.operations.what_if import what_if
 
         given = (*self.options.var_args, *(("var", one) for one in variables))
@@ -150,8 +151,8 @@ class Questions(Work):
 
 
 def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The kind of question in the words of `why`: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises
-    Failure for a word that does not apply to anything."""
+    """The kind of question in the words of `why`: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises Failure
+    for an unknown word."""
     from planner.operations.effects import check_word, is_list, source_of
 
     check_word(words)

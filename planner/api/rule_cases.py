@@ -1,5 +1,5 @@
-"""Cases of rule files and policies, for programs that test rules. They run in separate processes with limits of time
-and memory."""
+"""Runs cases of rule files and policies, for programs that test rules. Cases run in separate processes with limits of
+time and memory."""
 
 from planner.operations.rule_quality import Quality, quality
 from planner.operations.rule_tests import Tested, named_cases

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from planner.logic.datalog.engine.program import RuleProgram
 
 Row = tuple[Any, ...]
-"""columns of a fact: str, int, Decimal, bool"""
+"""the types of columns in facts: str, int, Decimal, bool"""
 
 
 class Program:
-    """A checked and compiled program. `diagnostics` are warnings."""
+    """A checked and compiled program; `diagnostics` contains only warnings."""
 
     def __init__(self, program: RuleProgram, diagnostics: Iterable[Diagnostic]) -> None:
         self._program = program
@@ -56,7 +56,7 @@ class Program:
 
     def evaluate(self, facts: Mapping[str, Iterable[Row]]) -> Derived:
         """Everything that the rules derive from the facts. Raises Failure for facts of an undeclared relation, for
-        facts that do not fit their declaration, and if a computed value grows without bound."""
+        facts that do not match their declaration, and if computed values grow without bound."""
         expect("facts", facts, Mapping, "a dictionary of rows by relation")
         with session("/"):
             builder = FactBuilder()
@@ -70,11 +70,11 @@ class Program:
             try:
                 return Derived(self, evaluate(self._program, builder.build()))
             except (ValueError, TypeError) as problem:
-                raise Failure(error("rules.facts", "Facts do not fit", f"{problem}.")) from None
+                raise Failure(error("rules.facts", "Facts do not match their declaration", f"{problem}.")) from None
 
 
 class Derived(Mapping[str, tuple[Row, ...]]):
-    """The relations that a program derives from some facts: their sorted rows, by name."""
+    """The relations that a program derives from facts: sorted rows by the name of the relation."""
 
     def __init__(self, program: Program, database: Database) -> None:
         self._compiled, self._program, self._database = program, program._program, database
@@ -106,7 +106,7 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             return Rows(result.columns, tuple(tuple(map(decode, row)) for row in result.rows))
 
     def prove(self, predicate: str, *columns: Any) -> Proof:
-        """The proof of a row. Raises Failure if the row does not hold, with the conditions of each rule that are not
+        """The proof of a row. If the row is not derived, raises Failure with the conditions of each rule that are not
         met."""
         from planner.logic.datalog.explain.proof import proof_json
         from planner.logic.datalog.explain.search import Prover
@@ -128,14 +128,14 @@ class Derived(Mapping[str, tuple[Row, ...]]):
                 obstacles = why_not(prover, predicate, row) or []
                 lines = [f"[{one.rule.name}] would need {one.text}" for one in obstacles]
                 detail = "\n".join([f"{predicate}{columns!r} does not hold.", *lines])
-                raise Failure(error("why.fails", "It does not hold", detail))
+                raise Failure(error("why.fails", "The fact is not derived", detail))
             document = proof_json(proof, self._database.facts, lambda source: {"source": str(source)})
             return Proof(document, proof_text(document, Paint(False)))
 
 
 def compile(*texts: str) -> Program:
-    """The program made of rule files, which are passed as texts in the language of rules/README.md. Raises Failure with
-    all errors, each with its line."""
+    """Compile rule files, which are passed as texts in the language of rules/README.md, to a program. Raises Failure
+    with all errors, each with its line."""
     for text in texts:
         expect("", text, str, "the text of rules")
     with session("/"):

@@ -1,7 +1,7 @@
 """JSON Schemas (draft 2020-12) of the documents that planner prints.
 
-Within a major version of a format, members are only added, so the schemas allow unknown members; a member that is
-required here stays. Documents with formats of OpenTofu and Terraform (plans, states, providers) are not included."""
+Within a major version of a format, members are only added, so the schemas allow unknown members; a required member is
+never removed. Documents with formats of OpenTofu and Terraform (plans, states, providers) are not included."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _map(values: Schema, about: str) -> Schema:
 
 def _document(about: str, required: dict[str, Schema], optional: dict[str, Schema] | None = None) -> Schema:
     version = {
-        "description": "The version of the format; a new minor version may add members.",
+        "description": "The version of the format. A new minor version may add members.",
         "type": "string",
         "pattern": r"^1\.\d+$",
     }
@@ -49,7 +49,7 @@ PLACE = _object(
     {},
     {"file": TEXT, "line": COUNT, "column": COUNT, "snippet": TEXT, "command_line": TEXT, "state": TEXT}
     | {"provider": TEXT, "native": TEXT},
-    "A place: in a file, on the command line, in a state, or another origin.",
+    "A position: in a file, on the command line, in a state, or another origin.",
 )
 STEP = _object(
     {"what": _with_text(TEXT, "An input, a value or an object, named as in `planner why`.")},
@@ -62,7 +62,8 @@ STEP = _object(
             "For a variable: default, environment, input or plan. Others: replace_triggered_by, or a real name.",
         ),
         "elements": _with_text(
-            FLAG, "Whether these are elements of a list: `before` contains the removed ones, `value` the added ones."
+            FLAG,
+            "Whether the values are elements of a list: `before` has the removed ones, and `value` the added ones.",
         ),
         "is_unknown": _with_text(FLAG, "Whether the planned value is known only after the apply."),
         "also": _list(TEXT, "The names of the same step in other instances."),
@@ -72,20 +73,18 @@ STEP = _object(
 BECAUSE: dict[str, Schema] = {
     "because": _list(STEP, "The steps from the root cause to the change."),
     "root_causes": _list(STEP, "All inputs that caused the change."),
-    "because_is_certain": _with_text(
-        FLAG, "Whether these are all of the causes, and only causes; otherwise they are candidates."
-    ),
-    "checked": _with_text(FLAG, "Whether this was confirmed by evaluating with each of them reverted."),
-    "other_causes": _list(_list(STEP), "The steps from each further root cause, as in `because`."),
+    "because_is_certain": _with_text(FLAG, "Whether these are exactly the causes; otherwise they are candidates."),
+    "checked": _with_text(FLAG, "Whether evaluating with each of the causes reverted confirmed this."),
+    "other_causes": _list(_list(STEP), "The steps from each additional root cause, as in `because`."),
 }
 GOAL = _list(CELL, "The relation and its columns.")
 PROOFS = _map(
     _object(
         {"tuple": GOAL},
         {
-            "rule": _with_text(TEXT, "The rule that derives it."),
+            "rule": _with_text(TEXT, "The rule that derives the fact."),
             "rule_at": _object(
-                {"file": TEXT, "line": COUNT}, about="The location of the rule, if it is a rule of the user."
+                {"file": TEXT, "line": COUNT}, about="The location of the rule, if it is a user's rule."
             ),
             "reason": TEXT,
             "body": _list(
@@ -105,7 +104,7 @@ PROOF: dict[str, Schema] = {
 }
 CHAINS = _list(
     _object({"text": TEXT, "steps": _list(_object({"text": TEXT, "sources": _list(PLACE)}))}),
-    "Further reasons, step by step: more causes, edges of the graph that decide an order, moves.",
+    "Additional reasons, step by step: more causes, edges of the graph that determine an order, moves.",
 )
 ACTION: dict[str, Schema] = {
     "actions": _map(TEXT, "The planned actions of the objects in the steps of `other_causes`."),
@@ -119,23 +118,23 @@ ACTION: dict[str, Schema] = {
     ),
     "lines": _list(
         _object({"what": TEXT, "before": TEXT, "value": TEXT}, {"roots": _list(TEXT)}),
-        "The lines in which a text differs, each with its root causes if evaluation confirmed them.",
+        "The lines in which a string differs, each with its root causes if evaluation confirmed them.",
     ),
-    "instances": _list(TEXT, "The instances that the document is about, if an address without keys was requested."),
+    "instances": _list(TEXT, "The instances that the document describes, if an address without keys was requested."),
 }
 """the additional members of the proof of an action"""
 OBSTACLE = _object(
-    {"rule": TEXT, "fails": _with_text(TEXT, "The condition that fails."), "bound": _map(CELL, "Variables.")},
+    {"rule": TEXT, "fails": _with_text(TEXT, "The condition that is false."), "bound": _map(CELL, "Variables.")},
     {
-        "head_fits": _with_text(FLAG, "Whether the rule derives facts of this kind at all."),
+        "head_fits": _with_text(FLAG, "Whether the rule can derive facts of this form at all."),
         "literal": _with_text(COUNT, "The position of the condition in the rule."),
-        "tuple": _with_text(GOAL, "The fact that is missing."),
-        "because": _list({"type": "object"}, "Why it is missing, as a list of further obstacles like this one."),
+        "tuple": _with_text(GOAL, "The missing fact."),
+        "because": _list({"type": "object"}, "Why the fact is missing, as a list of obstacles like this one."),
     },
 )
 NEAREST = _list(
     _object({"kind": TEXT, "text": TEXT}, {"lines": _list(TEXT), "sources": _list(PLACE)}),
-    "The nearest facts, edges or paths that hold.",
+    "The nearest facts, edges or paths that exist.",
 )
 RULE = _object({"name": TEXT}, {"text": TEXT, "reason": TEXT, "source": PLACE})
 VERDICT: dict[str, Schema] = {
@@ -147,22 +146,23 @@ VERDICT: dict[str, Schema] = {
                 "value": CELL,
                 "action": TEXT,
                 "is_missing": FLAG,
-                "is_prior": _with_text(FLAG, "Whether it is a value in the state."),
+                "is_prior": _with_text(FLAG, "Whether the value is in the state."),
                 "source": PLACE,
                 "from": _list(
-                    _object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}), "The value from which it is copied."
+                    _object({}, {"what": TEXT, "source": PLACE, "origin": TEXT}),
+                    "The value from which this value is copied.",
                 ),
             },
         ),
-        "For a verdict: the values and actions that decide it.",
+        "For a verdict: the values and actions that determine it.",
     ),
     "overridden": _with_text(TEXT, "For an overridden or waived verdict: the reason."),
-    "would": _with_text({"enum": ["deny", "warn"]}, "For an undecided verdict: the verdict that it may become."),
+    "would": _with_text({"enum": ["deny", "warn"]}, "For an undecided verdict: the verdict that may result."),
     "waits_for": _list(
         _object({"what": TEXT}, {"source": PLACE, "why": {"type": "object"}}),
-        "For an undecided verdict: the unknown values, each with the proof that it is unknown.",
+        "For an undecided verdict: the unknown values, each with the proof why it is unknown.",
     ),
-    "by_cases": _list(RULE, "For a verdict that holds whatever the unknown values become: the rules for its code."),
+    "by_cases": _list(RULE, "For a verdict that does not depend on the unknown values: the rules for its code."),
 }
 """the members of the explanation of a policy's verdict"""
 COUNTS = _object(
@@ -208,23 +208,21 @@ REVIEW_CAUSE = _object(
         "kind": TEXT,
         "note": TEXT,
         **SIDES,
-        "certain": _with_text(FLAG, "Whether it certainly causes its changes; otherwise it is a candidate."),
+        "certain": _with_text(FLAG, "Whether this certainly causes its changes; otherwise it is a candidate."),
         "sets_off": _map(COUNT, "The number of changes for each action; `output` counts changes of outputs."),
-        "stateful": _map(COUNT, "The objects among them that hold data and are destroyed or replaced."),
+        "stateful": _map(COUNT, "The objects with data that are destroyed or replaced."),
         "changes": CHANGES,
-        "hops": _list(TEXT, "The values between it and its changes."),
+        "hops": _list(TEXT, "The values between the cause and its changes."),
     },
     {
         **LINE,
         "place": TEXT,
         "unit": _with_text(TEXT, "Of a fleet."),
-        "commit": _with_text(TEXT, "For a removed block: the commit that contains it at this line."),
-        "unsettles": _list(COUNT, "The edits whose values are unknown because of it, by their numbers."),
-        "label": _with_text(TEXT, "Its name for people, if that differs from `what`."),
-        "elements": _with_text(
-            FLAG, "Whether the sides are elements of a list: those that were removed, and those that were added."
-        ),
-        "units": _list(TEXT, "Those that it changes."),
+        "commit": _with_text(TEXT, "For a removed block: the commit that contains the block at this line."),
+        "unsettles": _list(COUNT, "The numbers of the edits whose values are unknown because of this one."),
+        "label": _with_text(TEXT, "A readable name, if it differs from `what`."),
+        "elements": _with_text(FLAG, "Whether the two sides are the removed and the added elements of a list."),
+        "units": _list(TEXT, "The objects that this cause changes."),
     },
 )
 OUTCOME: Schema = {
@@ -234,9 +232,9 @@ OUTCOME: Schema = {
 }
 DRIFT = _object(
     {
-        "planned": _with_text(TEXT, "The action on the object according to the configuration."),
+        "planned": _with_text(TEXT, "The action on the object that the configuration requires."),
         "outcome": OUTCOME,
-        "modified_at": _with_text(TEXT, "The time of its last modification, as reported by the provider."),
+        "modified_at": _with_text(TEXT, "The time of the object's last modification, if the provider reports it."),
         "modified_by": TEXT,
     }
 )
@@ -247,17 +245,17 @@ WAIT = _object(
         "expression": TEXT,
         "known": _with_text(
             {"enum": ["before", "after", ""]},
-            "Whether it becomes known before its object is changed, or only afterwards.",
+            "Whether the value becomes known before its object is changed, or only afterwards.",
         ),
     },
-    {"settled_by": _with_text(CHANGES, "The changed objects to which its expression refers.")},
+    {"settled_by": _with_text(CHANGES, "The changed objects to which the value's expression refers.")},
 )
 RESULT = _object(
     {
         "outcome": _with_text(
             {"enum": ["done", "unmet", "tainted", "lost", "left", "failed", "not_reached"]},
-            "Done; done, but a condition does not hold; created, but tainted; destroyed, and not created again; "
-            "created, but the former object still exists; failed; not begun.",
+            "Done; done, but a condition failed; created, but tainted; destroyed, but not created again; created, "
+            "but the former object still exists; failed; not begun.",
         ),
         "error": _with_text(TEXT, "The first error."),
     }
@@ -266,10 +264,10 @@ REVIEW_CHANGE = _object(
     {
         "address": TEXT,
         "action": TEXT,
-        "verb": _with_text(TEXT, "The action; `replace` represents all actions that replace."),
+        "verb": _with_text(TEXT, "The action; `replace` stands for all actions that replace an object."),
         "stateful": _with_text(
             FLAG,
-            "Whether it is destroyed or replaced and, by the rules of the policy protect_stateful, holds data.",
+            "Whether the object is destroyed or replaced and, according to the policy protect_stateful, contains data.",
         ),
         "previous_address": TEXT,
         "causes": _list(COUNT, "Numbers of causes."),
@@ -278,19 +276,19 @@ REVIEW_CHANGE = _object(
                 {"path": TEXT, "action": TEXT, **SIDES, "forces_replacement": FLAG},
                 {"outcome": OUTCOME, "expected": _with_text(TEXT, "For drift: the value after an apply.")},
             ),
-            "Values in the syntax of the configuration language; of long values, only the part that differs.",
+            "Values in the syntax of the configuration language. Of long values, only the different part is included.",
         ),
         "attributes_left_out": COUNT,
     },
     {
         **LINE,
         "drift": DRIFT,
-        "import_id": _with_text(TEXT, "Of an imported object."),
+        "import_id": _with_text(TEXT, "The id of an imported object."),
         "data": _with_text(
             {"enum": ["holds", "none", "unknown", ""]},
-            "For an object that is destroyed or replaced: whether it holds data; unknown if no rule covers its type.",
+            "For an object that is destroyed or replaced: whether it has data; unknown if no rule covers its type.",
         ),
-        "data_by": _with_text(TEXT, "The list or parameter of protect_stateful that contains its type."),
+        "data_by": _with_text(TEXT, "The list or parameter of protect_stateful that contains the object's type."),
         "result": _with_text(RESULT, "Of an apply."),
     },
 )
@@ -302,11 +300,15 @@ UNIT = _object(
         "groups": _list(TEXT),
         "wave": COUNT,
         "outcome": {"enum": list(OUTCOMES)},
-        "because": _with_text(TEXT, "The unit that decided the outcome."),
+        "because": _with_text(TEXT, "The unit that determined the outcome."),
         "because_all": _list(TEXT),
         "reused": FLAG,
-        "age": _with_text(MAYBE_NUMBER, "Seconds since the real objects were read, if an earlier run read them."),
-        "state_age": _with_text(MAYBE_NUMBER, "Seconds since the state was written, if the objects were not read."),
+        "age": _with_text(
+            MAYBE_NUMBER, "The number of seconds since the real objects were read, if an earlier run read them."
+        ),
+        "state_age": _with_text(
+            MAYBE_NUMBER, "The number of seconds since the state was written, if the objects were not read."
+        ),
         "attempts": COUNT,
         "selected_by": _list(
             _object({"selector": TEXT, "way": {"enum": ["all", "named", "dependency", "dependent"]}}),
@@ -339,7 +341,7 @@ SCHEMAS: dict[str, Schema] = {
             "seconds": NUMBER,
             "succeeded": FLAG,
             "outcomes": _map(COUNT, "The number of units with each outcome."),
-            "units": _list(UNIT, "In the order of waves and names."),
+            "units": _list(UNIT, "The units, in the order of waves and names."),
             "edges": PAIRS,
             "diagnostics": _list(DIAGNOSTIC),
         },
@@ -388,7 +390,7 @@ SCHEMAS: dict[str, Schema] = {
             "edges": PAIRS,
             "reduced_edges": PAIRS,
             "details": _map(
-                _object({"kind": TEXT, "module": TEXT, "object": TEXT, "deposed": TEXT}), "Each vertex by its name."
+                _object({"kind": TEXT, "module": TEXT, "object": TEXT, "deposed": TEXT}), "The vertices by name."
             ),
         },
     ),
@@ -406,11 +408,11 @@ SCHEMAS: dict[str, Schema] = {
                 "options": _with_text(TEXT, "The options of the plan, as command-line words."),
                 "also": _list(
                     {"type": "object"},
-                    "Documents like this one about further instances, addresses or verdicts; of the last groups of "
-                    "instances only `instances`.",
+                    "Documents like this one about further instances, addresses or verdicts; the last groups of "
+                    "instances have only `instances`.",
                 ),
                 "holds": _with_text(
-                    {"const": False}, "With -not: whether the document explains why something does not hold."
+                    {"const": False}, "With -not: whether the document explains why something is not the case."
                 ),
                 "nearest": NEAREST,
                 "rules": _list(OBSTACLE, "With -not: for each rule, why it does not derive the fact."),
@@ -418,7 +420,7 @@ SCHEMAS: dict[str, Schema] = {
         ),
         "anyOf": [
             {"required": ["root", "proofs"]},
-            {"description": "Why something does not hold.", "required": ["holds", "nearest", "rules"]},
+            {"description": "Why something is not the case.", "required": ["holds", "nearest", "rules"]},
             {"description": "A verdict of a policy.", "required": ["rule"]},
         ],
     },
@@ -439,9 +441,7 @@ SCHEMAS: dict[str, Schema] = {
             ),
             "decisions": _list(_object({"kind": TEXT, "text": TEXT, "objects": _list(TEXT)}), "The gravest first."),
             "causes": _list(REVIEW_CAUSE, "Root causes, the riskiest first."),
-            "uncaused": _list(
-                _object({"text": TEXT, "changes": CHANGES}), "Changes that have no cause other than themselves."
-            ),
+            "uncaused": _list(_object({"text": TEXT, "changes": CHANGES}), "Changes without any other cause."),
             "changes": _list(REVIEW_CHANGE),
             "outputs": _list(_object({"name": TEXT, "action": TEXT, **SIDES, "read_by": _list(TEXT)})),
             "policies": _object(
@@ -465,7 +465,7 @@ SCHEMAS: dict[str, Schema] = {
             "diagnostics": _list(
                 _object({"severity": {"enum": ["error", "warning"]}, "summary": TEXT, "detail": TEXT}, LINE)
             ),
-            "units": _list({"type": "object"}, "For a fleet: each unit that does not stay unchanged."),
+            "units": _list({"type": "object"}, "For a fleet: all units that change."),
         },
     ),
     "rules": _document(
@@ -503,7 +503,7 @@ SCHEMAS: dict[str, Schema] = {
                         "type": TEXT,
                         "sensitive": FLAG,
                         "overrides": _list(
-                            _object({"source": TEXT}), "Values with lower precedence, the nearest first."
+                            _object({"source": TEXT}), "Values with lower precedence, from higher to lower precedence."
                         ),
                         "read_by": _list(_object({"address": TEXT, "place": TEXT})),
                     },
@@ -533,7 +533,7 @@ SCHEMAS: dict[str, Schema] = {
                     {
                         "values": _list(
                             _object({"what": TEXT}, {"without": TEXT, "with": TEXT}),
-                            "The values that differ although the action is the same; an unknown side is omitted.",
+                            "The values that differ although the action is the same. An unknown value is omitted.",
                         ),
                         **BECAUSE,
                     },

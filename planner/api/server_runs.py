@@ -1,4 +1,4 @@
-"""Plans and applies of a workspace that run on its server, as followed from here."""
+"""Plans and applies of a workspace that run on its server, and that this process follows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from planner.world.state.remote.runs import SavedRun
 
 
 class ServerRuns(Work):
-    """Calls about runs on the server. Errors are among the returned diagnostics."""
+    """Calls that start and follow runs on the server. Errors are among the returned diagnostics."""
 
     def run(self, to_apply: bool, view: RemoteView, save_to: str = "") -> RemoteResult:
-        """Plan, or plan and apply. `save_to`: the file that will name the run."""
+        """Plan, or plan and apply. `save_to`: the file in which to record the run."""
         with self._session():
             return remote_run.remote_run(self.options, to_apply, view, save_to)
 

@@ -1,8 +1,8 @@
 """The environment of a call, isolated from other calls in the same process.
 
-The command line has the process to itself: it uses the directory, the interrupts and the recursion limit of the
-process. A call of the library has its own directory, its own stop request and its own record of files, each in a
-context variable that the threads of its walks inherit."""
+The command line owns its process: it uses the directory, the interrupts and the recursion limit of the process. A call
+of the library has its own directory, its own stop request and its own record of files, each in a context variable that
+the threads of its walks inherit."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ _PATIENCE = 0.2
 
 
 class Stop:
-    """A request to stop, which can be made from any thread. When it is passed to a call, it ends the call as an
-    interrupt ends a command: running work is completed, no new work starts, the state is saved, and the call raises
-    Failure."""
+    """A stop request, which any thread can make. A call to which it is passed ends like a command after an interrupt:
+    running work is completed, no new work starts, the state is saved, and the call raises Failure."""
 
     def __init__(self) -> None:
         self.signal = StopSignal()
@@ -43,7 +42,7 @@ class Stop:
         return self.signal.requested
 
     def request(self) -> None:
-        """Stop the calls to which this object was passed, now and later."""
+        """Stop all current and future calls to which this object is passed."""
         self.signal.request()
 
 
@@ -54,10 +53,9 @@ def check_stop(stop: Any) -> None:
 
 @contextmanager
 def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
-    """Within this context, relative paths start from this absolute directory, and `stop` ends waits; by default, `stop`
-    is that of the surrounding session, if there is one. Raises Failure for every exception; for unexpected ones, with
-    the diagnostic
-    `cli.defect`."""
+    """Within this context, relative paths start from this absolute directory, and `stop` ends waits; by default, the
+    `stop` of the surrounding session is used, if there is one. Raises Failure for every exception; for unexpected ones,
+    with the diagnostic `cli.defect`."""
     check_stop(stop)
     around = current_stop()
     signal = stop.signal if stop is not None else StopSignal() if around is STOP else around
@@ -72,7 +70,7 @@ def session(directory: str, stop: Stop | None = None) -> Iterator[None]:
 
 class UnsavedStateError(Failure):
     """Objects were changed, but the new state could be saved neither in the backend nor in `errored.tfstate`. `state`
-    is the content of the state file, which the caller has to keep; `planner state push` can store it later."""
+    is the content of the state file, which the caller must save; `planner state push` can store it later."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic], state: bytes) -> None:
         super().__init__(diagnostics)
@@ -83,9 +81,10 @@ class UnsavedStateError(Failure):
 
 
 def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
-    """The result of work that a KeyboardInterrupt must not end at an arbitrary point: if called on the main thread,
-    where Python raises the exception, the work runs in another thread. An interrupt requests the stop, and is raised
-    after the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised immediately."""
+    """The result of work that a KeyboardInterrupt must not end at an arbitrary point. If called on the main thread,
+    where Python raises this exception, the work runs in another thread. An interrupt requests the stop, and is
+    raised again after the work has ended, unless the work raises UnsavedStateError. A second interrupt is raised
+    immediately."""
     if current_thread() is not main_thread():
         return work()
     results: list[T] = []
@@ -108,9 +107,12 @@ def uninterrupted(work: Callable[[], T], stop: Stop) -> T:
             if thread.ident is None and interrupt is None:
                 thread.start()
             while not ended.wait(_PATIENCE):
-                pass  # an interrupt that arrives just before the wait, or in another thread, does not end the wait
+                # wait in short intervals, because an interrupt just before the wait, or in another thread, does not end
+                # it
+                pass
         except KeyboardInterrupt as problem:
-            start_new_thread(stop.request, ())  # a single call of C code, in a thread: a second interrupt cannot end it
+            # join in a thread with a single C call, which a second interrupt cannot end
+            start_new_thread(stop.request, ())
             is_abandoned = thread.ident is None
             if interrupt is not None or is_abandoned:
                 raise
@@ -150,7 +152,7 @@ class _Limits:
     def _put_back(self) -> None:
         depth, digits = self._before
         sys.set_int_max_str_digits(digits)
-        with suppress(RecursionError):  # the caller may already be nested deeper than that
+        with suppress(RecursionError):  # the caller may already be nested more deeply than the limit
             sys.setrecursionlimit(depth)
 
 
@@ -158,8 +160,8 @@ _LIMITS = _Limits()
 
 
 async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
-    """The result of a call of the library, run in a thread. Cancelling the task requests the stop (the caller's, or its
-    own), and waits until the call has ended. UnsavedStateError is raised even then."""
+    """Run a call of the library in a thread, and return its result. Cancelling the task requests the stop (the one
+    passed by the caller, if any), and waits until the call has ended. UnsavedStateError is raised even then."""
     import asyncio
 
     stop = Stop() if stop is None else stop
@@ -171,5 +173,5 @@ async def in_thread(work: Callable[[Stop], T], stop: Stop | None = None) -> T:
         await asyncio.wait([running])
         problem = None if running.cancelled() else running.exception()
         if isinstance(problem, UnsavedStateError):
-            raise problem from None  # the exception has the only copy of the state
+            raise problem from None  # the exception contains the only copy of the state
         raise

@@ -1,5 +1,4 @@
-"""The state of a configuration: to read, edit and move it; its lock and journals; and the workspaces, one of which is
-selected."""
+"""Reads, edits and moves the state of a configuration, and handles its lock, its journals, and workspaces."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class States(Work):
     supports backups. Each call raises Failure on errors, and returns warnings."""
 
     def stored_state(self) -> tuple[ShownState, list[Diagnostic]]:
-        """The stored state, and the schemas for reading it."""
+        """The stored state, and the schemas of its objects."""
         with self._session():
             return usable(show.stored_state(self.options))
 
@@ -81,7 +80,7 @@ class States(Work):
 
     def move_objects(self, old: str, new: str, dry_run: bool = False) -> tuple[list[tuple[str, str]], list[Diagnostic]]:
         """Give a resource instance, a resource or a module another address. Returns the former and the new address of
-        each instance. `dry_run`: nothing is written."""
+        each instance. `dry_run`: whether to write nothing."""
         from planner.operations.state_mv import state_mv
 
         switches(dry_run=dry_run)
@@ -91,8 +90,7 @@ class States(Work):
             return usable(state_mv(self.options, old, new, dry_run=dry_run))
 
     def forget(self, addresses: Sequence[str], dry_run: bool = False) -> tuple[list[str], list[Diagnostic]]:
-        """Forget the instances that the addresses cover, and return the addresses of these instances. The objects
-        continue to exist."""
+        """Forget the instances that the addresses cover, and return their addresses. The objects continue to exist."""
         from planner.operations.state_edit import state_rm
 
         switches(dry_run=dry_run)
@@ -117,8 +115,8 @@ class States(Work):
             return usable(state_pull(self.options))
 
     def push_state(self, data: bytes, force: bool = False) -> list[Diagnostic]:
-        """Replace the state with the state in a file. A state with another lineage, or an older one, is refused without
-        `force`."""
+        """Replace the state with the state in a file. A state with another lineage, or an older one, is rejected unless
+        `force` is set."""
         from planner.operations.state_edit import state_push
 
         switches(force=force)
@@ -127,8 +125,8 @@ class States(Work):
             return warnings(state_push(self.options, data, force=force))
 
     def journals(self, discard: bool = False) -> tuple[list[JournalSummary], list[Diagnostic]]:
-        """The journals of interrupted operations, with their problems, including errors; with `discard` they are
-        ignored from then on."""
+        """The journals of interrupted operations, with their problems, including errors; with `discard`, they are
+        ignored from now on."""
         from planner.operations.state_journal import state_journal
 
         switches(discard=discard)
@@ -142,8 +140,8 @@ class States(Work):
         return self._run(lambda hooks: adopt_journal(self.options, hooks), on_event)
 
     def unlock(self, lock_id: str, confirm: Callable[[LockInfo], bool] = bool) -> tuple[bool, list[Diagnostic]]:
-        """Remove the lock with this id, which was left behind, if `confirm` agrees when called with the lock. Returns
-        whether it was removed, and diagnostics, including errors."""
+        """Remove the lock with this id, which its holder left behind. `confirm` is called with the lock and returns
+        whether to remove it. Returns whether the lock was removed, and diagnostics, including errors."""
         from planner.operations.state_edit import force_unlock
 
         functions(confirm=confirm)
@@ -176,15 +174,14 @@ class Workspaces(Work):
             return WorkspaceList(tuple(require(names, problems)), selected, tuple(problems))
 
     def new_workspace(self, name: str) -> list[Diagnostic]:
-        """Create a workspace and select it, and return warnings. It begins with a copy of the state file of the option
-        `state_path`, if that is set."""
+        """Create a workspace and select it, and return warnings. If the option `state_path` is set, the workspace
+        begins with a copy of that state file."""
         expect("name", name, str, "a string")
         with self._session():
             return warnings(workspaces.workspace_new(self.options, name))
 
     def select_workspace(self, name: str, create: bool = False) -> tuple[Selected, list[Diagnostic]]:
-        """Select a workspace; returns whether it was `created`, `switched` to or is still selected (`as before`), and
-        warnings."""
+        """Select a workspace. Returns `created`, `switched` or `as before` (it was already selected), and warnings."""
         expect("name", name, str, "a string")
         switches(create=create)
         with self._session():

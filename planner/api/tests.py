@@ -1,4 +1,4 @@
-"""Test files of a module (`*.tftest.hcl`, `*.tofutest.hcl`), run from Python."""
+"""Runs test files of a module (`*.tftest.hcl`, `*.tofutest.hcl`) from Python."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestFileReport:
     runs: tuple[TestRunResult, ...]
     cleaned: bool
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
-    """diagnostics of the cleanup, and others that do not belong to a run"""
+    """diagnostics of the cleanup, and other diagnostics that do not belong to a run"""
 
 
 @frozen(eq=False)
@@ -64,9 +64,9 @@ def run_tests(
     test_directory: str = "tests",
     stop: Stop | None = None,
 ) -> TestReport:
-    """Run the test files of a module, one after the other. `filters` are names of files; without them, all files run.
-    Runs that apply create real objects, unless their providers are mocked, and destroy them afterwards. Raises Failure
-    if the module or a test file cannot be read."""
+    """Run the test files of a module, one after the other. `filters` are names of files; if there are none, all files
+    are run. Runs that apply create real objects, unless their providers are mocked, and destroy them afterwards. Raises
+    Failure if the module or a test file cannot be read."""
     from planner.workflows.testing.suite import SuiteRunner, TestOptions, load_suite, suite_status
 
     folder, files = absolute("directory", directory), several(filters, "filters")
@@ -102,16 +102,16 @@ class _Notes:
         self.of: dict[str, list[Diagnostic]] = {}
 
     def abstract(self, files: Any) -> None:
-        """In the results."""
+        """Ignored, because the results contain it."""
 
     def file(self, file: Any) -> None:
-        """In the results."""
+        """Ignored, because the results contain it."""
 
     def cleaned(self, file: Any, run: Any, left: Any) -> None:
         self.of.setdefault(file.name, []).extend(left.diagnostics)
 
     def saving(self, file: Any, run: Any, path: str) -> None:
-        """Reported in the results, as `cleaned`."""
+        """Ignored, because the results report it as `cleaned`."""
 
     def diagnostics(self, diagnostics: Iterable[Diagnostic], file: Any, run: Any) -> None:
         self.of.setdefault(file.name, []).extend(diagnostics)

@@ -1,8 +1,8 @@
 """Unknown values in Python policies: every use of one makes the policy undecided.
 
-A value that is known only after apply raises UndecidedError for each operation, and the use is recorded, so a policy
-that catches the exception is still undecided. An object cannot detect `is` and `match`, so policy files are compiled
-with function calls in their place. Modules that a policy file imports are not changed."""
+A value that is known only after apply raises UndecidedError for each operation. The use is also recorded, so a policy
+that catches the exception is still undecided. An object cannot detect `is` and `match`, so these are replaced by
+function calls when a policy file is compiled. Modules that a policy file imports are not changed."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class UndecidedError(Exception):
 
 
 Uses = dict[tuple[str, str], bool]
-"""the address and the text of each unknown value, and whether it was used rather than only tested by is_unknown"""
+"""the address and a description of each unknown value, and whether it was used rather than only tested by is_unknown"""
 
 _USES: ContextVar[Uses | None] = ContextVar("uses", default=None)
 
 
 @contextmanager
 def recorded_uses() -> Iterator[Uses]:
-    """Within this context, the uses of unknown values are recorded."""
+    """A context that records the uses of unknown values."""
     uses: Uses = {}
     token = _USES.set(uses)
     try:
@@ -58,7 +58,7 @@ class Undecidable(NotKnown, metaclass=_Refusing):
         self._what = f"{address}{path_text(path)}"
 
     def note(self, is_used: bool = True) -> str:
-        """Record a use of the value, and return its description."""
+        """Record a use of the value, and return the exception to raise."""
         text = f"{self._what} is known only after apply"
         uses = _USES.get()
         if uses is not None:
@@ -74,13 +74,13 @@ class Undecidable(NotKnown, metaclass=_Refusing):
 
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = __str__ = __len__ = __iter__ = _refuse
     __contains__ = __getitem__ = __add__ = __radd__ = __int__ = __float__ = __format__ = __getattr__ = _refuse
-    __class__ = property(_refuse)  # for isinstance(value, str), which must not simply return False
+    __class__ = property(_refuse)  # isinstance(value, str) reads __class__, and must not simply return False
 
 
 def is_unknown(value: Any) -> bool:
-    """Whether a value is known only after apply. If it is, the policy cannot decide about the object: the object is
-    denied for that reason, unless the policy itself denies it, because an undecided object must not pass. In a
-    relation, rows may depend on the test."""
+    """Whether a value is known only after apply. If so, the policy cannot decide about the object, and the object is
+    denied for this reason unless the policy itself denies it: undecided objects must not pass. In a relation, rows may
+    depend on the test."""
     inner = value.reveal() if type(value) is Sensitive else value
     if type(inner) is Undecidable:
         inner.note(is_used=False)
@@ -111,7 +111,7 @@ def strict(value: Any, address: str, path: Path = ()) -> Any:
 
 
 def run_file(path: str, names: dict[str, Any]) -> dict[str, Any]:
-    """The names that a policy file defines. Exceptions of the file are raised."""
+    """The names that a policy file defines. Exceptions of the file propagate."""
     tree = _Identity().visit(ast.parse(read_whole(path), path))
     code = compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
     space = {**names, "__name__": "planner_policies", "__file__": path, _SAME: _same, _KNOWN: _decided}
@@ -134,7 +134,8 @@ class _Identity(ast.NodeTransformer):
             call = ast.Call(ast.Name(_SAME, ast.Load()), [node.left, node.comparators[0]], [])
             made = call if isinstance(node.ops[0], ast.Is) else ast.UnaryOp(ast.Not(), call)
             return ast.copy_location(made, node)
-        # in a chain of comparisons each part is evaluated once, so the operands of `is` are checked in place
+        # in a chain of comparisons, each operand must be evaluated only once, so the operands of `is` are wrapped
+        # instead
         node.left = self._checked_part(node.left)
         node.comparators = [self._checked_part(part) for part in node.comparators]
         return node

@@ -95,14 +95,14 @@ def from_python(value: Any) -> Value:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return tuple(map(from_python, value))
     if isinstance(value, str):
-        value.encode()  # raises UnicodeEncodeError, which is a ValueError, for half of a surrogate pair
+        value.encode()  # for half of a surrogate pair, this raises UnicodeEncodeError, which is a ValueError
     if value is None or isinstance(value, str | bool | int | float):
         return implied_value(value)
-    raise TypeError(f"{type(value).__name__} is not a type of values: use the types of JSON")
+    raise TypeError(f"values cannot have the type {type(value).__name__}: use the types of JSON")
 
 
 def path_text(path: Path) -> str:
-    """A path as it is written after an address: `.tags["a"][0]`."""
+    """A path as written after an address: `.tags["a"][0]`."""
     first, *rest = path or ("",)
     keys = (f"[{step}]" if isinstance(step, int) else f'["{step}"]' for step in rest)
     return "".join([f".{first}" if first else "", *keys])
@@ -120,7 +120,8 @@ def sensitive_parts(value: Any) -> tuple[Path, ...]:
 
 
 def _leaves(value: Any, through: bool = True, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The parts that are not containers, with their paths; `through`: including the parts of sensitive containers."""
+    """The parts that are not containers, with their paths; `through`: whether to include the parts of sensitive
+    containers."""
     is_known = not isinstance(value, NotKnown)
     inner = value.reveal() if is_known and through and isinstance(value, Sensitive) else value
     if isinstance(inner, NotKnown):
@@ -146,15 +147,15 @@ def secrets_in(value: Any) -> Iterator[str]:
 
 
 def without_copies(*values: Any, secrets: frozenset[str] = frozenset()) -> tuple[Any, ...]:
-    """The forms of one object, with every string made sensitive that equals a sensitive string in any of the forms, or
+    """Versions of one object, in which every string is made sensitive that equals a sensitive string in any version or
     one of `secrets`."""
     secrets = secrets.union(secret for value in values for secret in secrets_in(value))
     return tuple(_hidden(value, secrets) for value in values)
 
 
 def alike(one: Any, other: Any) -> Any:
-    """A form of an object, with the parts made sensitive that are sensitive in the other form, because a state that was
-    edited may have lost this information."""
+    """A version of an object, in which those parts are made sensitive that are sensitive in the other version, because
+    an edited state may have lost this information."""
     if isinstance(one, Sensitive) or one is None:
         return one
     if isinstance(other, Sensitive):
@@ -186,7 +187,7 @@ def without(text: str, secrets: Iterable[str]) -> str:
 
 
 def cleared(document: Any, secrets: Iterable[str]) -> Any:
-    """A document in whose texts these strings are replaced by `(sensitive value)`."""
+    """A document in which these strings are replaced by `(sensitive value)`."""
     if not secrets:
         return document
     if isinstance(document, str):

@@ -1,1 +1,1 @@
-"""The command line: turns words into options, with one module per command, and produces texts and exit codes."""
+"""The command line: parses arguments, with one module per command, prints results, and returns exit codes."""

@@ -17,18 +17,18 @@ QUESTIONS = {
     "normal": ("Do you want to perform these actions{}?", "Everything described above will be done."),
     "destroy": (
         "Do you really want to destroy all resources{}?",
-        "Everything that is managed here will be destroyed, as shown above. There is no undo.",
+        "All managed objects will be destroyed, as shown above. This cannot be undone.",
     ),
     "refresh-only": (
         "Would you like to update the state{} to reflect these detected changes?",
-        "Only the state is written; no real object is touched.",
+        "Only the state is written; real objects are not changed.",
     ),
 }
 
 
 def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool:
-    """Prompt for approval of a plan of this mode, naming the workspace; only the word `yes` approves. Raises Failure
-    when prompting is not possible."""
+    """Prompt for approval of a plan in this mode; the prompt names the workspace, and only the answer `yes` approves.
+    Raises Failure if prompting is not possible."""
     from planner.world.state.backend import DEFAULT_WORKSPACE
 
     question, remark = QUESTIONS[mode]
@@ -40,7 +40,7 @@ def approved(mode: str, start: Start, terminal: Terminal, may_ask: bool) -> bool
 
 
 def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: bool = False) -> str:
-    """The answer to a question, with surrounding blanks removed; `hidden`: the input is not shown. Raises Failure if
+    """The answer to a question, without surrounding blanks. `hidden`: whether the input is not shown. Raises Failure if
     prompting is not possible."""
     if not may_ask:
         raise Failure(
@@ -57,16 +57,16 @@ def ask(question: str, remark: str, terminal: Terminal, may_ask: bool, hidden: b
         terminal.stdout.flush()
         answer = _line(terminal)
     if hidden or not terminal.interactive:
-        terminal.out()  # otherwise the user's own line break has ended the line
+        terminal.out()  # otherwise the line break that the user typed ends the line
     if not answer:
         raise Failure(
-            error("cli.no_answer", "No answer", f'"{question}" was not answered: standard input is at its end.')
+            error("cli.no_answer", "No answer", f'"{question}" was not answered, because standard input has ended.')
         )
     return answer.strip()
 
 
 def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
-    """The calls, extended with prompts for variables that have no value, if prompts are allowed."""
+    """The calls; if prompts are allowed, they prompt for variables that have no value."""
     if not may_ask:
         return calls
 
@@ -74,7 +74,7 @@ def asking(calls: W, terminal: Terminal, may_ask: bool) -> W:
         remark = description or "The variable has no default, and no value is set."
         try:
             return ask(f"var.{name}", remark, terminal, True, sensitive)
-        except (Failure, OSError):  # no answer: the missing value is reported like any other missing value
+        except (Failure, OSError):  # without an answer, the missing value is reported like any other one
             return None
 
     return calls.having(ask_variable=ask_variable)

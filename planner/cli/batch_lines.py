@@ -1,4 +1,4 @@
-"""Progress of a batch as lines."""
+"""Prints the progress of a batch, line by line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BatchLines(BatchListener):
         self.terminal, self.show = terminal, show
 
     def say(self, text: str) -> None:
-        """A line, or several."""
+        """Print one or more lines."""
         self.terminal.out(text)
         self.terminal.stdout.flush()
 
@@ -45,7 +45,7 @@ class BatchLines(BatchListener):
 
     def finish_unit(self, done: FinishedUnit) -> None:
         if done.reused:
-            return  # no unit was run; the table shows the unit
+            return  # the unit was not run; the table shows it
         shown = done.result.text if self.show and done.result is not None else ""
         self.say("\n".join(filter(None, (line(done, self.terminal), shown))))
 
@@ -59,14 +59,14 @@ def share_text(share: Share, selected: int) -> str:
     if not share.beside:
         return f"Shard {share.number} of {share.count}: {units}."
     return (
-        f"Shard {share.number} of {share.count}: {units}. Planned here for their values alone, and reported by the "
-        f"shards that they belong to: {few(sorted(share.beside))}."
+        f"Shard {share.number} of {share.count}: {units}. Also planned, only for their values (their own shards "
+        f"report them): {few(sorted(share.beside))}."
     )
 
 
 def goes_on_text(applied: list[str], begun: list[str]) -> str:
-    """The message that a saved plan was already applied in part."""
-    lines = [f"Applied from this plan before: {few(applied)}."] if applied else []
+    """The message that a saved plan was already partly applied."""
+    lines = [f"Already applied from this plan: {few(applied)}."] if applied else []
     lines += [f"{unit}: was being applied when an earlier run was interrupted or failed" for unit in begun]
     return "\n".join(lines)
 
@@ -78,8 +78,8 @@ def few(names: list[str]) -> str:
 
 def stopping_text(units: list[str]) -> str:
     """The message after an interrupt."""
-    rest = f" {', '.join(units)}: coming to an end. Interrupt again to end at once." if units else ""
-    return f"Interrupted: no further unit begins.{rest}"
+    rest = f" {', '.join(units)}: finishing. Interrupt again to stop immediately." if units else ""
+    return f"Interrupted: no more units are started.{rest}"
 
 
 def line(done: FinishedUnit, terminal: Terminal) -> str:

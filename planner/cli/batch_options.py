@@ -1,4 +1,4 @@
-"""Flags of the batch commands, and how they set the options of operations."""
+"""Flags of the batch commands, and the options of operations that they set."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AROUND = (
     Flag("varset-dir", "string", "The directory with variable sets of stacks (varsets).", value="DIR"),
     Flag("upstream", "list", "The directory of an upstream stack. May be repeated.", value="ADDRESS=DIR"),
 )
-"""replacements for services of stacks"""
+"""flags that replace services of the stacks platform"""
 SELECT = (
     Flag("file", "string", "The fleet file (planner.batch.hcl).", value="FILE"),
     Flag("tag", "list", "Select only units with this tag. May be repeated.", value="TAG"),
@@ -145,7 +145,7 @@ def batch_options(arguments: Arguments) -> BatchOptions:
 
 
 def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
-    """The replacements for services of stacks, in the form of Request. Raises UsageError."""
+    """The arguments of Request that replace services of the stacks platform. Raises UsageError."""
     items = []
     for flag, kind in (("identity-token", "token"), ("upstream", "upstream")):
         for name, value in named_values(arguments, flag).items():
@@ -156,7 +156,8 @@ def _around(arguments: Arguments) -> tuple[tuple[str, str, str], ...]:
 
 def _judging(arguments: Arguments) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """The policies for each unit, the overridden codes and the reason. Raises UsageError."""
-    if arguments.get("policy-override") is None:  # for `batch policy`, -policy names policies about all units together
+    # for `batch policy`, -policy names policies that judge all units together
+    if arguments.get("policy-override") is None:
         return (), (), ""
     overrides, reason = tuple(arguments["policy-override"]), arguments["override-reason"].strip()
     if overrides and not reason:
@@ -181,5 +182,6 @@ def _shard_of(text: str) -> tuple[int, int]:
         if 1 <= result[0] <= result[1] <= MOST_SHARDS:
             return result
     raise UsageError(
-        "Option -shard is not K/N", f"{text} is not a shard. 3/20 is the third of twenty (at most {MOST_SHARDS:,})."
+        "Option -shard is not K/N",
+        f"{text} is not a shard. For example, 3/20 is the third of twenty; at most {MOST_SHARDS:,} are allowed.",
     )

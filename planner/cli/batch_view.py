@@ -37,7 +37,7 @@ def listener(arguments: Arguments, terminal: Terminal) -> BatchListener:
     return BatchLines(terminal, show)
 
 
-# ---------------------------------------------------------------- the end
+# ---------------------------------------------------------------- the result
 
 
 def conclude(report: Any, arguments: Arguments, terminal: Terminal) -> int:
@@ -60,12 +60,12 @@ def conclude_with(document: dict[str, Any], report: Any, arguments: Arguments, t
 
 
 def _may_be_orphaned(document: dict[str, Any], report: Any) -> bool:
-    """Whether removed units have, or may have, objects left."""
+    """Whether removed units still have, or may still have, objects."""
     return bool(document["orphaned"]) or any(d.code == "batch.manifest" for d in report.diagnostics)
 
 
 def is_brief(arguments: Arguments) -> bool:
-    """Whether the changes of units are not needed, because they are neither printed nor compared with others."""
+    """Whether the changes of units can be left out of the report, because they are neither printed nor compared."""
     return not any(
         arguments.get(name)
         for name in ("json", "junit", "markdown", "html", "review", "show", "report", "shard", "out")
@@ -88,7 +88,8 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print the errors last, so that they are noticed, with the units that are skipped because of them."""
+    """Print the errors, with the units that were skipped because of them. They are printed last, so that they are
+    noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
     for unit in [*document["units"], *beside]:
@@ -98,7 +99,7 @@ def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
         others = held_up.get(unit["unit"], [])
         if errors and others:
             rest = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-            terminal.err(f"\nThis holds up {', '.join(others[:SHOWN])}{rest}.")
+            terminal.err(f"\nSkipped because of this: {', '.join(others[:SHOWN])}{rest}.")
 
 
 def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
@@ -115,7 +116,7 @@ def blocked(document: dict[str, Any]) -> dict[str, list[str]]:
 
 def _annotate(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
     """On GitHub's runners, annotate the lines of a change with their diagnostics."""
-    analysis = getattr(report, "analysis", None)  # joined results were annotated by their jobs
+    analysis = getattr(report, "analysis", None)  # joined results were already annotated by their jobs
     if os.environ.get("GITHUB_ACTIONS") == "true" and analysis is not None:
         from planner.workflows.batch.reports.github import github
 
@@ -174,7 +175,8 @@ def aligned(rows: list[list[Any]], sides: str) -> str:
 
 
 def _folder(unit: dict[str, Any], document: dict[str, Any]) -> str:
-    """The directory of a unit's files, relative to that of the fleet; for a deployment, the directory of the stack."""
+    """The directory of a unit's files, relative to the fleet's directory; for a deployment, the directory of the
+    stack."""
     return "" if "about" in document else unit.get("folder", "")
 
 
@@ -239,7 +241,7 @@ def _for_owner(path: str, flags: int) -> int:
 
 
 def _kept_text(document: dict[str, Any], report: Any) -> str:
-    """The report with the reviews of units, for joining or showing it later."""
+    """The report with the reviews of units, which can be joined or shown later."""
     from planner.workflows.batch.reports.review import reviews_json
 
     return json_text({**document, "reviews": reviews_json(_unit_reviews(report, True))})
@@ -257,7 +259,7 @@ def _fleet_review(document: dict[str, Any], report: Any, arguments: Arguments) -
 
 
 def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
-    """The reviews of units; those of joined units come from the jobs that planned them."""
+    """The reviews of units; for joined units, they come from the jobs that planned them."""
     from planner.workflows.batch.reports.review import unit_reviews
 
     joined: UnitReviews | None = getattr(report, "reviews", None)
@@ -266,12 +268,12 @@ def _unit_reviews(report: Any, is_kept: bool = False) -> UnitReviews:
 
 def texts(report: Any) -> dict[str, str]:
     """The output of the units' runs, if requested."""
-    done = getattr(report, "done", {})  # joined results have no texts
+    done = getattr(report, "done", {})  # joined results contain no output
     return {unit: end.result.text for unit, end in done.items() if end.result is not None and end.result.text}
 
 
 def edge_grounds(report: Any) -> dict[Any, Any]:
-    """The reasons of the edges between units."""
+    """The reasons for the edges between units."""
     from planner.workflows.batch.questions import grounds
 
     analysis = getattr(report, "analysis", None)
@@ -285,18 +287,18 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
 MOST_ROWS = 10
 """the maximum number of units that are shown as running"""
 SOONEST = 0.1
-"""seconds between two drawings"""
+"""the minimum number of seconds between two redraws"""
 
 
 class Live(BatchLines):
-    """Lines for finished units, and the table."""
+    """Prints lines for finished units, and draws the table."""
 
     def __init__(self, terminal: Terminal, show: bool = False) -> None:
         super().__init__(terminal, show)
         self.begun: dict[str, int] = {}
         """submitted units, and the number of the attempt"""
         self.since: dict[str, float] = {}
-        """the start times of units in progress; units of commands that change nothing may be queued behind these"""
+        """the start times of running units; if a command changes nothing, more units may be submitted and queued"""
         self.slots = 1
         self.outcomes: Counter[str] = Counter()
         self.expected = 0
@@ -379,15 +381,15 @@ class Live(BatchLines):
             self._widths = []
 
     def _back(self) -> str:
-        """Escapes that move to the beginning of the table and clear the rest of the screen; on a terminal that has
-        become narrower, lines have wrapped."""
+        """Escapes that move to the beginning of the table and clear the rest of the screen; the number of lines takes
+        into account that the terminal may have become narrower, so that lines wrap."""
         columns, _ = _size(self.terminal)
         height = sum(max(1, -(-width // columns)) for width in self._widths)
         return f"\x1b[{height}A\x1b[J" if height else ""
 
 
 def is_live(no_color: bool) -> bool:
-    """Whether the output is a terminal on which a table can be drawn: not if the output is collected or plain text is
+    """Whether the output is a terminal on which a table can be drawn: False if the output is collected or plain text is
     requested."""
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     return not no_color and not in_ci and os.environ.get("TERM", "dumb") not in ("", "dumb")

@@ -1,6 +1,6 @@
 """Completion of command lines in shells: if COMP_LINE is in its environment, the program prints the words that can
 follow.
-`-install-autocomplete` sets this up in the shells of the user."""
+`-install-autocomplete` enables completion in the user's shells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SPECIAL = {
     '"': re.compile(r"[\"$`\\]"),
     "'": re.compile(r"(?!)"),
 }
-"""characters with a special meaning in shells, by the surrounding quote"""
+"""the characters with a special meaning in shells, by the quote around them"""
 _FISH = """function __complete_planner
     set -lx COMP_LINE (commandline -cp)
     test -z (commandline -ct)
@@ -72,7 +72,8 @@ def _split(line: str) -> tuple[list[str], str, str]:
 
 @dataclass(frozen=True)
 class _Typed:
-    """A command and the text after it: complete words, and the beginning of one more word, which may be quoted."""
+    """A command line up to the cursor: a command, complete words, and the beginning of another word, which may be
+    quoted."""
 
     command: str
     words: list[str]
@@ -108,7 +109,7 @@ class _Typed:
 
 
 def install(terminal: Terminal, remove: bool = False) -> int:
-    """Add completion to the start files of bash, zsh and fish that exist, or remove it. Raises UsageError."""
+    """Add completion to the existing startup files of bash, zsh and fish, or remove it. Raises UsageError."""
     program = os.path.abspath(shutil.which("planner") or sys.argv[0])
     home = Path.home()
     bash, zsh = f"complete -C {program} planner", f"complete -o nospace -C {program} planner"
@@ -134,7 +135,11 @@ def install(terminal: Terminal, remove: bool = False) -> int:
         detail = f"{problem.filename}: {problem.strerror or problem}."
         raise UsageError("Completion cannot be set up", detail) from None
     if not changed:
-        there = "no shell has it" if remove else "it is there already, or there is no start file of bash, zsh or fish"
+        there = (
+            "it is not installed in any shell"
+            if remove
+            else "it is already installed, or there is no startup file of bash, zsh or fish"
+        )
         raise UsageError(f"Completion was not {'removed' if remove else 'installed'}", f"Nothing was changed: {there}.")
     for name in changed:
         terminal.out(f"{'Removed from' if remove else 'Added to'} {name}")
@@ -142,7 +147,7 @@ def install(terminal: Terminal, remove: bool = False) -> int:
 
 
 def _change(path: Path, lines: list[str], remove: bool) -> bool:
-    """Returns whether the file was changed."""
+    """Add lines to a file or remove them. Returns whether the file was changed."""
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     present = text.splitlines()
     if remove:

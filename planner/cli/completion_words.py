@@ -1,5 +1,5 @@
 """Words for the completion of command lines, read from the working directory: addresses, files, workspaces, units,
-policies, relations. To be quick, it searches files with patterns and evaluates nothing."""
+policies, relations. For speed, files are searched with patterns, and nothing is evaluated."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def words_for(command: str, placeholder: str, typed: str, before: Sequence[str] 
         source = _of_query(given)
     try:
         return sorted(set(source(typed))) if source else []
-    # damaged files are ignored, because a shell does not expect a message
+    # ignore damaged files, because a shell does not expect error messages
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return []
 

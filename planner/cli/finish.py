@@ -1,4 +1,4 @@
-"""The end of most commands: print the diagnostics and turn them into an exit code, or print a document."""
+"""Ends most commands: prints the diagnostics and returns the exit code, or prints a document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Returns 0, or 1 if one of the diagnostics is an error."""
+    """Print the diagnostics. Returns 0, or 1 if one of them is an error."""
     items = list(diagnostics)
     if items:
         from planner.render.diagnostics import show
@@ -24,7 +24,7 @@ def finish(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
 
 
 def json_text(document: Any) -> str:
-    """A document as JSON, for programs."""
+    """Print a document as JSON."""
     from planner.foundation.support.exact_json import dumps
 
     return dumps(document, escape_html=False).decode("utf-8")
@@ -46,7 +46,7 @@ def show_verdicts(verdicts: list[tuple[str, Verdict]], noun: str, with_proofs: b
         terminal.out(proof_text(finding.proof, terminal.paint, full=True))
 
 
-# Writing a page for people to a file named by them.
+# Writes an HTML page to a file that the user names.
 
 
 def write_page(path: str, text: str, mode: int = 0o666) -> list[Diagnostic]:

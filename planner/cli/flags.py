@@ -1,7 +1,8 @@
-"""Words of the command line: a table of flags for each command, with the syntax of Go programs such as OpenTofu.
+"""Parses command lines with a table of flags for each command, in the syntax of Go programs such as OpenTofu.
 
 `-flag`, `--flag`, `-flag=value`, `-flag value`; booleans without a value or with `=true`/`=false`; flags may follow
-positional words; `--` ends the flags. It has plain classes and no imports, because it is loaded on every start."""
+positional arguments; `--` ends the flags. This module has plain classes and no imports, because it is loaded on every
+start."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 
 
 class UsageError(Exception):
-    """A command line is invalid; `summary` and `detail` are those of a diagnostic."""
+    """A command line is invalid; `summary` and `detail` are shown as in a diagnostic."""
 
     def __init__(self, summary: str, detail: str = "") -> None:
         super().__init__(summary)
@@ -28,8 +29,8 @@ class UsageError(Exception):
 
 
 class Flag:
-    """One flag. `kind` is bool, string, int, duration (seconds), list (the flag may be repeated) or ordered (repeated,
-    with the values kept together with the flag's name in the order of the command line, for -var and -var-file).
+    """One flag. `kind` is bool, string, int, duration (seconds), list (the flag may be repeated) or ordered (may be
+    repeated; the values are stored with the flag's name in the order of the command line, for -var and -var-file).
     `value` is the placeholder for its value in help texts; a flag without `help` is accepted but not shown."""
 
     __slots__ = ("default", "help", "kind", "name", "value")
@@ -91,14 +92,14 @@ def command(
     flags: tuple[Flag, ...] = (),
     usage_error: Callable[[UsageError, Terminal], int] | None = None,
 ) -> Callable[[Run], Command]:
-    """Decorates the function that runs a command and makes the command from it."""
+    """A decorator that turns the function that runs a command into the Command."""
     return lambda run: Command(usage, help, flags, run, usage_error)
 
 
 class Arguments:
-    """The parsed words: `arguments["out"]` is a flag's value (or default), `given` the names of the flags that were
-    passed, `words` the positional words, `ordered` the (flag, value) pairs of ordered flags, `command` the command's
-    name."""
+    """A parsed command line: `arguments["out"]` is a flag's value (or default), `given` contains the names of the flags
+    that were passed, `words` the positional arguments, `ordered` the (flag, value) pairs of ordered flags, and
+    `command` the command's name."""
 
     __slots__ = ("command", "given", "ordered", "values", "words")
 
@@ -116,29 +117,29 @@ class Arguments:
         return name in self.given
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a flag that the command may or may not have."""
+        """The value of a flag, or the default if the command does not have this flag."""
         return self.values.get(name, default)
 
     def only_word(self, summary: str, detail: str = "") -> str:
-        """The only word. Raises UsageError if there is no word, or more than one."""
+        """The only positional argument. Raises UsageError if there is none or more than one."""
         if len(self.words) != 1:
             raise UsageError(summary, detail)
         return self.words[0]
 
     def at_most_one_word(self, detail: str, default: str | None = None) -> Any:
-        """The word, or the default. Raises UsageError if there is more than one."""
+        """The positional argument, or the default. Raises UsageError if there is more than one."""
         if len(self.words) > 1:
             raise UsageError("Too many words", detail)
         return self.words[0] if self.words else default
 
     def no_words(self, detail: str) -> None:
-        """Raises UsageError if there are words."""
+        """Raises UsageError if there are positional arguments."""
         if self.words:
             raise UsageError("Too many words", detail)
 
 
 def parse(words: list[str], flags: tuple[Flag, ...]) -> Arguments:
-    """Read the words of one command. Raises UsageError for unknown flags and invalid values."""
+    """Parse the arguments of one command. Raises UsageError for unknown flags and invalid values."""
     table = {flag.name: flag for flag in COMMON}
     table.update((flag.name, flag) for flag in flags)
     arguments = Arguments({name: flag.default for name, flag in table.items()})
@@ -204,7 +205,7 @@ def _value(flag: Flag, text: str) -> Any:
 
 
 def deprecation_level(text: str) -> str:
-    """all, local or none: the level in the value of -deprecation, `module:LEVEL`. Raises UsageError."""
+    """The level all, local or none in the value of -deprecation, `module:LEVEL`. Raises UsageError."""
     kind, _, level = text.partition(":")
     if text and (kind != "module" or level not in ("all", "local", "none")):
         raise UsageError("Option -deprecation is module:all, module:local or module:none", f"Its value is {text!r}.")
@@ -245,6 +246,6 @@ def _did_you_mean(name: str, table: dict[str, Flag]) -> str:
 
 
 def no_directory(arguments: Arguments, command: str) -> None:
-    """Raises UsageError for words after a command that always uses the working directory."""
+    """Raises UsageError for positional arguments of a command that always uses the working directory."""
     if arguments.words:
         raise UsageError("Too many words", f"{command} takes no directory; use -chdir=DIR before the command.")

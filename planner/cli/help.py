@@ -1,4 +1,4 @@
-"""Help texts, made from the tables of commands and flags."""
+"""Help texts, generated from the tables of commands and flags."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GLOBAL = (
     ("-install-autocomplete", "Complete commands and options in bash, zsh and fish."),
     ("-uninstall-autocomplete", "Remove that."),
     ("-help", "Show this help, or after a command the help of that command."),
-    ("-version", "The same as the version command."),
+    ("-version", "Same as the version command."),
 )
 """options before the command"""
 
@@ -34,7 +34,7 @@ _GROUPS = {
     "no-color compact-warnings",
 }
 PURPOSES = {name: purpose for purpose, names in _GROUPS.items() for name in names.split()}
-"""flag -> its purpose in help; all flags that are not listed control the work"""
+"""the heading under which help lists a flag, by flag; all other flags are listed under `OTHER`"""
 OTHER = "How to work"
 ORDER = ("What to do", "Values", "State", "Policies and rules", OTHER, "Output")
 
@@ -48,7 +48,7 @@ def overview() -> str:
     for purpose, names in index.PURPOSES.items():
         lines += ["", f"{purpose}:", *(f"  {name:<{width}}  {index.COMMANDS[name]}" for name in names)]
     lines += ["", "Global options, before the command:", *_table(list(GLOBAL)), ""]
-    return "\n".join([*lines, "planner help COMMAND explains one of them, planner docs lists the documentation."])
+    return "\n".join([*lines, "planner help COMMAND explains a command, planner docs lists the documentation."])
 
 
 def command_help(name: str, command: Command) -> str:
@@ -82,7 +82,7 @@ def flags_by_purpose(command: Command) -> dict[str, list[Flag]]:
 
 
 def reflow(text: str) -> str:
-    """Paragraphs as one line each; indented lines are unchanged."""
+    """The text with each paragraph on one line; indented lines are unchanged."""
     lines: list[str] = []
     for line in text.strip().split("\n"):
         joins = lines and lines[-1] and line and not line.startswith(" ") and not lines[-1].startswith(" ")
@@ -94,7 +94,7 @@ def reflow(text: str) -> str:
 
 
 def spelling(flag: Flag) -> str:
-    """A flag as it is typed: `-out=FILE`."""
+    """A flag as the user types it: `-out=FILE`."""
     if flag.kind == "bool":
         return f"-{flag.name}=false" if flag.default else f"-{flag.name}"
     return f"-{flag.name}={flag.value or 'VALUE'}"

@@ -1,4 +1,5 @@
-"""The commands: for each its name, a one-line description, and its module. Nothing is imported until a command runs."""
+"""The commands, each with its name, a one-line description, and its module. Nothing is imported until a command
+runs."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ PURPOSES = {
     "Setup": ("login", "logout", "get", "providers", "version"),
     "Documentation": ("help", "docs", "explain", "schema", "metadata"),
 }
-"""the commands of the first level, as help lists them"""
+"""the top-level commands by purpose, as help lists them"""
 
 COMMANDS = {
     "init": "Prepare the directory: install modules, select providers",
@@ -169,7 +170,7 @@ FAMILIES = {
     "state": "Lists, shows and edits the state.",
     "workspace": "Lists, creates, selects and deletes workspaces.",
 }
-"""commands that only group other commands, and their help"""
+"""commands that only group other commands, with their help texts"""
 
 MODULES = {
     "apply": ("apply", "destroy"),
@@ -252,13 +253,13 @@ DEPRECATED = "env"
 """the former name of the command family `workspace`; its commands print a warning"""
 
 HOSTED = {
-    "stacks configuration": "nothing is uploaded; planner reads the configuration from the working directory",
-    "stacks create": "a stack is a directory here, and there is nothing to create",
-    "stacks deployment-group": "here, planner stacks plan and apply take deployments by -deployment",
-    "stacks deployment-run": "here, planner stacks plan and apply take deployments by -deployment",
+    "stacks configuration": "planner uploads nothing: it reads the configuration from the working directory",
+    "stacks create": "for planner, a stack is a directory, so there is nothing to create",
+    "stacks deployment-group": "use planner stacks plan and apply, and select deployments with -deployment",
+    "stacks deployment-run": "use planner stacks plan and apply, and select deployments with -deployment",
     "stacks diagnostics": "planner stacks validate and plan report errors",
-    "stacks list": "a stack is a directory here; planner stacks show lists its deployments",
-    "stacks migrate": "use planner stacks from-modules to make a stack of a root module",
+    "stacks list": "for planner, a stack is a directory; planner stacks show lists its deployments",
+    "stacks migrate": "use planner stacks from-modules to convert a root module to a stack",
 }
 """commands of `terraform stacks` that need its hosted service, and their replacements"""
 
@@ -312,8 +313,8 @@ ANSWERS = frozenset(
 
 
 def load(command: str) -> Command:
-    """A command; its function has the command's name (`state list` is state_list, and `import`, a keyword, is
-    import_)."""
+    """Load a command. Its function has the name of the command (state_list for `state list`; import_ for `import`,
+    because this is a keyword)."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")

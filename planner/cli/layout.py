@@ -1,5 +1,5 @@
-"""Commands that rewrite files in the standard layout: `fmt` and `rules fmt` differ in which files they rewrite, and in
-the layout.
+"""The common part of the commands that rewrite files in the standard layout: `fmt`, `rules fmt` and `stacks fmt` differ
+only in the files and the layout.
 
 The digests of files with the standard layout are stored in the user's cache, because most files are unchanged since the
 last run. If many other files remain, they are distributed over several processes."""
@@ -42,9 +42,8 @@ _MOST = 8
 
 @frozen
 class Layout:
-    """The layout of one kind of file: the file extensions, the name of the kind, and the title of the error for any
-    other file; and a function that returns the text of a file in the layout, or None if the file has mistakes, which
-    are reported, so that it cannot be formatted."""
+    """The layout of one kind of file: the file extensions, a description of the kind, and the title of the error for
+    other files. The function returns the formatted text of a file, or None if the file has mistakes (reported)."""
 
     endings: tuple[str, ...]
     what: str
@@ -52,7 +51,7 @@ class Layout:
     laid_out: Callable[[bytes, str, list[Diagnostic]], str | None]
 
     def of(self, file: FormattedFile) -> None:
-        """Compute the new content of a file."""
+        """Compute the formatted content of a file."""
         text = self.laid_out(file.data, file.name, file.problems)
         if text is not None:
             result = text.encode("utf-8")
@@ -60,7 +59,7 @@ class Layout:
 
 
 class FormattedFile:
-    """A file, and its problems; `result` is its text in the standard layout, None if it cannot be formatted."""
+    """A file with its problems. `result` is its formatted text, None if the file cannot be formatted."""
 
     __slots__ = ("data", "name", "problems", "result")
 
@@ -71,8 +70,8 @@ class FormattedFile:
 
 
 def rewrite(layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Rewrite, list or compare the files that the words name. Returns 0; 2 if a file cannot be read, parsed or written;
-    with -check, 3 if the layout of a file differs."""
+    """Rewrite, list or compare the files that the arguments name. Returns 0; 2 if a file cannot be read, parsed or
+    written; with -check, 3 if the layout of a file differs."""
     stdin = words[0] == "-"
     if stdin and len(words) > 1:
         raise UsageError("Too many words", "Standard input (-) cannot be combined with files.")
@@ -137,7 +136,8 @@ def _digest(file: FormattedFile) -> bytes:
 
 
 def _laid_out(layout: Layout, files: Iterator[FormattedFile], known: _KnownLayouts) -> Iterator[FormattedFile]:
-    """The files with their results, in order; the limit on memory determines how many are processed at a time."""
+    """The files with their results, in order; the limit on memory determines how many are processed at the same
+    time."""
     batch: list[FormattedFile] = []
     size = 0
     for file in files:
@@ -195,7 +195,7 @@ def _shared_out(layout: Layout, files: list[FormattedFile], most: int) -> bool:
 def _read_files(
     layout: Layout, words: list[str], arguments: Arguments, terminal: Terminal, problems: list[Diagnostic]
 ) -> Iterator[FormattedFile]:
-    """The contents of the files that the words name; an unreadable file has diagnostics instead."""
+    """The contents of the files that the arguments name; for an unreadable file, diagnostics instead."""
     diagnostics: list[Diagnostic] = []
     names = iter(words) if words == [STDIN] else _files(layout, words, arguments["recursive"], diagnostics)
     for name in names:
@@ -250,7 +250,7 @@ def _directory(layout: Layout, path: str, recursive: bool, problems: list[Diagno
 def _read(name: str, terminal: Terminal, problems: list[Diagnostic]) -> bytes | None:
     if name == STDIN:
         stdin = terminal.stdin
-        if isinstance(stdin, io.TextIOWrapper):  # read as bytes, because text mode would change line ends
+        if isinstance(stdin, io.TextIOWrapper):  # read as bytes, because text mode would change line breaks
             data: bytes = stdin.buffer.read()
             return data
         return stdin.read().encode("utf-8")
@@ -272,7 +272,7 @@ def _write(name: str, data: bytes, problems: list[Diagnostic]) -> None:
 
 
 def _difference(old: str, new: str, name: str) -> str:
-    """A unified diff, in the format of the program diff."""
+    """A unified diff, in the format of the diff program."""
     from difflib import unified_diff
 
     before, after = io.StringIO(old, newline="\n").readlines(), io.StringIO(new, newline="\n").readlines()

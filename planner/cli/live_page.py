@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 1 << 18
 """the maximum length of an answer, in characters"""
 MOST_SNAPSHOTS, MOST_ROWS = 8, 500
-_NO_SNAPSHOT = "There is no such snapshot"
+_NO_SNAPSHOT = "The snapshot does not exist"
 _WORD = re.compile(r'(?:[^\s"\[(]|"(?:\\.|[^"\\])*"|\[(?:[^\]"]|"(?:\\.|[^"\\])*")*\]|(?<=\S)\()+(?:\s\([^)]*\))?')
 
 
@@ -47,7 +47,8 @@ class LivePage(LiveDocument):
 
     def __init__(self, calls_of: Callable[[], Questions], kinds: tuple[str, ...]) -> None:
         self._calls_of, self._kinds = calls_of, kinds
-        super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")  # now: it may disappear
+        # the name is read now, because the directory may disappear later
+        super().__init__(f"Plan of {os.path.basename(os.path.realpath('.'))}")
         self.reads = {"variables": self.variables, "snapshots": self.snapshots}
         self.writes = {
             "question": self.question,
@@ -82,7 +83,7 @@ class LivePage(LiveDocument):
             files.edits()
 
     def _plan(self, problems: list[Diagnostic]) -> None:
-        """Make the next plan, and its page."""
+        """Create the next plan and its page."""
         calls = self._calls_of()
         self._making = Making(calls.options, owns_process=True)
         answer = self._making.plan_to_explain()
@@ -146,7 +147,7 @@ class LivePage(LiveDocument):
         """The plan with other values of variables, compared with the current plan."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
-            raise UsageError("No variable has another value")
+            raise UsageError("No variable has a different value")
         comparison, problems = self._standing.variation(given)
         text = "\n".join(map(line_of, problems))
         if comparison is None:
@@ -170,12 +171,12 @@ class LivePage(LiveDocument):
         """Remove a snapshot."""
         number = int(body["number"])
         if number not in self._snapshots:
-            raise UsageError("Choose a snapshot: the present plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
+            raise UsageError("Choose a snapshot: the current plan cannot be removed" if number == 0 else _NO_SNAPSHOT)
         del self._snapshots[number]
         return self.snapshots()
 
     def snapshots(self) -> Body:
-        """The kept plans, by number."""
+        """The snapshots by number."""
         return {"snapshots": [[number, name] for number, (name, _) in sorted(self._snapshots.items())]}
 
     def compare(self, body: Body) -> Body:
@@ -201,7 +202,7 @@ class LivePage(LiveDocument):
 
 
 def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
-    """Returns these calls for an existing plan."""
+    """A copy of these calls that answers questions about an existing plan."""
     return Questions(evolve(calls.options, made=made), owns_process=True)
 
 
@@ -220,8 +221,8 @@ def _rows(comparison: PlanComparison) -> Body:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a question, split at spaces. A fact is one word: spaces within keys, and before parentheses, do not
-    separate words."""
+    """The words of a question, split at spaces. Spaces inside keys and before parentheses do not separate words, so a
+    fact is one word."""
     return [text] if re.match(r"[a-z_][\w.]*\(", text) else _WORD.findall(text)
 
 

@@ -1,8 +1,8 @@
-"""The server of live pages: `explore -serve`, and the same for fleets and stacks.
+"""The server of live pages, for `explore -serve`, `batch explore -serve` and `stacks plan -serve`.
 
 It serves browsers on this machine. The main thread plans and answers one question at a time, and the threads of
-requests wait for it. Therefore, threads share no state of the process. Nothing is ever applied, and requests cannot
-name files or programs."""
+requests wait for it. So the threads share no state of planner. Nothing is ever applied, and requests cannot name files
+or programs."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class LiveDocument:
             self.changed.notify_all()
 
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
-        """Call `make`, which adds to the diagnostics; meanwhile show that planning is in progress, and afterwards show
-        the diagnostics. If it fails, the page keeps its document."""
+        """Call `make`, which adds to the diagnostics; meanwhile the page shows that planning is in progress, and
+        afterwards the diagnostics. If planning fails, the page keeps its document."""
         began = time.monotonic()
         self.publish(planning=True)
         problems: list[Diagnostic] = []
@@ -76,7 +76,7 @@ class LiveDocument:
         except UsageError as problem:
             problems.append(error("cli.usage", str(problem), problem.detail))
         except Exception as problem:
-            problems.append(defect(problem))  # the page continues: the next plan may succeed
+            problems.append(defect(problem))  # keep serving the page, because the next plan may succeed
         shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
         self.publish(planning=False, problems="\n".join(shown), at=f"in {time.monotonic() - began:.1f} s")
 
@@ -88,7 +88,7 @@ class LiveDocument:
             return self.state
 
     def answer(self, work: Callable[[], Body]) -> Body:
-        """The result of `work` in the main thread. An error in the question is a result, too."""
+        """The result of `work` in the main thread. An error in the question is returned as the result."""
         done, results = Event(), list[Body]()
 
         def task() -> None:
@@ -112,7 +112,7 @@ class LiveDocument:
 
 
 class LiveReport(LiveDocument):
-    """The page of a fleet or a stack. `make` returns the page (None if it cannot be made), the HTML below it, and
+    """The page of a fleet or a stack. `make` returns the page (None if it cannot be created), the HTML below it, and
     diagnostics."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
@@ -138,14 +138,14 @@ class LiveReport(LiveDocument):
 def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
     """Serve the page until interrupted, and return 0. Raises Failure if the port is taken, and UsageError."""
     if not 0 <= port <= 65535:
-        raise UsageError("Option -port requires a port", "A port is a number from 0 to 65535.")
+        raise UsageError("Option -port requires a port", "A port must be a number from 0 to 65535.")
     try:
         server = LiveServer(live, port)
     except OSError as problem:
         detail = f"Port {port} of the loopback interface: {problem.strerror or problem}."
         raise Failure(error("explore.port", "Cannot serve the page", detail)) from problem
     Thread(target=server.serve_forever, daemon=True).start()
-    terminal.out(f"The page is at {server.address}. Ctrl-C ends this.")
+    terminal.out(f"The page is at {server.address}. Press Ctrl-C to stop.")
     terminal.stdout.flush()
     try:
         live.run()
@@ -163,7 +163,7 @@ def quiet_terminal() -> Terminal:
 
 
 def line_of(diagnostic: Diagnostic) -> str:
-    """A diagnostic on one line, without lines of files, because these may contain values."""
+    """A diagnostic on one line, without source lines, because these may contain values."""
     place = f"{diagnostic.subject.place}: " if diagnostic.subject is not None else ""
     return f"{diagnostic.severity.capitalize()}: {place}{diagnostic.summary}. {diagnostic.detail}".strip()
 
@@ -197,7 +197,7 @@ class LiveServer(ThreadingHTTPServer):
         self.address = f"http://127.0.0.1:{self.server_port}/{self.token}/"
         self.room = BoundedSemaphore(MOST_REQUESTS)
         self.waiting: dict[Any, None] = {}
-        """connections that have not sent a complete request, and streams of events; the oldest comes first"""
+        """connections without a complete request, and event streams, the oldest first"""
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Handle the request in a thread. If there are too many connections, the oldest waiting one is closed, so that
@@ -328,7 +328,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not logged, because their addresses contain the token."""
+        """Logs nothing, because the addresses of requests contain the token."""
 
 
 def empty_document(title: str) -> Body:

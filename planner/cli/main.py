@@ -1,6 +1,6 @@
-"""The command line: finds the command and its arguments, and turns exceptions into messages.
+"""The command line: finds the command, parses its arguments, runs it, and converts exceptions to messages.
 
-Exit codes: 0 done, 1 any error, 2 only from `plan -detailed-exitcode`, 127 if no command was given."""
+Exit codes: 0 for success, 1 for any error, 2 only from `plan -detailed-exitcode`, 127 if no command was given."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from planner.render.terminal import Terminal
 HELP = frozenset(("-h", "-help", "--help"))
 VERSION = frozenset(("-v", "-version", "--version"))
 OBSERVATION = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER", "TF_LOG_CLOUD", "OTEL_TRACES_EXPORTER")
-"""variables that request a log, or traces"""
+"""environment variables that request a log or traces"""
 JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
     """Run one command line (without the program's name) and return the exit code. Never raises. `leave` ends the
-    process after an interrupt, because other threads may still be working; without it, the caller handles signals."""
+    process after an interrupt, because other threads may still be working; if it is None, the caller handles
+    signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # file names need not be UTF-8, and the locale may be plain C
+        if hasattr(stream, "reconfigure"):  # file names may not be valid UTF-8, and the locale may be C
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     terminal = Terminal()
     terminal.owns_process = leave is not None
@@ -36,7 +37,8 @@ def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
         path = os.environ.get("TOFU_CPU_PROFILE", "")
         code = terminal.close(_profiled(path, argv, terminal, as_pprof=True) if path else dispatch(argv, terminal))
         if leave is not None and (_is_stopped() or not _waits_for_threads()):
-            leave(code)  # a normal exit would free every object first, and handle an interrupt differently
+            # faster than a normal exit, which would free every object and also handle interrupts differently
+            leave(code)
         return code
     except KeyboardInterrupt:
         terminal.err("\nInterrupted.")
@@ -52,7 +54,7 @@ def _is_stopped() -> bool:
 
 
 def _waits_for_threads() -> bool:
-    """Whether a running thread must finish first."""
+    """Whether a running thread must finish before the process ends."""
     threading = sys.modules.get("threading")
     return threading is not None and any(
         not thread.daemon and thread is not threading.main_thread() for thread in threading.enumerate()
@@ -61,13 +63,13 @@ def _waits_for_threads() -> bool:
 
 def _handle_interrupts() -> None:
     """Ctrl-C and SIGTERM raise KeyboardInterrupt on this thread, so that locks and other files are released. Python
-    drops an exception that is raised in a callback of its import system, so long waits are notified, too. Commands that
-    run walks handle both signals themselves."""
+    drops exceptions raised in callbacks of its import system, so `STOP` is set, too, and long waits notice it. Commands
+    that run walks handle both signals themselves."""
 
     def interrupted(number: int, frame: FrameType | None) -> None:
         stop = getattr(
             sys.modules.get("planner.foundation.support.signals"), "STOP", None
-        )  # the module may have been imported only in part
+        )  # the import of the module may be incomplete
         if stop is not None:
             stop.requested = True
         raise KeyboardInterrupt
@@ -77,7 +79,7 @@ def _handle_interrupts() -> None:
 
 
 def dispatch(argv: list[str], terminal: Terminal) -> int:
-    """Find the command, add the words from the environment, and run it with exceptions turned into diagnostics."""
+    """Find the command, add the arguments from the environment, and run the command. Exceptions become diagnostics."""
     words = list(argv)
     if "COMP_LINE" in os.environ:
         return _complete(os.environ["COMP_LINE"], words[1] if len(words) == 3 else "", terminal)
@@ -161,7 +163,7 @@ def _install_completion(remove: bool, terminal: Terminal) -> int:
 
 
 def find(words: list[str]) -> tuple[str | None, list[str]]:
-    """The command named by the first words (at most three), and the remaining words."""
+    """The command that the first arguments name (at most three), and the remaining arguments."""
     for count in (3, 2, 1):
         if len(words) < count:
             continue
@@ -180,7 +182,7 @@ def guarded(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _observe(command: str, words: list[str], terminal: Terminal) -> int:
-    """Run a command with a log, or traced."""
+    """Run a command and record a log or traces."""
     from planner.foundation.support import trace
 
     remark = trace.start(os.environ)
@@ -199,7 +201,7 @@ def _observe(command: str, words: list[str], terminal: Terminal) -> int:
 
 
 def _without_values(words: list[str]) -> list[str]:
-    """Words for a log, without the values of variables, because these may be secret."""
+    """The arguments for a log, without the values of variables, which may be secret."""
     shown, is_value = list[str](), False
     for word in words:
         flag, _, value = ("", "", word) if is_value else word.partition("=")
@@ -219,7 +221,9 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
             raise UsageError("Unknown version", detail)
         command = index.load(name)
         if command.run is None and (below := [f"{name} {one}" for one in words if f"{name} {one}" in index.COMMANDS]):
-            raise UsageError("An option is before the command", f"Options follow it: planner {below[0]} [options].")
+            raise UsageError(
+                "An option precedes the command", f"Write options after the command: planner {below[0]} [options]."
+            )
         arguments = parse(words, command.flags)
         arguments.command = name
         terminal.set_colour(not arguments["no-color"])
@@ -232,12 +236,12 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         terminal.deprecation = deprecation_level(arguments["deprecation"])
         terminal.stdout_is_data = name in index.ANSWERS or bool(arguments.get("json"))
         if os.environ.get("TF_REATTACH_PROVIDERS"):
-            # Check the variable here too, because the command may never need a provider. Raises Failure if the variable
-            # is malformed.
+            # Check the variable here, because the command may never need a provider. Raises Failure if the variable is
+            # malformed.
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)
-        if name != "version":  # version needs no settings and must start fast
+        if name != "version":  # the command version needs no settings and must start fast
             _look_for_settings(terminal)
         return _help(name.split(), terminal) or 1 if command.run is None else command.run(arguments, terminal)
     except UsageError as problem:
@@ -252,7 +256,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
         raise
     except Exception as problem:
         if any(word in JSON_WORDS for word in words) and _prints_json_problems(command):
-            # Diagnostics that end the command are also printed as JSON lines.
+            # If the command prints JSON lines, diagnostics that end it are printed as JSON, too.
             from planner.render.view import JsonView
 
             if terminal.view is None:
@@ -268,8 +272,8 @@ def _prints_json_problems(command: Command | None) -> bool:
 
 
 def _look_for_settings(terminal: Terminal) -> None:
-    """Warn about a settings file that is named but does not exist, and is therefore ignored. The warning never goes to
-    standard output, which may be data."""
+    """Warn if an environment variable names a CLI configuration file that does not exist; the file is ignored. The
+    warning is never printed to standard output, which may be data."""
     for name in ("TF_CLI_CONFIG_FILE", "TERRAFORM_CONFIG"):
         path = os.environ.get(name)
         if path:
@@ -325,7 +329,7 @@ def _log_crash(problem: Exception, terminal: Terminal) -> None:
             file.write(f"planner {RELEASE}, Python {sys.version}\n{trace}\n")
     except OSError:
         return
-    terminal.err(f"{CRASH_LOG} has the place of the following problem.")
+    terminal.err(f"{CRASH_LOG} contains the traceback of the following problem.")
 
 
 def _usage_error(terminal: Terminal, problem: UsageError, command: str = "") -> int:
@@ -343,12 +347,12 @@ def _unknown(words: list[str], terminal: Terminal) -> int:
 
     name = words[0]
     if name in index.HOSTED:
-        detail = f"planner {name} calls the hosted service, which planner does not need: {index.HOSTED[name]}."
-        return _usage_error(terminal, UsageError(f"{name} is a command of the hosted service", detail))
+        detail = f"planner {name} belongs to the hosted service, which planner does not use: {index.HOSTED[name]}."
+        return _usage_error(terminal, UsageError(f"{name} is a command for the hosted service", detail))
     family, gap, member = name.rpartition(" ")
     hit = nearest(member, [c.rpartition(" ")[2] for c in index.COMMANDS if c.rpartition(" ")[0] == family])
     detail = f"Did you mean {family}{gap}{hit}?\n" if hit else ""
-    detail += f"The commands are listed by:\n  planner {family}{gap}-help"
+    detail += f"To list the commands:\n  planner {family}{gap}-help"
     return _usage_error(terminal, UsageError(f"There is no command {name}", detail))
 
 
@@ -368,7 +372,7 @@ def _before_end(words: list[str]) -> list[str]:
 
 
 def _environment_words(command: str) -> list[str]:
-    """The words from TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, which are inserted before the words of the command line."""
+    """The arguments in TF_CLI_ARGS_COMMAND and TF_CLI_ARGS, which are inserted before those of the command line."""
     words: list[str] = []
     for name in (f"TF_CLI_ARGS_{command.replace('-', '_').replace(' ', '_')}", "TF_CLI_ARGS"):
         text = os.environ.get(name)

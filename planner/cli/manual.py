@@ -1,4 +1,4 @@
-"""The documentation by topic: written pages, and references that are generated from the program itself."""
+"""The documentation by topic: written pages, and references that are generated from the code."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ _CODE = re.compile(r"(^```.*?^```$)", re.S | re.M)
 _ITEM = re.compile(r"(\s*(?:[-*]|\d+\.)\s+)(.*)", re.S)
 _WIDEST = 100
 _TOGETHER = "\x00"
-"""a space at which lines must not be broken"""
+"""a non-breaking space"""
 
 
 def terminal_text(topic: str, width: int) -> str:

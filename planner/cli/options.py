@@ -1,4 +1,4 @@
-"""Flags that several commands share, and how they set the options of operations."""
+"""Flags that several commands share, and the options of operations that they set."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SIGNATURES = (
         "Apply a saved plan only if a key in this file or directory has signed it. May be repeated.",
         value="KEYS",
     ),
-    Flag("signatures", "int", "The number of different keys that must have signed.", 1, "N"),
+    Flag("signatures", "int", "The number of different keys that must have signed the plan.", 1, "N"),
 )
 RULES = Flag("rules", "list", "Read your own rules from this directory (default: .planner/rules).", value="DIR")
 _HOW = (None, True, False, "", "none", "line", "full")
@@ -137,14 +137,16 @@ def plan_calls(
     directory: str = ".",
     needs_configuration: bool = False,
 ) -> W:
-    """The calls of a command that plans, or explains plans. Raises UsageError, and Failure for bad addresses."""
+    """The calls of a command that plans or explains plans. Raises UsageError, and Failure for invalid addresses."""
     mode = plan_mode(arguments, mode)
     targets = _addresses(arguments, "target")
     excludes = _addresses(arguments, "exclude")
     if targets and excludes:
-        raise UsageError("Conflicting options", "A plan can be limited by targets or by exclusions, not by both.")
+        raise UsageError(
+            "Conflicting options", "A plan can be limited either by -target or by -exclude, but not by both."
+        )
     if targets and arguments.get("allow-deferral"):
-        detail = "-allow-deferral itself decides which objects are left out: remove -target."
+        detail = "-allow-deferral determines the objects that are left out: remove -target."
         raise UsageError("Conflicting options", detail)
     if arguments.get("policy-override") and not arguments.get("override-reason", "").strip():
         raise UsageError("Option -policy-override needs a reason", "Give the reason with -override-reason=TEXT.")
@@ -189,7 +191,7 @@ def required_signatures(arguments: Arguments) -> tuple[Requirement, ...]:
 
 
 def revision(arguments: Arguments, directory: str = ".") -> tuple[str, str]:
-    """The revision of -since, and its commit; empty strings without the flag. Raises Failure for an unknown
+    """The revision of -since and its commit; empty strings if the flag is not set. Raises Failure for an unknown
     revision."""
     if "since" not in arguments.given:
         return "", ""
@@ -232,9 +234,10 @@ def _storing(arguments: Arguments) -> dict[str, Any]:
 
 
 def check_minimal_refresh(arguments: Arguments, reads_all: bool) -> None:
-    """Raises UsageError if -minimal-refresh contradicts other options. `reads_all`: the plan only reads objects."""
+    """Raises UsageError if -minimal-refresh contradicts other options. `reads_all`: whether the purpose of the plan is
+    to read all objects."""
     if arguments.get("minimal-refresh") and (reads_all or not arguments.get("refresh", True)):
-        detail = "-minimal-refresh reads only objects that are about to change: leave out "
+        detail = "-minimal-refresh reads only objects that are about to change: remove "
         raise UsageError("Conflicting options", detail + ("-refresh-only." if reads_all else "-refresh=false."))
 
 
@@ -246,13 +249,16 @@ def plan_mode(arguments: Arguments, mode: Mode = "normal") -> Mode:
     check_minimal_refresh(arguments, reads_all)
     if arguments.get("refresh-only"):
         if not arguments.get("refresh", True):
-            raise UsageError("Conflicting options", "-refresh-only does only what -refresh=false omits.")
+            raise UsageError(
+                "Conflicting options",
+                "-refresh-only reads the real objects, and -refresh=false omits that: remove one of them.",
+            )
         return "refresh-only"
     return "destroy" if arguments.get("destroy") else mode
 
 
 def _provider_bound(text: str) -> tuple[str, int]:
-    """The parts of NAME=N."""
+    """The name and the number in NAME=N. Raises UsageError."""
     name, _, number = text.rpartition("=")
     if not name:
         raise UsageError("Option -provider-parallelism needs a provider and a number", f"{text!r} is not NAME=N.")
@@ -288,7 +294,7 @@ def _standing(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _state_path(arguments: Arguments) -> str | None:
-    """The file of -state; `show -state` is a switch without a file."""
+    """The file named by -state; in `show`, -state is a bool flag and names none."""
     path = arguments.get("state")
     return path if isinstance(path, str) and path else None
 
@@ -300,7 +306,8 @@ _NAMED = {
 
 
 def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]:
-    """The addresses of -replace (instances of managed resources) or of -invoke (actions). Raises Failure for others."""
+    """The addresses of -replace (instances of managed resources) or of -invoke (actions). Raises Failure for other
+    addresses."""
     mode, verb, rule = _NAMED[option]
     items: list[ResourceAddress] = []
     problems: list[Diagnostic] = []
@@ -320,7 +327,7 @@ def _instances(arguments: Arguments, option: str) -> tuple[ResourceAddress, ...]
 
 
 def _addresses(arguments: Arguments, name: str) -> tuple[Address, ...]:
-    """The checked addresses of -NAME and of the files of -NAME-file."""
+    """The valid addresses from -NAME and from the files of -NAME-file."""
     items: list[Address] = []
     problems: list[Diagnostic] = []
     for text in arguments.get(name, ()):
@@ -355,6 +362,6 @@ def named_values(arguments: Arguments, flag: str) -> dict[str, str]:
     for text in arguments.get(flag, ()):
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise UsageError(f"Wrong value for option -{flag}", f"{text!r} has not the form NAME=VALUE.")
+            raise UsageError(f"Wrong value for option -{flag}", f"{text!r} does not have the form NAME=VALUE.")
         pairs[name] = value
     return pairs

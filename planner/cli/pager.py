@@ -17,7 +17,7 @@ _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 
 @contextmanager
 def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
-    """Collect the standard output of the block and show it afterwards, in a pager if it is long."""
+    """A context that collects the standard output and shows it at the end, in a pager if it is long."""
     if not _is_welcome(arguments, terminal):
         yield
         return
@@ -33,7 +33,7 @@ def paged(arguments: Arguments, terminal: Terminal) -> Iterator[None]:
 
 
 def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether there is a user at a terminal who did not disable the pager."""
+    """Whether the output is a terminal and the user has not disabled the pager."""
     get = os.environ.get
     refused = not arguments["pager"] or arguments.get("json") or get("NO_PAGER") or get("PLANNER_PAGER") == ""
     is_attended = terminal.owns_process and terminal.interactive and is_terminal(terminal.stdout)
@@ -42,7 +42,7 @@ def _is_welcome(arguments: Arguments, terminal: Terminal) -> bool:
 
 
 def _lines(text: str, width: int) -> int:
-    """The number of lines that a text takes on a terminal."""
+    """The number of lines that a text needs on a terminal."""
     return sum(1 + max(0, len(line) - 1) // max(width, 1) for line in _STYLES.sub("", text).split("\n"))
 
 
@@ -57,7 +57,7 @@ def _show(text: str) -> bool:
         process = subprocess.Popen(words, stdin=subprocess.PIPE)
     except (OSError, ValueError):
         return False
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager handles interrupts
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pager itself handles interrupts
     try:
         process.communicate(text.encode("utf-8", "replace"))
     finally:

@@ -20,12 +20,12 @@ from planner.render.terminal import Terminal
 SECONDS = 0.005
 """seconds between two samples"""
 Stack = tuple[CodeType | str, ...]
-"""frames, the outermost first; a string names the object on which a function worked"""
+"""frames, outermost first; a string names the object that the function before it was processing"""
 
 
 class Sampler:
-    """Samples the stacks of all threads except its own. `about`: a function that returns the object on which a frame
-    works, "" if that is irrelevant. `samples[thread]` contains each stack with its duration in seconds, in
+    """Samples the stacks of all threads except its own. `about`: a function that returns the object that a frame is
+    processing, "" if this is irrelevant. `samples[thread]` contains each stack with its duration in seconds, in
     chronological order."""
 
     def __init__(self, about: Callable[[FrameType], str]) -> None:
@@ -95,8 +95,9 @@ STAGES = {
 
 
 def profiled(path: str, command: Callable[[], int], terminal: Terminal) -> int:
-    """Run a command, and report on standard error where its time went; with a path, write the whole profile there for
-    speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be written."""
+    """Run a command, and report to standard error how it spent its time. If there is a path, write the whole profile to
+    this file for speedscope (https://www.speedscope.app/file-format-schema.json). Raises Failure if the file cannot be
+    written."""
     path = os.path.abspath(path) if path else ""
     _write(path, b"")
     before = time.process_time()
@@ -135,7 +136,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 def _about(frame: FrameType) -> str:
-    """The rule that is evaluated, or the file that is parsed."""
+    """The rule that a frame evaluates, or the file that it parses."""
     code = frame.f_code
     if code.co_name == "call" and code.co_filename.endswith("datalog/engine/evaluate.py"):
         evaluation, function = frame.f_locals.get("self"), frame.f_locals.get("function")
@@ -149,7 +150,7 @@ def _about(frame: FrameType) -> str:
 
 
 def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
-    """The innermost stage of a stack; outside of all stages, the name of the package (room)."""
+    """The innermost stage of a stack; outside of all stages, the name of the package."""
     result = "rest"
     for code in stack:
         if isinstance(code, str):
@@ -165,7 +166,7 @@ def _stage(stack: Stack, functions: Mapping[str, str]) -> str:
 
 
 def _text(sampler: Sampler, before: float) -> str:
-    """Tables of the main thread's time."""
+    """Print tables of the main thread's time."""
     functions = {function: stage for stage, function in STAGES.items()}
     stages: dict[str, float] = defaultdict(float, start=before)
     words: dict[str, float] = defaultdict(float)
@@ -175,19 +176,19 @@ def _text(sampler: Sampler, before: float) -> str:
             words[word] += seconds
     total = sampler.seconds + before
     order = ("start", *STAGES, "show", "rest")
-    lines = [f"\nTime of the main thread, {total:.2f} s, as seen every {SECONDS * 1000:.0f} ms:"]
+    lines = [f"\nTime of the main thread, {total:.2f} s, sampled every {SECONDS * 1000:.0f} ms:"]
     lines += [f"  {name:<10}{stages[name]:7.2f} s {stages[name] / total:6.1%}" for name in order if stages[name] > 0]
     for kind, title in ((_RULE, "Rules"), (_FILE, "Files")):
         most = [(word, s) for word, s in words.items() if word.startswith(kind)]
         most.sort(key=lambda item: (-item[1], item[0]))
         if most:
-            lines.append(f"{title} that took most:")
+            lines.append(f"{title} that took most time:")
             lines += [f"  {seconds:7.2f} s  {word.removeprefix(kind)}" for word, seconds in most[:MOST]]
     return "\n".join(lines)
 
 
 def _document(sampler: Sampler) -> dict[str, Any]:
-    """Speedscope's format: all threads, with times in seconds."""
+    """A profile of all threads in speedscope's format, with times in seconds."""
     numbers: dict[CodeType | str, int] = {}
     frames: list[dict[str, Any]] = []
 
@@ -223,7 +224,8 @@ def _frame(code: CodeType) -> dict[str, Any]:
     return {"name": code.co_qualname, "file": file, "line": code.co_firstlineno}
 
 
-# Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file of TOFU_CPU_PROFILE.
+# Profiles in the format of Go's pprof (github.com/google/pprof, profile.proto), for the file that TOFU_CPU_PROFILE
+# names.
 
 Stacks = Mapping[str, Iterable[tuple[tuple[CodeType | str, ...], float]]]
 """for each thread, its stacks from the outermost frame, each with its duration in seconds"""

@@ -1,5 +1,5 @@
-"""References generated from the program itself, as Markdown; the manual pages; and diagnostics by code, with title,
-cause and remedy, from diagnostics.toml."""
+"""Generates references as Markdown, manual pages, and the list of diagnostics with titles, causes and remedies (from
+diagnostics.toml)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _prose(text: str) -> str:
-    """Help as Markdown: indented lines are code."""
+    """A help text as Markdown; indented lines become code."""
     lines: list[str] = []
     for line in reflow(text).split("\n"):
         if line.startswith(" ") and lines and lines[-1] and not lines[-1].startswith(" "):
@@ -220,7 +220,7 @@ _FEW = 5
 _WORD = re.compile(r"[a-z0-9]+")
 _MINOR = {"a", "an", "the", "is", "was", "are", "of", "in", "for", "to", "not"}
 _STEM = 4
-"""the number of initial letters of words that are compared"""
+"""the number of letters at the beginning of words that are compared"""
 
 
 @dataclass(frozen=True)
@@ -278,13 +278,14 @@ def find(words: str) -> list[DiagnosticPage]:
 
 
 def _has_words(text: str, typed: set[str]) -> bool:
-    """Whether a text contains all words in any inflected form: deny, denies and denied have the same beginning."""
+    """Whether a text contains all words, in any inflected form: only the beginnings of words are compared, which are
+    the same for deny, denies and denied."""
     words = set(_WORD.findall(text.lower()))
     return all(any(word[:_STEM] == one[:_STEM] for word in words) for one in typed)
 
 
 def _fits(title: str, words: str) -> bool:
-    """Whether a title with gaps matches a message."""
+    """Whether a title with varying parts matches a message."""
     parts = title.split("…")
     begin, *rest = parts
     is_telling = len(_WORD.findall(" ".join(parts))) > 1 or (begin.endswith(": ") and len(begin) > _FEW)

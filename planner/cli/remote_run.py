@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 def runs_there(diagnostics: Iterable[Diagnostic]) -> bool:
-    """Whether an operation was refused because it must run on a server."""
+    """Whether an operation was rejected because it must run on a server."""
     return any(d.code == REMOTE_RUNS for d in diagnostics)
 
 
 def run_there(
     arguments: Arguments, terminal: Terminal, calls: Work, view: View, to_apply: bool = False, approves: bool = False
 ) -> int:
-    """Returns the exit code of the command. `approves`: whether no approval is needed."""
+    """Run an operation on a server; returns the exit code of the command. `approves`: whether the run needs no
+    approval."""
     out = "" if to_apply else arguments["out"]
     shown = _view(arguments, terminal, calls, view, to_apply, approves)
     result = _runs(calls).run(to_apply, shown, out)

@@ -1,6 +1,5 @@
-"""`plan` of a large configuration: the plan is derived from the stored data of the last plan if these determine the
-result; otherwise it is made and stored. For a smaller configuration, planning takes less time than checking the stored
-data."""
+"""`plan` for large configurations: if the stored data of the last plan determines the result, the plan is derived from
+it; otherwise a new plan is made and stored. Small configurations are planned faster than stored data can be checked."""
 
 from __future__ import annotations
 
@@ -31,12 +30,13 @@ if TYPE_CHECKING:
 _ENVIRONMENT = ("TF_", "TOFU_", "PLANNER_", "XDG_", "HOME", "NO_COLOR", "TERM", "CI", "GITHUB_ACTIONS")
 
 WORTH = 0.5
-"""seconds of CPU time of this process, before the plan is printed, below which a plan without plugins is not stored"""
+"""a plan without plugins is stored only if this process used more CPU time than this, in seconds, before the plan is
+printed"""
 
 
 @define(eq=False)
 class Watched:
-    """Receives the events while a plan that may be stored is made."""
+    """Receives the events of a plan that may be stored."""
 
     pieces: list[str]
     errors: list[str]
@@ -50,7 +50,8 @@ class Watched:
     logs: dict[str, Any] | None = None
 
     def gathers(self, made: MadePlan[Start], has_remarks: bool, needs_values: bool) -> MadePlan[Start]:
-        """Called with the finished plan; returns it without its values and its graph, unless these are still needed."""
+        """Called with the finished plan. Returns the plan without its values and graph, unless these are still
+        needed."""
         if not self.logs and process_time() < WORTH:
             return made
         from planner.workflows.renew.keep import gathered
@@ -96,11 +97,12 @@ def _determining_inputs(arguments: Arguments, terminal: Terminal) -> tuple[str, 
     return repr(flags), repr(arguments.ordered), repr(around), repr(looks)
 
 
-# ---------------------------------------------------------------- from what is kept
+# ---------------------------------------------------------------- from stored data
 
 
 def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, arguments: Arguments) -> int | None:
-    """Print the plan and return the exit code if the stored data determine it; otherwise print nothing."""
+    """Print the plan and return the exit code if the stored data determines the plan; otherwise print nothing and
+    return None."""
     changed = _changed_inputs(known)
     edits = _edited(known, changed)
     if edits is None:
@@ -116,7 +118,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if ((texts or calls) and renewed is None) or not _changed_inputs(known) <= changed:
-        return None  # or the state has changed
+        return None  # the edits have other effects, or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)
@@ -133,8 +135,8 @@ def _changed_inputs(known: KeptPlan) -> set[str]:
 
 
 def _edited(known: KeptPlan, changed: set[str]) -> tuple[dict[str, str], set[str]] | None:
-    """The texts of edited files of the root module, by name, and the calls of modules whose files were edited; None if
-    other inputs have changed, too."""
+    """The texts of edited files of the root module, by name, and the calls of modules with edited files. None if other
+    inputs have changed, too."""
     texts: dict[str, str] = {}
     calls: set[str] = set()
     here = os.getcwd()
@@ -179,7 +181,8 @@ def _are_answers_same(known: KeptPlan) -> bool:
 
 
 def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, arguments: Arguments) -> int | None:
-    """Print the renewed plan and return the exit code if the complete output is known; otherwise print nothing."""
+    """Print the renewed plan and return the exit code if the complete output is known; otherwise print nothing and
+    return None."""
     from planner.render.diff_block import SchemaLookup
     from planner.workflows.renew.renewal import hides_rename, shown_causes
     from planner.workflows.renew.splice import SplicedText
@@ -203,7 +206,7 @@ def _tell_renewed(known: KeptPlan, renewed: Renewed, terminal: Terminal, argumen
     return 2 if arguments["detailed-exitcode"] and text.plan.can_apply else 0
 
 
-# ---------------------------------------------------------------- made and kept
+# ---------------------------------------------------------------- making and storing plans
 
 
 def _made_and_kept(
@@ -225,7 +228,7 @@ def _made_and_kept(
         return code
     terminal.stdout.flush()
     for path in [path for path in looked if _is_in_package(path, watched.logs)]:
-        del looked[path]  # the checksum of the package is compared
+        del looked[path]  # the checksum of the package is compared instead
     reads = entries(looked)
     read_files = (
         *watched.made.loaded.config.files,
@@ -233,7 +236,7 @@ def _made_and_kept(
         *[path for kind, path in settings.var_args if kind == "var-file"],
     )
     if RECORDER.has_unseen or not all(RECORDER.has_seen(path, looked) for path in read_files):
-        return code  # the inputs of the plan could not be compared
+        return code  # a later run could not compare these inputs
     if reads is not None:
         _keep(at, name, watched, reads, code, terminal)
     return code
@@ -267,7 +270,7 @@ def _keep(at: Shelf, name: str, watched: Watched, reads: list[list[Any]], code: 
 
 
 def _asks(watched: Watched) -> bool:
-    """Whether a variable has a value that was typed at a prompt."""
+    """Whether a variable has a value that the user typed at a prompt."""
     assert watched.made is not None
     given = watched.made.loaded.given
     declared = watched.made.loaded.config.root.variables

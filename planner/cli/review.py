@@ -1,4 +1,4 @@
-"""The review of a plan, written to files: Markdown, a page, JSON."""
+"""Writes the review of a plan to files: Markdown, an HTML page, JSON."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ REVIEW = (
 
 
 class Review:
-    """The files named by the flags of a command, and the subject of the review. Raises UsageError and Failure for wrong
-    flags. `prints`: the command also prints the review; `directory`: the directory to which file names are relative."""
+    """The files that a command's flags name, and the subject of the review. Raises UsageError and Failure for invalid
+    flags. `prints`: whether the command also prints the review; `directory`: the directory to which file names are
+    relative."""
 
     def __init__(self, arguments: Arguments, kind: str = "plan", prints: bool = False, directory: str = ".") -> None:
         self.files = {form: path for form in FORMS if (path := arguments.get(form))}
@@ -45,12 +46,12 @@ class Review:
         self.subject: ReviewSubject | None = _subject(arguments, kind, directory) if self.files or prints else None
 
     def __bool__(self) -> bool:
-        """Whether a file is wanted."""
+        """Whether any file is requested."""
         return bool(self.files)
 
     def chains(self, made: MadePlan[Any] | None, plan_file: str = "") -> Chains | None:
-        """The causes of a plan, if they are needed: the review and the view of a plan share them. `plan_file`: the file
-        from which the plan was read, which may contain its review."""
+        """The causes of a plan's changes, if the review or the view of the plan needs them. `plan_file`: the file from
+        which the plan was read, which may contain its review."""
         if not self.files or made is None or made.plan.errored or self._file_review(made, plan_file):
             return None
         from planner.api.making import chains_of
@@ -115,8 +116,8 @@ class Review:
         is_part: bool = False,
         **more: Any,
     ) -> dict[str, Any] | None:
-        """The document, if a file is requested. `plan_file`: the file that contains the plan; its review is used if it
-        has one, unless only a part of the plan is shown; `more`: additional fields of the subject."""
+        """The document, if a file is requested. `plan_file`: the file that contains the plan; the review in it is used
+        unless only a part of the plan is shown. `more`: additional fields of the subject."""
         if self.subject is None:
             return None
         from planner.render.review.of_plan import failed_review, plan_review
@@ -144,7 +145,7 @@ class Review:
         return self.write_document(bare_document(count_verdicts(verdict), _judged(self.subject, problems, verdict)))
 
     def write_document(self, document: dict[str, Any]) -> list[Diagnostic]:
-        """Write a document in all requested forms."""
+        """Write a document in all requested formats."""
         problems = []
         for form, path in self.files.items():
             try:
@@ -185,14 +186,14 @@ def _subject(arguments: Arguments, kind: str, directory: str) -> ReviewSubject:
 
 
 def _judged(subject: ReviewSubject, problems: Iterable[Diagnostic], verdict: Verdict | None) -> ReviewSubject:
-    """The subject, with the problems and the findings added."""
+    """The subject, with problems and findings added."""
     if verdict is None:
         return evolve(subject, diagnostics=list(problems))
     from planner.answers.policy.model import TITLES
     from planner.render.verdicts import judged
 
     codes = {code for code, _ in TITLES.values()}
-    others = [one for one in problems if one.code not in codes]  # the review contains the findings separately
+    others = [one for one in problems if one.code not in codes]  # without findings, which the review lists separately
     return evolve(
         subject, diagnostics=others, findings=verdict.findings, judged=judged(verdict), checked=tuple(verdict.codes)
     )

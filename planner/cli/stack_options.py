@@ -21,7 +21,7 @@ PLANNING = (
     Flag("refresh", "bool", "Do not read the real objects before planning.", True),
 )
 ASKED = (DEPLOYMENTS, *AROUND, *PLANNING)
-"""flags of commands that plan only to answer a query, and therefore lock nothing"""
+"""flags of commands that plan only to answer a query, and so lock nothing"""
 REPORTS = (
     Flag("markdown", "string", "Write a Markdown report for a comment.", value="FILE"),
     Flag("html", "string", "Write an HTML page with the graph of components and all changes.", value="FILE"),
@@ -32,12 +32,12 @@ SHARED = (*ASKED, *LOCK, SHOW_SENSITIVE, *POLICY)
 
 
 def check_words(arguments: Arguments) -> None:
-    """Raises UsageError for words, because the stack is always the one in the working directory, and for a negative
-    -workers."""
+    """Raises UsageError for positional arguments, because the stack is always in the working directory, and for a
+    negative -workers."""
     if arguments.get("workers", 0) < 0:
         raise UsageError("Option -workers must not be negative", "0 means one per processor.")
     if arguments.words:
-        detail = "The stack is the one in the working directory (or of -chdir); deployments are named by -deployment."
+        detail = "The stack is in the working directory (or that of -chdir). Select deployments with -deployment."
         raise UsageError("Too many words", detail)
 
 

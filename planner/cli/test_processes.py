@@ -1,4 +1,5 @@
-"""Test files in processes: each process writes into memory, and its output is printed here, file by file in order."""
+"""Runs test files in processes. Each process writes its output to memory, and this module prints the output in the
+order of the files."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 @frozen
 class TestJobResult:
-    """The result of a file. `written` contains pieces of text with the number of the stream; for each run, the result
-    has the status, the start, the duration and the texts of the diagnostics."""
+    """The result of a file. `written` contains pieces of text, each with the number of its stream. For each run, the
+    result has the status, the start, the duration and the texts of the diagnostics."""
 
     written: tuple[tuple[int, str], ...]
     status: str
@@ -62,7 +63,7 @@ class _CopyingStream:
         return len(text)
 
     def flush(self) -> None:
-        """Everything is kept."""
+        """Does nothing, because all output is kept."""
 
     def isatty(self) -> bool:
         return self.like.isatty()
@@ -72,7 +73,7 @@ class _CopyingStream:
 
 
 MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
-"""the view selected by the flags, on a terminal and with the file of -json-into"""
+"""creates the view that the flags select, for a terminal and the file of -json-into"""
 
 
 class FilesInProcesses:
@@ -88,7 +89,7 @@ class FilesInProcesses:
         self.forks = Forks(self._work, len(runner.results), processes, self.stop)
 
     def carry_out(self, view: TestView, stopping: Callable[[], bool]) -> None:
-        """All files. Raises KeyboardInterrupt."""
+        """Run all files. Raises KeyboardInterrupt."""
         waiting: dict[int, TestJobResult] = {}
         turn, count = 0, len(self.runner.results)
         for index, output in self.forks.results():
@@ -111,7 +112,7 @@ class FilesInProcesses:
                 self._report_death(self.runner.results[index], view)
 
     def asked_to_stop(self) -> None:
-        """No further files and no further runs are started."""
+        """Start no further files and no further runs."""
         self.stop.set()
 
     def _take(self, index: int, output: TestJobResult) -> None:
@@ -134,7 +135,8 @@ class FilesInProcesses:
         for run in result.runs:
             run.status = "error"
         detail = (
-            f"The process that ran {result.name} ended before it was done. Objects that its runs created may remain."
+            f"The process that ran {result.name} ended before the run was complete. Objects that its runs created may "
+            "remain."
         )
         view.file(result)
         view.diagnostics([error("test.process_ended", "Test process ended", detail)], result)
@@ -154,7 +156,7 @@ class FilesInProcesses:
             self.runner.carry_out(index, view, lambda: bool(self.stop))
         except KeyboardInterrupt:
             interrupted = True
-            end_all()  # this process ends without notifying the plugins
+            end_all()  # this process ends without stopping the plugins, which belong to its parent
         result = self.runner.results[index]
         runs: list[Any] = [(run.status, run.began, run.seconds, run.texts) for run in result.runs]
         reached = tuple(result.reached)
@@ -167,15 +169,16 @@ class FilesInProcesses:
 
 
 Covered = dict[str, "tuple[Reached, ...]"]
-"""the parts that the runs of test files have reached, by the name of the file"""
+"""the parts of the module that the runs of test files have covered, by the name of the file"""
 Run = Callable[[Callable[[Suite], Suite], Covered], "tuple[int, SuiteRunner | None]"]
-"""a function that runs the selected files of a suite; the parts that other files have already reached also count"""
+"""a function that runs the selected files of a suite; the parts that other files have already covered are counted,
+too"""
 
 
 @frozen(eq=False)
 class _KnownTests:
     """The data known after a round: the inputs of each file, the files that functions read, the test files that were
-    run in their present form, and the objects that their runs have reached."""
+    run and have not changed since, and the objects that their runs have covered."""
 
     reads: dict[str, TestInputs] = field(factory=dict)
     read: dict[str, tuple[str, ...]] = field(factory=dict)
@@ -210,7 +213,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
             process = 0
             known, changed = (known, changed) if result is None else (result, frozenset())
             looking.also(known.paths())
-            terminal.out("\nWaiting for changes; interrupt to end.")
+            terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()
             while not (new := frozenset(filter(known.may_read, looking.changed()))):
                 time.sleep(SECONDS)
@@ -220,7 +223,7 @@ def watch(options: TestOptions, run: Run, terminal: Terminal) -> int:
 
 
 def _started(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Terminal) -> tuple[int, int]:
-    """A pipe and the process of a round."""
+    """Start the process of a round. Returns the pipe from the process, and the process."""
     terminal.stdout.flush()
     terminal.stderr.flush()
     reading, writing = os.pipe()
@@ -241,7 +244,7 @@ def _round_result(reading: int, process: int) -> _KnownTests | None:
 
 
 def _interrupted(process: int) -> int:
-    """Interrupt the running process, and once more if interrupted again; returns its exit code."""
+    """Interrupt the running process, and again after another interrupt. Returns its exit code."""
     while True:
         try:
             with suppress(ProcessLookupError):
@@ -262,7 +265,7 @@ def _round(known: _KnownTests, changed: frozenset[str], run: Run, terminal: Term
     try:
         try:
             code, result = _carried_out(known, changed, run, terminal)
-        except Failure as failure:  # the file was half written; the next change may complete it
+        except Failure as failure:  # the file was incomplete; the next change may complete it
             finish(failure.diagnostics, terminal)
             result = None
         terminal.stdout.flush()

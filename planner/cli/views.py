@@ -29,7 +29,7 @@ def open_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def hear_interrupts(view: View) -> None:
-    """Let the first interrupt stop the walk, and report it."""
+    """A context in which the first interrupt stops the walk and is reported."""
     from planner.foundation.support import signals
 
     signals.STOP.listen(view.hooks.stopping)
@@ -37,8 +37,8 @@ def hear_interrupts(view: View) -> None:
 
 
 def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
-    """The view that the flags select, for a command that does not walk. Failures that end the command are also shown
-    there. Raises UsageError if the file cannot be written."""
+    """The view that the flags select, for a command that does not walk. The view also shows failures that end the
+    command. Raises UsageError if the file cannot be written."""
     terminal.view = view = _made_view(arguments, terminal)
     if terminal.deprecated_command:
         _warn_of_former_name(terminal.deprecated_command, arguments, view, terminal)
@@ -46,7 +46,8 @@ def open_plain_view(arguments: Arguments, terminal: Terminal) -> View:
 
 
 def _warn_of_former_name(name: str, arguments: Arguments, view: View, terminal: Terminal) -> None:
-    """Warn that a command was called by a deprecated name; programs get a line without a type, as from OpenTofu."""
+    """Warn that a command was called by a deprecated name; with JSON output, the warning has no type, as in
+    OpenTofu."""
     from planner.render.diagnostics import show
 
     summary = f'The command "planner {name}" is deprecated'
@@ -61,7 +62,7 @@ def _made_view(arguments: Arguments, terminal: Terminal) -> View:
     if arguments.get("json"):
         if arguments.get("json-into"):
             raise UsageError(
-                "Conflicting options", "-json prints JSON lines and -json-into writes them to a file: choose one."
+                "Conflicting options", "-json prints JSON lines, and -json-into writes them to a file: choose one."
             )
         return JsonView(terminal.stdout, shows)
     view = HumanView(terminal, shows)
@@ -73,7 +74,7 @@ MOST_EXPLAINED = 200
 
 
 def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether the causes of the changes may be shown."""
+    """Whether causes of changes may be shown, so that the data for them must be kept."""
     how = arguments.get("explain")
     return bool(arguments.get("causes")) or (how or "none") != "none" or (not how and is_terminal(terminal.stdout))
 
@@ -81,13 +82,14 @@ def may_tell_causes(arguments: Arguments, terminal: Terminal) -> bool:
 def told_causes(
     made: MadePlan[Any], arguments: Arguments, terminal: Terminal, chains: Chains | None = None
 ) -> Causes | None:
-    """The causes to print under the changes of a plan. `chains`: the causes of all changes, if they are known."""
+    """The causes to print under the changes of a plan. `chains`: the causes of all changes, if they are already
+    known."""
     how = how_told(sum(change.action != "no-op" for change in made.plan.changes), arguments, terminal)
     return None if how == "none" or made.plan.errored else causes_told(made, how, terminal, chains)
 
 
 def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
-    """The form in which the causes of this number of changes are shown: none, line or full."""
+    """How causes are shown for this number of changes: none, line or full."""
     how: str = arguments.get("explain") or ""
     is_quiet = arguments.get("json") or not is_terminal(terminal.stdout) or changes > MOST_EXPLAINED
     return how or ("none" if is_quiet else "line")
@@ -96,7 +98,7 @@ def how_told(changes: int, arguments: Arguments, terminal: Terminal) -> str:
 def show_summary(
     made: MadePlan[Any], terminal: Terminal, everything: bool = False, chains: Chains | None = None
 ) -> None:
-    """Print the causes of a plan, each with its consequences. `chains`: the causes of all changes, if they are
+    """Print the causes of a plan's changes, each with its effects. `chains`: the causes of all changes, if they are
     known."""
     from planner.render.plan import rename_line
 
@@ -129,10 +131,11 @@ def summary_document(made: MadePlan[Any], terminal: Terminal) -> dict[str, Any]:
 
 
 def causes_told(made: MadePlan[Any], how: str, terminal: Terminal, chains: Chains | None = None) -> Causes:
-    """The causes of the changes of a plan, each in one line or in full. Its values are released."""
+    """The causes of a plan's changes, as one line or in full for each change. Frees the values of the plan."""
     shown = causes_of(made, chains, terminal, how, chains.notes if chains is not None else ())
     if made.context is not None:
-        # releases the values early, because freeing all of them at the end takes time; later readers evaluate again
+        # free the values early, because freeing all of them at the end takes time; if they are needed later, they are
+        # evaluated again
         made.context.take_apart()
     return shown
 
@@ -144,7 +147,8 @@ def causes_of(
     how: str = "line",
     notes: Sequence[str] = (),
 ) -> Causes:
-    """The causes to print, of all changes of a plan or only of these. `notes`: remarks on missing former values."""
+    """The causes to print, for all changes of a plan or only for these. `notes`: remarks about missing former
+    values."""
     from planner.api.making import cause_lines
 
     width = terminal.width - 1 if is_terminal(terminal.stdout) else 0
@@ -163,7 +167,9 @@ def open_json_into(arguments: Arguments, terminal: Terminal) -> TextIO | None:
         raise UsageError("Cannot write the file of -json-into", f"{path}: {problem.strerror or problem}.") from None
     if arguments.get("json"):
         os.close(number)
-        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
+        raise UsageError(
+            "Conflicting options", "JSON can be written either to standard output or to a file, but not to both."
+        )
     output = Output(open(number, "w", encoding="utf-8", errors="surrogateescape"), path)  # noqa: SIM115 -- closed at the end
     terminal.outputs.append(output)
     return cast(TextIO, output)
@@ -175,7 +181,7 @@ def usage_error_lines(problem: UsageError, terminal: Terminal) -> int:
 
 
 def failure_lines(diagnostics: Iterable[Diagnostic], terminal: Terminal) -> int:
-    """Print the diagnostics that stopped a command with JSON lines before it began."""
+    """Print the diagnostics that ended a command with JSON output before it began."""
     JsonView(terminal.stdout).diagnostics(diagnostics)
     return 1
 

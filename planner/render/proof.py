@@ -264,7 +264,7 @@ def _obstacles(document: dict[str, Any], paint: Paint, full: bool) -> str:
         if any(near.get("kind") == "planned-instead" for near in document["nearest"]):
             roots = [root for root in document.get("root_causes", ()) if f"{goal[1]}." not in root["what"]]
             return "\n".join([*lines, *(f"  <- {root_text(cause_step(root))}" for root in roots)])
-        return "\n".join([*lines, paint("All rules that were tried: -full", "grey")])
+        return "\n".join([*lines, paint("To see all rules that were tried: -full", "grey")])
     text = obstacles_text(document["rules"], goal, 0 if full else 2)
     lines += [f"{paint(fact_text(goal), 'bold')} does not hold.", text or "  No rule could derive it."]
     return "\n".join(lines)

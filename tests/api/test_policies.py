@@ -209,7 +209,7 @@ def test_a_policy_may_ask_what_is_unknown(folder: Path) -> None:
     (folder / "checks.py").write_text(ASKING)
     (folder / "rules.dl").write_text('warn("pending", A, "has no id") :- pending(A).\n')
     findings = library.load(folder).plan().judge(["checks.py", "rules.dl"]).findings
-    waits = "It cannot be decided before the apply: terraform_data.b.id is known only after apply"
+    waits = "The policy cannot decide before the apply: terraform_data.b.id is known only after apply"
     assert {(f.kind, f.code, f.address, f.message) for f in findings} == {
         ("deny", "id", "terraform_data.a", "has no id yet"),
         ("deny", "id", "terraform_data.b", waits),

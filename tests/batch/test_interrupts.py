@@ -115,7 +115,7 @@ def test_apply(tmp_path: Path, times: int, to_all: bool) -> None:
     seen = len(running.events())
     if times == 1:
         assert "To continue: planner batch resume" in out
-        assert "Interrupted: no further unit begins." in out
+        assert "Interrupted: no more units are started." in out
         assert {e["unit"] for e in running.events() if e["event"] == "finished"} == set(running.names)
     report = running.resumed()
     assert report["outcomes"].get("applied", 0) + report["outcomes"].get("unchanged", 0) == len(running.names)

@@ -75,7 +75,7 @@ def test_a_fleet_is_planned_saved_and_applied(cluster: str, fleet: Path) -> None
     saved = str(fleet.parent / "saved")
     assert batch(fleet, "plan", executor, f"-out={saved}").code == 0
     assert batch(fleet, "apply", executor, saved).code == 0
-    assert "Applied from this plan before" in batch(fleet, "apply", executor, saved).out
+    assert "Already applied from this plan" in batch(fleet, "apply", executor, saved).out
     assert batch(fleet, "plan", "-json", executor, "-no-cache").outcomes == {"a": "unchanged", "b": "unchanged"}
 
 

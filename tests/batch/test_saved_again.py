@@ -94,7 +94,7 @@ def test_once_is_enough(tmp_path: Path) -> None:
     assert batch(tmp_path, "apply", "saved").code == 0
     for words in (["apply", "saved"], ["resume"]):
         again = batch(tmp_path, *words)
-        assert again.code == 0 and "Applied from this plan before: a, b, c." in said(again), said(again)
+        assert again.code == 0 and "Already applied from this plan: a, b, c." in said(again), said(again)
     assert ledger(tmp_path) == ALL
 
 
@@ -142,7 +142,7 @@ def test_what_was_being_made_is_asked_about(tmp_path: Path, way: str) -> None:
         shutil.rmtree(tmp_path / "saved")
     unasked = batch(tmp_path, *words, "-auto-approve")
     assert unasked.code == 1 and "b: was being applied when an earlier run was interrupted" in said(unasked)
-    assert "Applied from this plan before: a." in said(unasked)
+    assert "Already applied from this plan: a." in said(unasked)
     assert "not approved: - terraform_data.two" in said(unasked) and "c: skipped" in said(unasked)
     assert "Objects: 2 added. Record" in said(unasked)  # those of a; b was left alone
     assert ledger(tmp_path) == ["a one", "a two", "b one"]

@@ -209,7 +209,7 @@ def test_an_interrupt_is_told_above(tmp_path: Path) -> None:
 
     code, screen = run(tmp_path, "plan", "-workers=2", meanwhile=interrupt)
     text = "\n".join(screen.lines)
-    assert code == 1 and "Interrupted: no further unit begins." in text and "running" not in text
+    assert code == 1 and "Interrupted: no more units are started." in text and "running" not in text
 
 
 @pytest.mark.parametrize(

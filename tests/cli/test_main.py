@@ -58,7 +58,7 @@ def test_unknown_command_names_a_near_one(planner):
 
 def test_options_between_the_words_of_a_command(planner):
     ran = planner("refactor", "-no-color", "mv", "local.a", "b", "-dry-run")
-    assert ran.code == 1 and "Options follow it: planner refactor mv [options]." in ran.err
+    assert ran.code == 1 and "Write options after the command: planner refactor mv [options]." in ran.err
 
 
 @pytest.mark.parametrize("words", [("version",), ("-version",), ("--version",), ("-v",)])

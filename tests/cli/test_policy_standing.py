@@ -139,9 +139,9 @@ def test_bad_settings(folder: Path, planner: Run, monkeypatch: pytest.MonkeyPatc
     ran = planner("policy", "check")
     assert ran.code == 1 and "plans must be a list of strings" in ran.err
     (folder.parent / "settings").write_text("policies { fleet = [] }\n")
-    assert "policies has no argument fleet" in planner("policy", "check").err
+    assert "policies cannot have the argument fleet" in planner("policy", "check").err
     (folder.parent / "settings").write_text('policies { stacks = [""] }\n')
-    assert "stacks holds an empty path" in planner("policy", "check").err
+    assert "stacks contains an empty path" in planner("policy", "check").err
 
 
 # ---------------------------------------------------------------- fleets

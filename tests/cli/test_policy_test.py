@@ -99,7 +99,7 @@ def test_mistakes_that_no_case_notices(folder: Path) -> None:
     code, out, _ = run("-mutants", "-json")
     document = json.loads(out)
     survivors = [one["mistake"] for one in document["mutants"] if one["noticed_by"] is None]
-    assert code == 0 and "N > 11 in the place of N > 10" in survivors and "without not exempt(A)" in survivors
+    assert code == 0 and "N > 11 instead of N > 10" in survivors and "without not exempt(A)" in survivors
     assert document["passed"] and len(document["coverage"]) == 2
 
 

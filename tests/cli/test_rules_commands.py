@@ -192,7 +192,7 @@ def test_check_says_that_all_is_right(planner, here):
     write(here, mine__dl=MINE)
     ran = planner("rules", "check", "mine.dl")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "1 file is right, checked beside the rules of graph.\n"
+    assert ran.out == "1 file is valid, checked together with the rules of graph.\n"
 
 
 def test_check_shows_every_mistake_with_a_caret(planner, here):
@@ -210,7 +210,7 @@ def test_check_shows_every_mistake_with_a_caret(planner, here):
         "mine.dl:7:42: error: Unfinished string [rules.syntax]\n"
         '  | \tedge(A, B) :- resource(A, B, _, _), A = "b\n'
         "  | \t                                        ^\n"
-        "  A string ends with a double quote on the line it begins on. Write a line break as \\n.\n"
+        "  A string must end with a double quote on the line on which it begins. Write a line break as \\n.\n"
         "\n"
     )
 

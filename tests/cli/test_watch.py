@@ -166,7 +166,7 @@ def test_rules_of_the_directory_are_watched(folder: Path, watching: Watching) ->
     file.write_text("order_before(")
     assert "own.dl changed." in watching.until("Waiting")
     file.write_text("// nothing yet\n")
-    assert "The plan stays as it was." in watching.until("Waiting")
+    assert "The plan is unchanged." in watching.until("Waiting")
     assert watching.end() == 0
 
 
@@ -189,7 +189,7 @@ def test_policies_are_watched_and_their_verdicts_compared(folder: Path) -> None:
     file.write_text(text + 'warn("more", X, "is new") :- action(X, "create").\n')
     text = watching.until("Waiting")
     assert "  + warn more terraform_data.x" in text and "  + warn named" not in text
-    assert "The plan stays as it was." in text and "causes" not in text
+    assert "The plan is unchanged." in text and "causes" not in text
     shutil.rmtree(folder / ".planner")
     text = watching.until("Waiting")
     assert "Policies: none any more." in text and "  - warn more terraform_data.x" in text

@@ -60,7 +60,7 @@ def shown(expression: str) -> str:
         ),
         # blocks
         ('output "o" { value = 1 }\noutput "o" { value = 2 }\n', "There is already an output definition for o"),
-        ('provider "terraform" {}\nprovider "terraform" {}\n', "give each further one an alias."),
+        ('provider "terraform" {}\nprovider "terraform" {}\n', "give each additional one an alias."),
         (
             'resource "terraform_data" "a" { provider = terraform.west }\n',
             'Add a provider block with alias = "west", or change the argument provider.',

@@ -349,10 +349,10 @@ def test_no_edge_is_told_by_what_comes_nearest(planner):
         "Nothing in terraform_data.a (expand) refers to terraform_data.c (expand).",
         "terraform_data.a (expand) refers to:",
         '  var.x (triggers_replace, main.tf:2: resource "terraform_data" "a" { triggers_replace = var.x })',
-        "There is a path in reverse: terraform_data.c (expand) waits for terraform_data.a (expand):",
+        "There is a path in the opposite direction: terraform_data.c (expand) waits for terraform_data.a (expand):",
         "  terraform_data.c (expand) -> terraform_data.b (expand)",
         "  terraform_data.b (expand) -> terraform_data.a (expand)",
-        "All rules that were tried: -full",
+        "To see all rules that were tried: -full",
         "",
     ]
     document = json.loads(planner("why", "-not", "-json", "terraform_data.a", "terraform_data.c").out)
@@ -399,13 +399,13 @@ def test_module_instances_refer_within_themselves(planner, work: Path):
 def test_an_instance_falls_back_to_what_stands_for_it(planner, work: Path):
     (work / "main.tf").write_text(INSTANCES, encoding="utf-8")
     b = 'terraform_data.web["b"]'
-    told = "The answer is about {} as a whole: this graph does not divide it into instances such as {}."
+    told = "The answer is about {} as a whole, because this graph has no vertices for instances such as {}."
     note = told.format("terraform_data.web", b)
     ran = planner("why", b, "terraform_data.net")
     assert ran.code == 0 and ran.out.startswith(f"{note}\nterraform_data.web waits for terraform_data.net")
     assert json.loads(planner("why", "-json", b, "terraform_data.net").out)["notes"] == [note]
     ran = planner("why", "terraform_data.net", b)
-    assert ran.code == 1 and "as a whole: this graph" in ran.err and "not the other way round" in ran.err
+    assert ran.code == 1 and "as a whole, because this graph" in ran.err and "not the other way round" in ran.err
     (work / "main.tf").write_text(INSTANCES.replace('"net" {}', '"net" { count = 2 }').replace("net.id", "net[*].id"))
     ran = planner("why", b, "terraform_data.net[1]")
     assert (

@@ -64,7 +64,7 @@ def test_cases() -> None:
         ('.case "x"', "Case without a .want (f.case:1:1)"),
         ('.case "x" .want edgy("a").', "Did you mean edge("),
         ('.case "x" .want none edgy.', "Did you mean edge("),
-        ('.case "x" .want none edge. edge("a").', "The declaration is edge(a: symbol, b: symbol)."),
+        ('.case "x" .want none edge. edge("a").', "The predicate is declared as edge(a: symbol, b: symbol)."),
         ('.case "x" .want none edge. edge("a", X).', "X is not one"),
         ('.case "x" .want none edge. size("a", "1").', 'size.n is a number; "1" is not.'),
         ('.want edge("a", "b").', "Statement not allowed in a case"),
@@ -82,7 +82,7 @@ def test_words_that_nothing_has() -> None:
     rules += '/// gone(a): x\n.decl gone(a: symbol)\n.output gone\ngone(A) :- act(A, "delete").\n'
     cases, problems = load_cases(program(rules), "x.case", '.case "x"\nact("a", "destroy").\n.want none gone.\n')
     assert [(d.code, d.severity) for d in problems] == [("rules.unknown_word", "warning")] and len(cases) == 1
-    assert 'No row of act has "destroy" as its kind. Possible words: create, delete.' in problems[0].detail
+    assert 'No row of act has "destroy" as its kind. Possible values: create, delete.' in problems[0].detail
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_words_that_nothing_has_in_rules(body: str) -> None:
     rules += f"/// gone(a): x\n.decl gone(a: symbol)\n.output gone\ngone(A) :- {body}.\n"
     _, problems = load_program([("x.dl", rules)])
     assert [d.code for d in problems] == ["rules.unknown_word"]
-    assert 'No row of act has "destroy" as its kind. Possible words: create, delete.' in problems[0].detail
+    assert 'No row of act has "destroy" as its kind. Possible values: create, delete.' in problems[0].detail
     assert load_program([("x.dl", rules.replace("destroy", "create"))])[1] == []
 
 

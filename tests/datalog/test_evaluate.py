@@ -234,9 +234,9 @@ def test_facts_are_left_as_they_are_and_may_be_used_again() -> None:
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"edge": [("a",)]}, r"edge\('a',\) does not fit edge"),
-        ({"edge": [("a", 1)]}, "1 in the column b does not fit edge"),
-        ({"size": [("a", True)]}, "true in the column n does not fit size"),
+        ({"edge": [("a",)]}, r"edge\('a',\) does not match edge"),
+        ({"edge": [("a", 1)]}, "1 in the column b does not match edge"),
+        ({"size": [("a", True)]}, "true in the column n does not match size"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(facts: dict[str, Any], message: str) -> None:

@@ -229,7 +229,7 @@ def test_another_action_is_an_error_that_says_which(verb: str, work: Path) -> No
     assert problem.summary == f"No {verb} is planned for terraform_data.a"
     first, *reasons, last = problem.detail.split("\n")
     assert first == "The plan is to update terraform_data.a: use planner why update."
-    assert last == f"All rules that were tried: planner why -not -full {verb} terraform_data.a"
+    assert last == f"To see all rules that were tried: planner why -not -full {verb} terraform_data.a"
     assert reasons == [f"  {line}" for line in LACKING[verb]]
     assert explained.not_action("terraform_data.a", verb)["rules"]
 

@@ -356,7 +356,7 @@ BASES: list[tuple[dict[str, str], Files, str]] = [
     ({"BUILDKITE_PULL_REQUEST_BASE_BRANCH": "main"}, {}, "tip"),
     ({"SYSTEM_PULLREQUEST_TARGETBRANCH": "refs/heads/main"}, {}, "tip"),
     ({"BASE_BRANCH_NAME": "main"}, {"env/main.tf": "# 3"}, "tip"),
-    ({"GITHUB_BASE_REF": "gone"}, {}, "origin/gone is not in this clone. To get it: git fetch --depth=1"),
+    ({"GITHUB_BASE_REF": "gone"}, {}, "origin/gone is not in this clone. To fetch it, run git fetch --depth=1"),
     ({"GITHUB_BASE_REF": "--upload-pack=evil"}, {}, "origin/--upload-pack=evil is not in this clone"),
 ]
 

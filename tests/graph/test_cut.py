@@ -123,11 +123,11 @@ def test_the_diagnostic_explains_every_edge(work: Path) -> None:
     assert problem.summary == "Cycle: local.a (expand), local.b (expand), local.c (expand)"
     assert (
         problem.detail
-        == """Each of these needs the next, and the last one the first:
+        == """Each of these depends on the next, and the last one on the first:
   local.a needs local.b (main.tf:2: a = local.b)
   local.b needs local.c (main.tf:3: b = "${local.c}-${local.d}")
   local.c needs local.a (main.tf:4: c = local.a)
-1 more is in the same group of cycles (planner cycles shows the proof).
+1 more is in the same group of cycles (to see the proof: planner cycles).
 To break it, remove the reference from local.a to local.b (main.tf:2: a = local.b)."""
     )
 

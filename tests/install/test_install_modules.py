@@ -56,7 +56,7 @@ def test_registry_versions(project: Project, world: World, constraint: str, chos
     world.module(versions=("1.0.0", "1.1.0", "2.0.0", "2.1.0-rc1"))
     project.write(call("mods.example.com/acme/net/any", constraint))
     if not chosen:
-        assert "no version of it matches" in project.run("init", code=1)
+        assert "no version of the module matches" in project.run("init", code=1)
         assert not (project.work / ".terraform" / "modules" / "m").exists()
         return
     project.run("init")
@@ -250,7 +250,7 @@ def test_local_modules_stay_in_their_package(project: Project, world: World) -> 
     world.module()
     world.files["/archives/acme/net/any/1.0.0.zip"] = Reply(package({"main.tf": call("../../x").encode()}))
     project.write(call("mods.example.com/acme/net/any"))
-    assert "outside of the package mods.example.com/acme/net/any" in project.run("init", code=1)
+    assert "outside the package mods.example.com/acme/net/any" in project.run("init", code=1)
 
 
 def test_versions_belong_to_registries(project: Project, repository: Path) -> None:

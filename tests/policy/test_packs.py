@@ -92,7 +92,7 @@ def test_what_is_private_is_told(rule: str, said: str) -> None:
         ("import acme.bas as b\n", "There is no pack acme.bas. Did you mean acme.base?"),
         ("import acme.base as b\nimport acme.user as b\n", "A pack's own names need no import"),
         ("import acme.base\n", "An import is written import acme.tags as t"),
-        ("import acme.base is b\n", "Write it like this: import acme.base as base"),
+        ("import acme.base is b\n", "Write the import like this: import acme.base as base"),
     ],
 )
 def test_imports_that_are_wrong(text: str, said: str) -> None:

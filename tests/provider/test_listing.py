@@ -118,7 +118,7 @@ def plan(probe: PluginProvider, name: str, prior: Any = None) -> tuple[Any, Any]
 
 def test_deferral_that_was_not_allowed(probe: PluginProvider) -> None:
     """A provider may defer only where that is allowed, which it is not."""
-    fault = f"{probe._who} deferred {{}} for the reason resource_config_unknown, although deferral was not allowed."
+    fault = f"{probe._who} deferred {{}} with the reason resource_config_unknown, although deferral was not allowed."
     data = config_of(probe, "data", "probe_lookup", name="deferrude-a")
     lease = config_of(probe, "ephemeral", "probe_lease", name="deferrude-a")
     for type, answer in (

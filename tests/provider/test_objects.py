@@ -117,5 +117,5 @@ def test_messages_show_values() -> None:
     open_ = BlockSchema({"s": AttributeSchema(type_from_json(["list", "number"]), optional=True)})
     planned, actual = List(type_from_json("number"), (1, 2)), List(type_from_json("number"), (1, 3))
     assert [str(p) for p in object_problems(open_, {"s": planned}, {"s": actual})] == [
-        ".s[1]: was 2 in the plan, and is 3 now"
+        ".s[1]: was 2 in the plan, but is 3 now"
     ]

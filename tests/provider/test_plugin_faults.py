@@ -206,7 +206,7 @@ def test_killed_while_asked_to_stop(folder: Path) -> None:
     ("start", "words"),
     [
         ("babble", "Its first line of output is not a handshake: 'hello, world'"),
-        ("old", "It speaks the plugin protocol 4; 5 or 6 is needed"),
+        ("old", "It uses the plugin protocol 4; 5 or 6 is required"),
         ("crash", "cannot start today"),
         pytest.param("hang", "waiting for something", marks=pytest.mark.slow),
     ],

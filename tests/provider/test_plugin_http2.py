@@ -214,7 +214,7 @@ def test_what_peers_may_do_meanwhile(start: Start) -> None:
     [
         ((("grpc-status", "12"), ("grpc-message", "no such%20call%21")), CallReply(12, "no such call!", b"")),
         ((("grpc-status", "2"),), CallReply(2, "", b"")),
-        ((("other", "x"),), CallReply(2, "it answered with the HTTP status 200 and without a status of gRPC", b"")),
+        ((("other", "x"),), CallReply(2, "it returned the HTTP status 200 without a gRPC status", b"")),
     ],
 )
 def test_answers_that_are_errors(start: Start, trailer: tuple[tuple[str, str], ...], found: CallReply) -> None:
@@ -345,7 +345,7 @@ def test_messages_that_are_none_or_too_long(start: Start) -> None:
     connection = start(act, longest=100)
     for _ in range(3):
         assert "something other" in connection.call(HEADERS, b"").message
-    assert connection.call(HEADERS, b"").message == "the answer is longer than 100 bytes"
+    assert connection.call(HEADERS, b"").message == "the response is longer than 100 bytes"
     assert not connection.is_usable
     connection.close()
 
@@ -459,7 +459,7 @@ def everything(replies: Replies) -> tuple[list[bytes], CallReply]:
 
 GOOD_END = encode_headers((("grpc-status", "0"),))
 ALL = plain(b"first", b"", b"x" * 20_000)
-SHORT = (2, "its last message has no end")
+SHORT = (2, "its last message is incomplete")
 STREAMS: dict[str, tuple[list[bytes], bytes, list[bytes], tuple[int, str]]] = {
     # frames of data, trailer -> messages, status
     "each in a frame": ([plain(b"a"), plain(b"b")], GOOD_END, [b"a", b"b"], (0, "")),
@@ -485,7 +485,7 @@ STREAMS: dict[str, tuple[list[bytes], bytes, list[bytes], tuple[int, str]]] = {
         [plain(b"a")],
         encode_headers((("other", "x"),)),
         [b"a"],
-        (2, "it answered with the HTTP status 200 and without a status of gRPC"),
+        (2, "it returned the HTTP status 200 without a gRPC status"),
     ),
     "a packed message": (
         [plain(b"a"), b"\1\0\0\0\1b"],
@@ -497,7 +497,7 @@ STREAMS: dict[str, tuple[list[bytes], bytes, list[bytes], tuple[int, str]]] = {
         [plain(b"a"), pack(">BI", 0, 1 << 31)],
         GOOD_END,
         [b"a"],
-        (2, "a message of the answer is longer than 50000 bytes"),
+        (2, "a message of the response is longer than 50000 bytes"),
     ),
 }
 

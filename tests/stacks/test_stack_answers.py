@@ -139,7 +139,7 @@ def test_secrets_are_not_answered(stack: Stack) -> None:
 
 @pytest.mark.parametrize("words", [("create",), ("deployment-run", "list"), ("configuration", "upload"), ("list",)])
 def test_commands_of_the_hosted_service_say_so(stack: Stack, words: tuple[str, ...]) -> None:
-    assert f"stacks {words[0]} is a command of the hosted service" in stack.run(*words, code=1)
+    assert f"stacks {words[0]} is a command for the hosted service" in stack.run(*words, code=1)
 
 
 # ---------------------------------------------------------------- policies over all components

@@ -139,7 +139,7 @@ def test_an_object_that_the_state_has_at_another_address_is_not_added_again(
     assert ([d.code for d in problems], store.missing) == (codes, missing)
     assert ("second, an id that thing.imported has" in problems[0].detail) == ("name" in there)
     if not missing:
-        assert "thing.second: second (in the state as thing.imported)" in problems[0].detail
+        assert "thing.second: second (in the state: thing.imported)" in problems[0].detail
 
 
 def test_objects_that_have_changed_places_are_not_left_over(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ class Explainer:
             (near,) = near_actions(name, asked.action, self._not_planned(prover, asked, verb), base, prover.database)
             known = f"The plan is to {word} {name}: use planner why {word}." if word != "no-op" else near["text"]
             lines = [known, *(f"  {line}" for line in near["lines"])]
-            lines += [f"All rules that were tried: planner why -not -full {verb} {name}"]
+            lines += [f"To see all rules that were tried: planner why -not -full {verb} {name}"]
             raise Failure(error("why.other_action", f"No {verb} is planned for {name}", "\n".join(lines)))
         proof = prover.why("explained", (name, asked.action))
         if proof is None:

@@ -1,4 +1,4 @@
-"""Execute a plan after showing it and prompting; or a plan that destroys everything."""
+"""`apply` and `destroy`: show a plan, prompt for approval, and execute the plan."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _apply(arguments: Arguments, terminal: Terminal, mode: Mode) -> int:
-    """The common part of `apply`, `destroy` and `refresh`: they differ in the mode of the plan."""
+    """The common part of `apply`, `destroy` and `refresh`, which differ in the mode of the plan."""
     from planner.world.state.remote.runs import saved_run
 
     path = arguments.at_most_one_word("At most one plan file can be applied.")
@@ -121,7 +121,7 @@ def _approve_and_carry_out(
     failed = made is None or has_errors(problems)
     must_ask = made is not None and made.plan.can_apply and not arguments["auto-approve"]
     if not failed and not must_ask:
-        problems = [d for d in problems if not d.is_check]  # the apply evaluates checks again, without prompting first
+        problems = [d for d in problems if not d.is_check]  # checks are evaluated again during the apply
     if made is None or failed:
         view.diagnostics([*problems, *review.write(made, problems, verdict, chains=chains)])
         return 1
@@ -142,8 +142,8 @@ def carry_out(
     destroyed: bool = False,
     **known: Any,
 ) -> int:
-    """Apply a plan and report the result. `problems` and `known` are the diagnostics and causes of the plan, for the
-    review."""
+    """Apply a plan and report the result. `problems` and `known`: the diagnostics of the plan and the causes of its
+    changes, for the review."""
     applied = calls.carry_out(planned, view.hooks)
     if applied.unsaved:
         view.unsaved_state(applied.unsaved.decode())

@@ -77,7 +77,7 @@ Sensitive values are omitted. For WORDS see planner batch plan.""",
     ),
 )
 def batch_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
+    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
     from planner.render.rows import csv_text, json_text, table
     from planner.workflows.batch.questions import query
 
@@ -121,7 +121,7 @@ why the unit is selected.""",
     ),
 )
 def batch_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure for a question without an explanation."""
+    """Returns 0. Raises Failure if there is nothing to explain."""
     from planner.render.proof import proof_text
     from planner.render.why import why_text
     from planner.workflows.batch.questions import selection_proof, why, why_outcome, why_pending
@@ -154,7 +154,7 @@ def batch_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _pending(document: dict[str, Any], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the values for which parts of a plan wait, or why they do not wait."""
+    """Print the unknown values on which a plan depends, or why it does not depend on any."""
     from planner.render.proof import proof_text
 
     if arguments["json"]:
@@ -333,14 +333,14 @@ def batch_clean(arguments: Arguments, terminal: Terminal) -> int:
     for name in done.removed:
         terminal.out(name)
     for name in done.kept:
-        terminal.out(f"{name} is kept: it was interrupted, and planner batch resume can continue it.")
+        terminal.out(f"{name} is kept: the run was interrupted, and planner batch resume can continue it.")
     what = "would be removed" if arguments["dry-run"] else "removed"
     number = len(done.removed)
     terminal.out(f"{number} record{'' if number == 1 else 's'} {what}, {done.size:,} bytes.")
     return 0
 
 
-# `batch work`: one unit's work on a machine that shares no files with the machine that requests it.
+# `batch work`: runs one unit on a machine that shares no files with the machine that requests it.
 
 
 @command(
@@ -353,7 +353,7 @@ files as by init, with the settings of this machine; credentials come from this 
 Both ends need the same version of planner.""",
 )
 def batch_work(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if there is an answer, whatever the answer is."""
+    """Returns 0 if a result was written, even if the result contains errors."""
     from planner.workflows.batch.bundles.host import work
 
     if terminal.owns_process:

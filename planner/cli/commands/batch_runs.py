@@ -1,5 +1,4 @@
-"""Plan, check, apply and destroy the units of a fleet, compare them with the real objects, and continue interrupted
-runs."""
+"""`batch plan`, `validate`, `drift`, `apply`, `destroy` and `resume`."""
 
 from __future__ import annotations
 
@@ -216,7 +215,7 @@ _WHOLE = (
 
 
 def approval(command: str, terminal: Terminal) -> Any:
-    """A prompt on the terminal for the plans of a wave."""
+    """A function that prompts on the terminal for approval of the plans of a wave."""
 
     def approve(title: str, wave: list[FinishedUnit]) -> bool:
         from planner.cli.approval import ask

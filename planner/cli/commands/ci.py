@@ -1,4 +1,4 @@
-"""Runs a command in a CI job, with its report on the pull request; or writes a report as a comment."""
+"""`ci`: runs a command in a CI job and reports on the pull request. `comment`: writes a report as a comment."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _SUMMARY = 1_000_000
 
 """the maximum size of a job's summary in bytes; GitHub accepts 1 MiB"""
 
-CUT_OFF = "was cancelled, or lost its runner, before it had a report"
-"""how a run without a report ended, in words"""
+CUT_OFF = "was cancelled, or lost its runner, before it wrote a report"
+"""a description of how a run without a report ended"""
 ABOUT = (Flag("name", "string", "The name of the comment, if a pull request has several.", "plan", "NAME"),)
 
 
@@ -100,7 +100,7 @@ def ci(arguments: Arguments, terminal: Terminal) -> int:
 
 _AUTOMATIC = {"input": "-input=false", "detailed-exitcode": "-detailed-exitcode"}
 
-"""flags that jobs add to each command, before the flags from the command line"""
+"""flags that are added to each command in a job, before the flags from the command line"""
 
 
 def _prepare(folder: str) -> None:
@@ -151,7 +151,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:count])
         if len(words) >= count and name in index.COMMANDS and name not in index.FAMILIES:
             return name, words[count:]
-    raise UsageError("Missing command", "Name it after two dashes: planner ci -comment -- plan")
+    raise UsageError("Missing command", "Write the command after two dashes: planner ci -comment -- plan")
 
 
 def _split(text: str) -> list[str]:
@@ -174,13 +174,14 @@ _SAVING = ("plan", "batch plan")
 
 
 def _needs_init(command: str) -> bool:
-    """Whether the command has a single configuration, in the working directory; fleets set up their units
+    """Whether the command has a single configuration, in the working directory; batch commands initialize their units
     themselves."""
     return command.split()[0] not in ("batch", "stacks", "init", "rules", "comment", "ci", "fmt", "sign")
 
 
 def _run(words: list[str]) -> int:
-    """The exit code of a command that runs in a separate process; negative if it was interrupted. Signals go to it."""
+    """The exit code of a command that runs in a separate process; negative if a signal ended it. Signals are forwarded
+    to the process."""
     command = [sys.executable, "-m", "planner", *words]
     process = subprocess.Popen(command)
     interrupted = []
@@ -213,7 +214,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with writing the comment; they do not change the result of the run."""
+    """Print problems with writing the comment. They do not affect the result of the run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 
@@ -237,9 +238,9 @@ does all of this around another command.""",
 )
 def comment(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if the comment could not be written."""
-    path = arguments.at_most_one_word("One report is written at a time.")
+    path = arguments.at_most_one_word("Only one report can be written at a time.")
     if (path is not None) + arguments["start"] + arguments["cut"] != 1:
-        raise UsageError("Missing report", "Name its file, or use -start or -cut.")
+        raise UsageError("Missing report", "Name the file of the report, or use -start or -cut.")
     name = arguments["name"]
     if arguments["start"]:
         return finish(started(name, os.environ), terminal)
@@ -255,13 +256,13 @@ def comment(arguments: Arguments, terminal: Terminal) -> int:
     return finish(problems, terminal)
 
 
-# Reports on the pull request of a CI job: the calls that `comment` and `ci` share. Problems with the host are
-# diagnostics.
+# Functions that `comment` and `ci` share for reports on the pull request of a CI job. Problems with the host are
+# returned as diagnostics.
 
 
 def report_text(path: str) -> Callable[[int], str]:
-    """The report in a file, for a comment of at most this number of characters: a review document is formatted for this
-    size, Markdown is unchanged. Raises OSError and ValueError."""
+    """The report in a file, for a comment of at most this number of characters: a review is formatted for this size,
+    and Markdown is unchanged. Raises OSError and ValueError."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text.lstrip().startswith("{"):
@@ -275,7 +276,7 @@ def report_text(path: str) -> Callable[[int], str]:
 
 
 def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) -> tuple[str, list[Diagnostic]]:
-    """Write the report as a comment; returns `created` or `updated`, or "" without a pull request."""
+    """Write the report as a comment; returns `created` or `updated`, or "" if there is no pull request."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import put
@@ -286,7 +287,7 @@ def reported(name: str, text: Callable[[int], str], environ: Mapping[str, str]) 
 
 
 def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
-    """State that a run is in progress."""
+    """State in the comment that a run is in progress."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_start
@@ -299,7 +300,8 @@ def started(name: str, environ: Mapping[str, str]) -> list[Diagnostic]:
 
 
 def cut(name: str, environ: Mapping[str, str], ended: str = CUT_OFF) -> list[Diagnostic]:
-    """State that the run ended without a report. `ended`: how the run ended, as in `was cancelled`."""
+    """State in the comment that the run ended without a report. `ended`: how the run ended, for example `was
+    cancelled`."""
 
     def write(review: CodeReview) -> str:
         from planner.workflows.review.comments import annotate_cut
@@ -328,6 +330,6 @@ def _revision(environ: Mapping[str, str]) -> str:
 
 
 def run_files(folder: str) -> dict[str, str]:
-    """The files of a run's report, by the flag that sets each file."""
+    """The paths of a run's report files, by the flag for each file."""
     names = {"markdown": "report.md", "html": "report.html", "review": "report.json"}
     return {flag: os.path.join(folder, name) for flag, name in names.items()}

@@ -47,7 +47,9 @@ def console(arguments: Arguments, terminal: Terminal) -> int:
     expression."""
     no_directory(arguments, "console")
     if arguments["json"] and arguments["json-into"]:
-        raise UsageError("Conflicting options", "JSON goes either to standard output or to a file, not to both.")
+        raise UsageError(
+            "Conflicting options", "JSON can be written either to standard output or to a file, but not to both."
+        )
     scope, diagnostics = plan_calls(Questions, arguments).scope(planning=arguments["json"])
     if scope is None or (arguments["json"] and has_errors(diagnostics)):
         return finish(diagnostics, terminal)
@@ -125,8 +127,8 @@ def _ask(scope: Any, terminal: Terminal, view: View) -> int:
 
 
 def statements(read: Callable[[], str], waiting: Callable[[int], None]) -> Iterator[str]:
-    """Texts to evaluate: lines, joined while brackets are open or a line ends with a backslash. `waiting` is called
-    with the number of open brackets."""
+    """The expressions to evaluate. Lines are joined while brackets are open or if a line ends with a backslash.
+    `waiting` is called with the number of open brackets."""
     text, depth = "", 0
     while True:
         line = read()

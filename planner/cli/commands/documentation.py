@@ -21,7 +21,9 @@ def help(arguments: Arguments, terminal: Terminal) -> int:
     name = " ".join(arguments.words)
     command = index.ALIASES.get(name, name)
     if command and command not in index.COMMANDS:
-        raise UsageError(f"There is no command {name}", f"planner help lists all.{did_you_mean(name, index.COMMANDS)}")
+        raise UsageError(
+            f"There is no command {name}", f"To list all commands: planner help.{did_you_mean(name, index.COMMANDS)}"
+        )
     terminal.out(command_help(command, index.load(command)) if command else overview())
     return 0
 
@@ -50,7 +52,9 @@ def docs(arguments: Arguments, terminal: Terminal) -> int:
         with paged(arguments, terminal):
             terminal.out(terminal_text(topic, terminal.width - 1).rstrip("\n"))
     else:
-        raise UsageError(f"There is no topic {topic}", f"planner docs lists all.{did_you_mean(topic, titles)}")
+        raise UsageError(
+            f"There is no topic {topic}", f"To list all topics: planner docs.{did_you_mean(topic, titles)}"
+        )
     return 0
 
 
@@ -94,7 +98,7 @@ def explain(arguments: Arguments, terminal: Terminal) -> int:
     if not pages:
         names = [name for page in diagnostic_pages() for name in (page.code, *page.titles)]
         raise UsageError(
-            f"Unknown diagnostic {words}", f"planner docs diagnostics lists all.{did_you_mean(words, names)}"
+            f"Unknown diagnostic {words}", f"To list all codes: planner docs diagnostics.{did_you_mean(words, names)}"
         )
     for number, page in enumerate(pages):
         heading = f"{page.code}: {' / '.join(page.titles)}" if page.titles else page.code
@@ -124,7 +128,9 @@ def schema(arguments: Arguments, terminal: Terminal) -> int:
         return 0
     (name,) = arguments.words
     if name not in SCHEMAS:
-        raise UsageError(f"There is no document {name}", f"planner schema lists all.{did_you_mean(name, SCHEMAS)}")
+        raise UsageError(
+            f"There is no document {name}", f"To list all documents: planner schema.{did_you_mean(name, SCHEMAS)}"
+        )
     terminal.data(json_text(schema(name)))
     return 0
 

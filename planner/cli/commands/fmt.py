@@ -1,4 +1,4 @@
-"""The standard layout of configuration files, and of stack files."""
+"""`fmt` and `stacks fmt`: the standard layout of configuration files and stack files."""
 
 from __future__ import annotations
 

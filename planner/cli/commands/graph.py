@@ -1,4 +1,4 @@
-"""The graph of an operation, and its cycles."""
+"""`graph` and `cycles`: the graph of an operation, and its cycles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ With -json, prints the graph before and after transitive reduction, with the kin
     ),
 )
 def graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the graph cannot be made."""
+    """Returns 0, or 1 if the graph cannot be built."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.dot import dot
 
@@ -45,7 +45,7 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
     kind = arguments["type"] or ("apply" if arguments["plan"] else "plan")
     if kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
-    # The drawing shows the graph of the configuration; JSON contains the graph that the operation walks.
+    # DOT shows the graph of the configuration, and JSON the graph that the operation walks.
     graph = calls.built_graph(kind, arguments["plan"] or None, as_planned=arguments["json"])
     problems = [d for d in graph.diagnostics if d.is_error or not arguments["json"]]
     code = finish(problems, terminal) if not arguments["draw-cycles"] else 0
@@ -59,8 +59,8 @@ def graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the object that each node is
-    about."""
+    """Format 1.0: node names; edges [dependent, dependency] before and after reduction; the object to which each node
+    belongs."""
     return {
         "format_version": "1.0",
         "nodes": sorted(graph.nodes),
@@ -98,10 +98,10 @@ The plan graph is checked first. If it has no cycle, the command makes a plan an
     ),
 )
 def cycles(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there are cycles, or the graph cannot be made."""
+    """Returns 0, or 1 if there are cycles, or if the graph cannot be built."""
     from planner.logic.graph.cycles import knot_lines
 
-    arguments.no_words("cycles takes no words; use -chdir=DIR before the command.")
+    arguments.no_words("cycles takes no arguments; to select a directory, use -chdir=DIR before the command.")
     if arguments["type"] not in CYCLIC:
         raise UsageError(f"Unknown graph type {arguments['type']}", f"The types are: {', '.join(CYCLIC[1:])}.")
     knots, diagnostics = plan_calls(Questions, arguments).knots(arguments["type"], arguments["plan"] or None)

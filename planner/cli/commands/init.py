@@ -1,4 +1,4 @@
-"""Prepare a directory: modules, backend, providers and their lock file; and a stack."""
+"""`init`, `get` and `stacks init`: prepare a directory with its modules, backend, providers and lock file."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def init(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(arguments: Arguments) -> None:
-    """Flags that exclude each other. Raises UsageError."""
+    """Check for mutually exclusive flags. Raises UsageError."""
     if "backend" in arguments and "cloud" in arguments:
         raise UsageError("Conflicting options", "-backend and -cloud mean the same: use one of them.")
     if arguments["reconfigure"] and arguments["migrate-state"]:
-        detail = "-reconfigure leaves states where they are, -migrate-state moves them: choose one."
+        detail = "-reconfigure leaves states where they are, but -migrate-state moves them: choose one."
         raise UsageError("Conflicting options", detail)
 
 

@@ -1,4 +1,4 @@
-"""Tokens for hosts: get, store and remove them."""
+"""`login` and `logout`: get, store and remove tokens for hosts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ it.""",
     (*JSON_LINES,),
 )
 def logout(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if it cannot be removed."""
+    """Returns 0, or 1 if the token cannot be removed."""
     from planner.foundation.clients.login import logout
 
     text = "The logout command expects exactly one argument: the host to log out of."

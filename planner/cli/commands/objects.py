@@ -1,4 +1,4 @@
-"""Single objects and the state as a whole: import, taint, refresh, unlock."""
+"""`import`, `taint`, `untaint`, `refresh` and `force-unlock`."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def refresh(arguments: Arguments, terminal: Terminal) -> int:
 )
 def force_unlock(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if the lock is not removed."""
-    lock_id = arguments.only_word("One lock id is needed", "The message of the failed command names it.")
+    lock_id = arguments.only_word("One lock id is needed", "The error message of the failed command contains the id.")
     view = open_plain_view(arguments, terminal)
 
     def confirm(holder: LockInfo) -> bool:

@@ -1,4 +1,4 @@
-"""`plan`: the changes that apply would make."""
+"""`plan`: shows the changes that an apply would make."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ _PLAIN = frozenset(
      "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
 )  # fmt: skip
 
-"""the flags with which a plan may be cached; all other flags change the output or add inputs"""
+"""the flags with which a cached plan may be used; all other flags change the output or add inputs"""
 
 _ANEW = ("PLANNER_PLAN_ANEW", "PLANNER_NO_CACHE")
 _LOGS = ("TF_LOG", "TF_LOG_CORE", "TF_LOG_PROVIDER")
-"""variables that request a log of the steps of a plan, because a cached plan has no steps to log"""
+"""environment variables that request a log of a plan's steps; with one of them no cached plan is used, because it has
+no steps to log"""
 
 LARGE = 1 << 18
 """the size of a root module, in bytes, above which a plan is cached even without plugins and called modules"""
@@ -102,7 +103,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _may_be_kept(arguments: Arguments) -> bool:
-    """Whether to look for a cached plan, and to cache the new one."""
+    """Whether to look up a cached plan, and to cache a new one."""
     if not arguments.given <= _PLAIN or any(os.environ.get(name, "") not in ("", "0") for name in _ANEW):
         return False
     if any(map(os.environ.get, _LOGS)):
@@ -151,7 +152,7 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
     if calls.options.judges and planned.complete is not None:
         made, verdict, findings = judge(planned.complete, view)
         problems += findings
-        may_save = not has_errors(findings)  # without a verdict, the saved plan would not record its policies
+        may_save = not has_errors(findings)  # otherwise the saved plan would not record its policies
     if made is not None and arguments["out"] and may_save:
         problems += save(made, arguments["out"], review.record(made, problems, verdict, chains))
     saved = arguments["out"] if made is not None and not has_errors(problems) else ""

@@ -1,4 +1,4 @@
-"""The policy library, packs of policies, and their cases."""
+"""`policy`: the policy library, packs of policies, and their test cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def policy_init(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if a pack cannot be fetched or does not match."""
     from planner.answers.policy import policy_packs
 
-    arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.")
+    arguments.at_most_one_word("Name at most one policy.toml; the default is .planner/policy.toml.")
     if not arguments.words and not os.path.lexists(policy_packs.OWN):
         if own(os.curdir):
             terminal.out("There is no pack with an external source.")
@@ -51,7 +51,7 @@ def policy_list(arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy.library import library
     from planner.answers.policy.sources import policy_files
 
-    arguments.at_most_one_word("Name one policy, or none for all of them.")
+    arguments.at_most_one_word("Name one policy, or none to list all.")
     entries = library()
     if arguments.words:
         word = arguments.words[0].removeprefix("builtin:")
@@ -59,7 +59,7 @@ def policy_list(arguments: Arguments, terminal: Terminal) -> int:
         named = [entry for entry in entries if entry.name == word]
         chosen = [pack for pack, short in packs.items() if word in (pack, short)]
         if not named and not chosen:
-            raise UsageError(f"No policy {arguments.words[0]}", "planner policy list shows all of them.")
+            raise UsageError(f"No policy {arguments.words[0]}", "To list all policies: planner policy list.")
         entries = named or [entry for entry in entries if entry.info.pack in chosen]
         if not named and not arguments["json"]:
             (text,) = (text for file, text in policy_files([f"builtin:{chosen[0]}"]) if file.endswith("pack.toml"))
@@ -106,7 +106,9 @@ def policy_update(arguments: Arguments, terminal: Terminal) -> int:
 def _packs(verb: Literal["lock", "update"], arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy import policy_packs
 
-    config = arguments.at_most_one_word("Name one policy.toml, or none for .planner/policy.toml.", policy_packs.OWN)
+    config = arguments.at_most_one_word(
+        "Name at most one policy.toml; the default is .planner/policy.toml.", policy_packs.OWN
+    )
     return finish(policy_packs.packs(verb, config, terminal.out), terminal)
 
 
@@ -134,7 +136,7 @@ def policy_test(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if a case fails, a file is broken, or a rule that denies is not tested."""
     from planner.api.rule_cases import named_cases
 
-    # The files and folders that are named.
+    # The files and directories to test.
     words = ([*arguments.words, *(path for policy in arguments["policy"] for path in named_cases(policy))]) or (
         [_OWN] if os.path.isdir(_OWN) else ["."]
     )
@@ -162,7 +164,7 @@ def _once(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _quality(words: list[str], arguments: Arguments) -> Quality | None:
-    """The quality of the cases, if requested."""
+    """The coverage or the mutants of the cases, if requested."""
     from planner.api.rule_cases import quality
 
     if not arguments["coverage"] and not arguments["mutants"]:
@@ -171,16 +173,16 @@ def _quality(words: list[str], arguments: Arguments) -> Quality | None:
 
 
 def _watch(words: list[str], arguments: Arguments, terminal: Terminal) -> int:
-    """Run the cases whenever a file changes. Ends with an interrupt, and 0."""
+    """Run the cases whenever a file changes. Returns 0 after an interrupt."""
     from planner.foundation.support.watch import changes
 
     try:
         for _ in changes(words):
             try:
                 _once(words, arguments, terminal)
-            except Failure as failure:  # the file may be half written; the next change may complete it
+            except Failure as failure:  # the file may be incomplete now, and complete after the next change
                 finish(failure.diagnostics, terminal)
-            terminal.out("\nWaiting for changes; interrupt to end.")
+            terminal.out("\nWaiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()
     except KeyboardInterrupt:
         return 0

@@ -1,4 +1,4 @@
-"""`policy check`: results of policies for a plan."""
+"""`policy check`: judges a plan by policies."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ The exit code is 0, or 1 when something is denied or broken, or on errors.""",
 )
 def policy_check(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if something is denied or broken, or on errors."""
-    arguments.no_words("A saved plan is named with -plan=FILE, policies with -policy=DIR.")
+    arguments.no_words("Name a saved plan with -plan=FILE, and policies with -policy=DIR.")
     format = "json" if arguments["json"] else arguments["format"]
     if format not in FORMATS:
-        raise UsageError(f"Unknown format {format}", f"There are {', '.join(FORMATS)}.")
+        raise UsageError(f"Unknown format {format}", f"The formats are {', '.join(FORMATS)}.")
     if arguments["rule-times"] and format != "table":
         raise UsageError("Conflicting options", "-rule-times requires -format=table.")
     calls, review = plan_calls(Judging, arguments), Review(arguments, "policy")
@@ -97,7 +97,7 @@ def policy_check(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _how_to_name() -> str:
-    """A hint on how to name policies; if there is a directory `policies`, the hint names it."""
+    """A hint about naming policies, which mentions the directory `policies` if it exists."""
     if not any(Path("policies").glob("**/*.dl")):
         return NAME_POLICIES
     return "To judge by the policies of this directory: planner policy check -policy=policies"
@@ -149,14 +149,16 @@ def _report(judged: list[tuple[str, str, Verdict | None]], format: str) -> str:
 
 
 def _unmet(verdict: Verdict) -> list[Diagnostic]:
-    """Errors about policies that checked no object, or do not declare which objects they check."""
+    """Errors for policies that matched no object, or that do not declare which objects they judge."""
     diagnostics = []
     for code in sorted(verdict.codes.keys() | verdict.judged.keys()):
         if code not in verdict.judged:
-            detail = f"No rule derives the objects that it judges: add judged({json_text(code).strip()}, A) :- ..."
+            detail = (
+                f"No rule derives the objects that the policy judges: add judged({json_text(code).strip()}, A) :- ..."
+            )
             diagnostics.append(error("policy.unjudged", f"Policy {code} has no rule for judged", detail))
         elif not verdict.judged[code]:
-            detail = "The plan has no object of a kind that it judges, so it denies nothing."
+            detail = "The plan has no object that the policy judges, so the policy denies nothing."
             diagnostics.append(error("policy.met_nothing", f"Policy {code} matched no object", detail))
     return diagnostics
 
@@ -174,7 +176,7 @@ def _costs(verdict: Verdict) -> str:
 
 
 def _printed(verdict: Verdict, format: str) -> str:
-    """A verdict in a format for programs."""
+    """A verdict in one of the formats for programs."""
     from planner.render.verdicts_formats import junit, markdown, sarif
 
     if format == "junit":

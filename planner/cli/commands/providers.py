@@ -1,4 +1,4 @@
-"""Providers: which providers a configuration needs, and their checksums, packages and schemas."""
+"""`providers`: the providers that a configuration needs, and their checksums, packages and schemas."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def configured(module: ModuleConfig, needed: Needed) -> dict[str, str]:
 
 Entries = list[tuple[str, "Entries"]]
 
-"""the entries of a tree: each a text and the entries below it"""
+"""the entries of a tree: the text of each entry, and the entries below it"""
 
 
 def module_entries(module: ModuleConfig, needed: Needed) -> Entries:
@@ -82,7 +82,7 @@ def test_entries(required: RequiredProviders) -> Entries:
 
 
 def tree(entries: Entries, indent: str) -> list[str]:
-    """Entries as lines."""
+    """The lines that show the entries."""
     lines = []
     for number, (text, inner) in enumerate(entries, 1):
         last = number == len(entries)
@@ -131,9 +131,9 @@ def providers_lock(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def checked_choices(arguments: Arguments) -> tuple[str, ...]:
-    """The platforms. Raises UsageError if options contradict each other."""
+    """The platforms. Raises UsageError for conflicting options."""
     if sum(bool(arguments.get(name)) for name in ("fs-mirror", "net-mirror", "oci-mirror")) > 1:
-        detail = "Packages come from one of -fs-mirror, -net-mirror and -oci-mirror, not from several."
+        detail = "Use only one of -fs-mirror, -net-mirror and -oci-mirror."
         raise UsageError("Conflicting options", detail)
     return checked_platforms(arguments["platform"])
 

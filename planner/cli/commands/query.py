@@ -1,4 +1,4 @@
-"""`query`: a question in Datalog about the derived relations, or a verb about the graph."""
+"""`query`: runs a Datalog query over the derived relations, or a graph query."""
 
 from __future__ import annotations
 
@@ -114,13 +114,14 @@ Without a question, in a directory with files *.tfquery.hcl, it does the same as
     ),
 )
 def query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
+    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
     directory = searched_directory(arguments.words)
     if directory is not None:
         return search(directory, arguments, terminal)
     if not arguments.words:
         detail = (
-            f"Put it between single quotes, or name a verb and its nodes. No resource to query: no file *{QUERIES}."
+            f"Write the query in single quotes, or name a verb and its nodes. There is also no file *{QUERIES} with "
+            "searches."
         )
         raise UsageError("Missing question", detail)
     answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
@@ -128,14 +129,14 @@ def query(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def tell(answers: Any, diagnostics: list[Diagnostic], arguments: Arguments, terminal: Terminal) -> int:
-    """Print the answers in the requested form; returns the exit code."""
+    """Print the answers in the requested format; returns the exit code."""
     if has_errors(diagnostics):
         return finish(diagnostics, terminal)
     if not any(arguments[name] for name in FORMATS):
         terminal.out(_text(answers, arguments["full"]))
         return finish(diagnostics, terminal)
     terminal.data(_document(arguments, answers))
-    # If the output is a document for programs, warnings are printed to standard error.
+    # The output is a document for programs, so warnings are printed to standard error.
     from planner.render.diagnostics import render
 
     for diagnostic in diagnostics:
@@ -154,15 +155,15 @@ def check_formats(arguments: Arguments) -> None:
 
 
 def _query_subject(arguments: Arguments) -> dict[str, Any]:
-    """The subject of the query according to the flags. Raises UsageError if they contradict each other."""
+    """The subject of the query according to the flags. Raises UsageError if the flags contradict each other."""
     kind, plan_file, state_file = (arguments[name] for name in ("type", "plan", "state-only"))
     if kind and kind not in KINDS:
         raise UsageError(f"Unknown graph type {kind}", f"The types are: {', '.join(KINDS)}.")
     if plan_file and kind not in ("", "plan", "apply"):
-        raise UsageError("Conflicting options", "A plan file has only graphs of the types apply and plan.")
+        raise UsageError("Conflicting options", "A plan file contains only the graphs of the types apply and plan.")
     if state_file and (plan_file or kind):
         raise UsageError(
-            "Conflicting options", "-state-only queries only a state. Remove the options for plans and graphs."
+            "Conflicting options", "-state-only queries only a state. Remove the options about plans and graphs."
         )
     check_formats(arguments)
     return {
@@ -194,7 +195,7 @@ def _document(arguments: Arguments, answers: Any) -> str:
     return (json_text if arguments["json"] else csv_text)(answers.columns, answers.rows)
 
 
-# `discover`: search for existing objects, as the list blocks of query files describe.
+# `discover`: searches for existing objects with the list blocks of query files.
 
 
 FLEET = Flag("fleet", "string", "Count the objects that the units of this directory's fleet manage.", value="DIR")
@@ -261,6 +262,6 @@ def has_searches(directory: str) -> bool:
 
 
 def searched_directory(words: list[str]) -> str | None:
-    """The directory with searches that the words of a query name; None if the words are a query."""
+    """The directory with query files that the arguments name; None if the arguments are a query."""
     directory = words[0] if words else "."
     return directory if len(words) < 2 and os.path.isdir(directory) and has_searches(directory) else None

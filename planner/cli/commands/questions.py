@@ -1,4 +1,4 @@
-"""Questions about a plan or the variables: what if, drift, improvements, and a page to explore."""
+"""`what-if`, `drift`, `vars`, `explore` and `suggest`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def what_if(arguments: Arguments, terminal: Terminal) -> int:
     no_directory(arguments, "what-if")
     comparison, problems = plan_calls(Questions, arguments).comparison(tuple(arguments["base-var"]))
     if comparison is None and not problems:
-        detail = "Choose what differs with -var, -replace, -target, -exclude or -destroy."
+        detail = "Set the difference between the plans with -var, -replace, -target, -exclude or -destroy."
         raise UsageError("Nothing is tried", detail)
     if comparison is None:
         return finish(problems, terminal)
@@ -120,13 +120,15 @@ No state is read, and no provider is called.""",
     ),
 )
 def vars(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if a value is missing or does not fit."""
+    """Returns 0, or 1 if a value is missing or has the wrong type."""
     reports, problems = state_calls(Validation, arguments).variables()
     wanted = [word.removeprefix("var.") for word in arguments.words]
     known = [report.name for report in reports]
     for name in wanted:
         if name not in known:
-            raise UsageError(f"There is no variable {name}", f"planner vars lists all.{did_you_mean(name, known)}")
+            raise UsageError(
+                f"There is no variable {name}", f"To list all variables: planner vars.{did_you_mean(name, known)}"
+            )
     shown = [report for report in reports if not wanted or report.name in wanted]
     show_sensitive = arguments["show-sensitive"]
     if arguments["json"]:
@@ -225,7 +227,7 @@ def explore(arguments: Arguments, terminal: Terminal) -> int:
     title = f"Plan of {os.path.basename(plan_file or os.getcwd())}"
     asks = " ".join(["planner why -full", *([f"-plan={word(plan_file)}"] if plan_file else [])])
     page = page_of_plan(explored, title, asks)
-    del explored  # releases the memory of the graphs and causes before the page is written
+    del explored  # free the memory of the graphs and causes before writing the page
     problems += write_page(arguments["out"], page_html(page))
     if not has_errors(problems):
         terminal.out(f"The page is in {arguments['out']}.")
@@ -239,7 +241,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
 
     no_directory(arguments, "explore")
     if arguments["out"] or arguments["plan"]:
-        raise UsageError("Conflicting options", "The served page follows the files: leave out -out and -plan.")
+        raise UsageError("Conflicting options", "The served page is updated when files change: remove -out and -plan.")
     if arguments["type"] not in KINDS:
         raise UsageError(f"Unknown graph type {arguments['type']}", "The types are: plan, apply.")
     names = os.listdir(".")
@@ -250,7 +252,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Serve the page of a fleet with: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
-    def calls() -> Questions:  # policies may later be added to the directory
+    def calls() -> Questions:  # called for each plan, because policies may be added to the directory later
         return plan_calls(Questions, arguments, needs_configuration=True)
 
     return serve(LivePage(calls, KINDS[arguments["type"]]), arguments["port"], terminal)
@@ -285,12 +287,12 @@ configuration. Your own rules can add advice: advice(code, address, message)."""
     ),
 )
 def suggest(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 for any advice, 1 on errors."""
+    """Returns 0, even if there is advice, or 1 on errors."""
     from planner.foundation.support.exact_json import dumps
 
     no_directory(arguments, "suggest")
     if arguments["write"] and arguments["plan"]:
-        detail = "A saved plan has a configuration of its own: leave out -plan, or insert the blocks by hand."
+        detail = "A saved plan contains its own copy of the configuration: remove -plan, or insert the blocks by hand."
         raise UsageError("Conflicting options", detail)
     result = plan_calls(Questions, arguments).advice(arguments["plan"] or None, arguments["write"])
     problems = result.diagnostics
@@ -312,7 +314,7 @@ def suggest(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _lines(remarks: Iterable[Remark]) -> Iterator[str]:
-    """The remarks, with the moved blocks that they propose."""
+    """The advice as text, with the proposed moved blocks."""
     shown: dict[str, int] = {}
     listed = list(remarks)
     for remark in listed:

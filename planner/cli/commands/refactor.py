@@ -1,4 +1,4 @@
-"""`refactor`: edits of the configuration that change no object. A plan checks them before they are written."""
+"""`refactor`: edits the configuration without changing objects. Plans verify this before the edits are written."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def refactor_extract_module(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.editor.extraction import extract_module
 
     if not arguments.words or not arguments["to"]:
-        raise UsageError("Missing argument", "Name objects, and a new directory with -to=DIR.")
+        raise UsageError("Missing argument", "Name the objects to move, and a new directory with -to=DIR.")
     to, name = arguments["to"], arguments["name"] or ""
     words = [f"-to={to}", *([f"-name={name}"] if name else [])]
     return _carry_out(
@@ -152,7 +152,7 @@ def refactor_inline_module(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.editor.inlining import inline_module
 
     if len(arguments.words) != 1:
-        raise UsageError("Wrong number of arguments", "Name one module call.")
+        raise UsageError("Wrong number of arguments", "Name exactly one module call.")
     return _carry_out(arguments, terminal, lambda calls: inline_module(calls.options, arguments.words[0]))
 
 
@@ -174,7 +174,9 @@ def refactor_split_state(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.editor.state_moves import split_state
 
     if not arguments.words or not arguments["to"]:
-        raise UsageError("Missing argument", "Name objects, and the directory of a root module with -to=DIR.")
+        raise UsageError(
+            "Missing argument", "Name the objects to move, and the directory of a root module with -to=DIR."
+        )
     to = arguments["to"]
     return _carry_out(arguments, terminal, lambda calls: split_state(calls.options, arguments.words, to), [f"-to={to}"])
 
@@ -197,7 +199,7 @@ def refactor_merge_state(arguments: Arguments, terminal: Terminal) -> int:
     from planner.workflows.editor.state_moves import merge_state
 
     if len(arguments.words) != 1:
-        raise UsageError("Wrong number of arguments", "Name the directory of one root module.")
+        raise UsageError("Wrong number of arguments", "Name the directory of exactly one root module.")
     return _carry_out(arguments, terminal, lambda calls: merge_state(calls.options, arguments.words[0]))
 
 
@@ -208,7 +210,7 @@ changed since.""",
     (Flag("dry-run", "bool", "Show the edits, and write nothing."),),
 )
 def refactor_undo(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is nothing to undo or a file was changed."""
+    """Returns 0, or 1 if there is nothing to undo, or if a file was changed after the refactoring."""
     from planner.workflows.editor.refactoring import diff_of
     from planner.workflows.editor.refactoring_record import undo
     from planner.workflows.editor.state_moves import from_record
@@ -247,7 +249,7 @@ def _carry_out(
         terminal.out(f"{old} moves to {new}.")
     if made.unread:
         names = ", ".join(map(os.path.relpath, made.unread))
-        terminal.out(f"The plan does not check the edits in: {names}")
+        terminal.out(f"The plan does not verify the edits in: {names}")
     number = f"{len(made.shown_paths)} file{'s' if len(made.shown_paths) != 1 else ''}"
     if arguments["dry-run"]:
         terminal.out(f"{outcome} {number} would be written.")

@@ -1,4 +1,4 @@
-"""The rules: list and document them; check, format and test rule files."""
+"""`rules`: lists and documents the rules, and checks, formats and tests rule files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def rules_doc(arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
-    arguments.at_most_one_word("Name one predicate, or none to list them all.")
+    arguments.at_most_one_word("Name one predicate, or none to list all.")
     if arguments["markdown"] and (arguments.words or arguments["json"]):
         raise UsageError(
             "Conflicting options", "-markdown prints the list of all predicates. Remove the other arguments."
@@ -82,7 +82,7 @@ def rules_graph(arguments: Arguments, terminal: Terminal) -> int:
     from planner.answers.policy import rulebook
     from planner.render import rules as render_rules
 
-    predicate = arguments.at_most_one_word("Name one predicate, or none.")
+    predicate = arguments.at_most_one_word("Name at most one predicate.")
     if arguments["json"] and arguments["dot"]:
         raise UsageError("Conflicting options", "Choose -json or -dot.")
     graphs = rulebook.dependency_graphs(predicate)
@@ -111,7 +111,7 @@ def rules_stats(arguments: Arguments, terminal: Terminal) -> int:
     from planner.api.questions import Questions
     from planner.render import rules as render_rules
 
-    directory = arguments.at_most_one_word("Name one directory, or none.", ".")
+    directory = arguments.at_most_one_word("Name at most one directory.", ".")
     if arguments["type"] not in KINDS:
         raise UsageError(f"Unknown graph type {arguments['type']}", f"The types are: {', '.join(KINDS)}.")
     built = plan_calls(Questions, arguments, directory=directory).built_graph(arguments["type"])
@@ -153,7 +153,7 @@ def rules_check(arguments: Arguments, terminal: Terminal) -> int:
     render_rules.show(diagnostics, terminal)
     if not has_errors(diagnostics):
         count = "1 file is" if len(files) == 1 else f"{len(files)} files are"
-        terminal.out(f"{count} right, checked beside the rules of {checked.program}.")
+        terminal.out(f"{count} valid, checked together with the rules of {checked.program}.")
     return int(has_errors(diagnostics))
 
 

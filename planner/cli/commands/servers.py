@@ -1,4 +1,4 @@
-"""Servers for editors and assistants."""
+"""`lsp` and `mcp`: servers for editors and assistants."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def mcp(arguments: Arguments, terminal: Terminal) -> int:
         made.run("stdio")
         return 0
     if not 0 <= port <= 65535:
-        raise UsageError("Option -http requires a port", "A port is a number from 0 to 65535.")
+        raise UsageError("Option -http requires a port", "A port must be a number from 0 to 65535.")
     import socket
 
     import uvicorn
@@ -71,7 +71,7 @@ def mcp(arguments: Arguments, terminal: Terminal) -> int:
     with socket.create_server(("127.0.0.1", port)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
         hint = "" if os.environ.get(TOKEN) else f" with the token {token}"
-        terminal.err(f"planner answers at {address}{hint}. To end it, interrupt it.")
+        terminal.err(f"planner is listening at {address}{hint}. To stop it, press Ctrl-C.")
         app = with_token(made.streamable_http_app(), token)
         uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
     return 0

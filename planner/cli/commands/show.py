@@ -1,4 +1,4 @@
-"""The state or a saved plan, and the output values of the root module."""
+"""`show` and `output`: print a state or a saved plan, and the output values of the root module."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ need not be installed.""",
     ),
 )
 def show(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if there is nothing to read."""
+    """Returns 0, or 1 if there is nothing to show or it cannot be read."""
     file = arguments.at_most_one_word("show takes at most one file.")
     path = arguments["plan"] or file
     chosen = [name for name in ("state", "plan", "config", "module") if arguments[name]]
     if len(chosen) > 1 or (chosen and arguments.words):
-        raise UsageError("Conflicting options", "Choose one of a state, a plan, a configuration and a module.")
+        raise UsageError("Conflicting options", "Choose only one of a state, a plan, a configuration and a module.")
     if chosen in (["config"], ["module"]):
         return _show_configuration(arguments, terminal)
     return _show(arguments, path, terminal)
 
 
 def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
-    """Show a state or a plan in the requested form."""
+    """Show a state or a plan in the requested format."""
     from planner.cli.views import open_json_into
     from planner.world.state.remote.runs import saved_run
 
@@ -75,10 +75,10 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
     only = _only(arguments["only"]) if arguments["only"] else frozenset()
     shown, problems = calls.state_or_plan(path)
     if only and isinstance(shown, ShownState):
-        raise UsageError("Option -only is for plans", "Name a plan file.")
+        raise UsageError("Option -only applies only to plans", "Name a plan file.")
     if review:
         if isinstance(shown, ShownState):
-            raise UsageError("A review is about a plan", "Name a plan file.")
+            raise UsageError("A review needs a plan", "Name a plan file.")
         problems = [*problems, *_write_review(review, _part(shown, only), problems, path, bool(only))]
     if arguments["json"] or stream is not None:
         document = shown_json(shown if isinstance(shown, ShownState) else _part(shown, only))
@@ -107,13 +107,14 @@ def _show(arguments: Arguments, path: str | None, terminal: Terminal) -> int:
 def _write_review(
     review: Review, shown: MadePlan[Any], problems: list[Diagnostic], path: str | None, is_part: bool
 ) -> list[Diagnostic]:
-    """Write the review. `is_part`: only some of the changes are shown, so the review stored in the file is not used."""
+    """Write the review. `is_part`: whether only some of the changes are shown; if so, the review stored in the file is
+    not used."""
     chains = review.chains(shown, "" if is_part else path or "")
     return review.write(shown, problems, chains=chains, plan_file=path or "", is_part=is_part)
 
 
 def _add_causes(document: Any, shown: MadePlan[Any], arguments: Arguments, terminal: Terminal) -> None:
-    """Each change also has `because`, `root_causes` and `because_is_certain`."""
+    """Add `because`, `root_causes` and `because_is_certain` to each change."""
     from planner.cli.views import told_causes
 
     causes = told_causes(shown, arguments, terminal)
@@ -172,8 +173,8 @@ def _show_configuration(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _show_fleet(folder: str, arguments: Arguments, terminal: Terminal) -> int:
-    """Show the saved plan of a fleet as the run that made it did: the table of the units, and the review. Returns 0, or
-    1 if the plan is not complete. Raises Failure."""
+    """Show the saved plan of a fleet like the run that created it: the table of the units, and the review. Returns 0,
+    or 1 if the plan is not complete. Raises Failure."""
     from planner.cli.batch_view import conclude_with
     from planner.workflows.batch.join import whole
 
@@ -227,7 +228,7 @@ def output(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def raw(name: str, output: OutputState) -> str:
-    """The value as plain text. Raises Failure for values that have no such form."""
+    """The value as plain text. Raises Failure for values other than strings, numbers and bools."""
     from planner.render.value import number_text
 
     value, _ = unmark_deep(output.value)
@@ -262,7 +263,7 @@ def _output_named(outputs: Mapping[str, OutputState], name: str) -> OutputState:
 def _unknown(outputs: Mapping[str, OutputState], name: str) -> Diagnostic:
     detail = f'The state has no output "{name}".{did_you_mean(name, outputs)}'
     if not outputs:
-        detail += " It has no outputs at all: they are written by apply."
+        detail += " The state has no outputs at all. An apply writes them."
     return error("cli.no_output", "Output not found", detail)
 
 
@@ -270,5 +271,5 @@ def _none() -> Diagnostic:
     return warning(
         "cli.no_outputs",
         "No outputs found",
-        "The state has no outputs. They are declared in the root module and written by apply.",
+        "The state has no outputs. Outputs are declared in the root module, and an apply writes them.",
     )

@@ -1,4 +1,4 @@
-"""`sign`: approve a saved plan."""
+"""`sign`: approves a saved plan."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sign(arguments: Arguments, terminal: Terminal) -> int:
     required = required_signatures(arguments)
     if bool(arguments["key"]) == bool(required):
         raise UsageError(
-            "Sign or check", "Name either a key to sign with (-key) or keys to verify with (-require-signature)."
+            "Sign or check", "Name either a key for signing (-key) or keys for verifying (-require-signature)."
         )
     view = open_plain_view(arguments, terminal)
     calls = plan_calls(Making, arguments)

@@ -1,4 +1,4 @@
-"""Plan, apply and destroy deployments of a stack."""
+"""`stacks plan`, `apply` and `destroy`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from planner.workflows.batch.reports.review import UnitReviews
 
 FEW = 3
-"""the maximum number of deployments for which planning in this process is faster than starting others"""
+"""the maximum number of deployments for which planning in this process is faster than starting other processes"""
 
 
 @command(
@@ -70,9 +70,9 @@ follows the files of the stack as they are saved.""",
     ),
 )
 def stacks_plan(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there is something to do."""
+    """Returns 0, 1 on errors, or 2 with -detailed-exitcode if there are changes."""
     if arguments["component"] and arguments["destroy"]:
-        detail = "Everything in a deployment is destroyed: components cannot be chosen."
+        detail = "All components of a deployment are destroyed: you cannot select some of them."
         raise UsageError("Conflicting options", detail)
     mode: Mode = "destroy" if arguments["destroy"] else "normal"
     do = partial(_plan, arguments)
@@ -91,8 +91,8 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
 
     outputs = ("report", "json", "json-into", *FORMS, "detailed-exitcode")
     if named := [name for name in outputs if arguments.get(name)]:
-        raise UsageError("Conflicting options", f"The served page follows the files: leave out -{named[0]}.")
-    arguments.values["html"] = True  # the parts of reports contain everything that the page shows
+        raise UsageError("Conflicting options", f"The served page is updated when files change: remove -{named[0]}.")
+    arguments.values["html"] = True  # collect the data for an HTML report, which the page shows
 
     def make() -> tuple[Page | None, str, list[Diagnostic]]:
         begun = time.time()
@@ -109,7 +109,7 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
 
 
 def _plan(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Plan a deployment, and show the plan; the plan of a turn is stored so that another process can apply it after
+    """Plan a deployment, and show the plan. In a turn, the plan is stored so that another process can apply it after
     approval."""
     from planner.workflows.stacks.report import deployment_json, show_plan
 
@@ -171,7 +171,7 @@ def stacks_apply(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
-    """Apply the chosen deployments."""
+    """Apply the selected deployments."""
     mode: Mode = "destroy" if destroys else "normal"
     do = partial(_deploy, arguments)
 
@@ -187,8 +187,8 @@ def apply(arguments: Arguments, terminal: Terminal, destroys: bool) -> int:
 
 
 def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> DeploymentResult:
-    """Deploy one deployment in rounds; in a turn, only run the round whose plan was approved. The code is 1 if approval
-    was denied or something failed."""
+    """Deploy one deployment in rounds; in a turn, only run the round whose plan was approved. Returns the exit code: 1
+    if approval was denied or something failed."""
     from planner.workflows.batch.deployment_plans import differences
     from planner.workflows.stacks.report import show_plan, tell_applied, tell_approval, tell_outputs
 
@@ -213,7 +213,7 @@ def _deploy(arguments: Arguments, deployment: Deployment, work: StackWork) -> De
             return True
 
     class Comparing(Deploying):
-        """The plan was approved in another process; it is applied if the new plan equals the approved one."""
+        """Applies a plan that was approved in another process, but only if the new plan equals the approved one."""
 
         def approves(self, plan: DeploymentPlan, decision: Approval) -> bool:
             assert turn is not None
@@ -267,7 +267,7 @@ def stacks_destroy(arguments: Arguments, terminal: Terminal) -> int:
     return apply(arguments, terminal, True)
 
 
-# The work on each of several deployments.
+# Runs the work on each of several deployments.
 
 
 def _options_of(arguments: Arguments, mode: Mode) -> OperationOptions:
@@ -336,7 +336,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
     if isinstance(view, BothViews):
         for one in view.views:
             _show_problems(diagnostics, owner, one)
-    elif isinstance(view, HumanView):  # which combines similar diagnostics
+    elif isinstance(view, HumanView):  # this view combines similar diagnostics
         view.diagnostics(diagnostics)
     else:
         for number, problem in enumerate(diagnostics):
@@ -347,7 +347,7 @@ def _show_problems(diagnostics: list[Diagnostic], owner: Mapping[int, str], view
 
 
 def _reviews_of(arguments: Arguments, plan: DeploymentPlan, work: StackWork) -> UnitReviews | None:
-    """The reviews of the components of a plan, made before its apply; None if no report is written."""
+    """The reviews of the components of a plan, created before its apply; None if no report is written."""
     if not any(arguments[form] for form in FORMS):
         return None
     from planner.workflows.batch.reports.component_reviews import component_reviews

@@ -1,4 +1,4 @@
-"""Stacks made of root modules, and root modules made of deployments."""
+"""`stacks from-modules` and `to-modules`: convert root modules to stacks, and deployments to root modules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ that a plan of the stack has no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a plan of the stack changes no object (and it is written), otherwise 1."""
+    """Returns 0 if a plan of the stack changes no object (and, with -write, the stack was written), otherwise 1."""
     from planner.workflows.stacks.migrate import is_quiet, migrate
     from planner.workflows.stacks.report import show_plan
 
@@ -44,10 +44,10 @@ def stacks_from_modules(arguments: Arguments, terminal: Terminal) -> int:
     if result.plan is None or not result.is_proven:
         if result.plan is not None and result.schemas is not None and not is_quiet(result.plan):
             show_plan(result.plan, view, terminal, SchemaLookup(result.schemas).resource_schema)
-            terminal.out("\nThe stack would change something, so nothing is written.")
+            terminal.out("\nA plan of the stack would change objects, so nothing is written.")
         return 1
-    word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"
-    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the stack has nothing to do.', 'bold', 'green')}")
+    word = "Written" if arguments["write"] else "Verified, but not written (use -write)"
+    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the stack has no changes.', 'bold', 'green')}")
     if arguments["write"]:
         terminal.out(
             "\nThe files of the root module are still here, and its state has no objects any more: planner plan would\n"
@@ -72,13 +72,14 @@ no changes. Nothing is written without -write.""",
     ),
 )
 def stacks_to_modules(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 if a plan of the root module changes no object (and it is written), otherwise 1."""
+    """Returns 0 if a plan of the root module changes no object (and, with -write, the files were written),
+    otherwise 1."""
     from planner.workflows.stacks.migrate import give_back
 
     check_words(arguments)
     name = arguments["deployment"]
     if not name:
-        raise UsageError("Which deployment?", "Name it with -deployment.")
+        raise UsageError("Which deployment?", "Name the deployment with -deployment.")
     view = HumanView(terminal)
     out = arguments["out"] or name
     result = give_back(plan_calls(Making, arguments).options, name, surroundings(arguments), out, arguments["write"])
@@ -90,8 +91,8 @@ def stacks_to_modules(arguments: Arguments, terminal: Terminal) -> int:
         made = result.planned.made if result.planned is not None else None
         if made is not None:
             view.plan(made.plan, SchemaLookup(made.loaded.schemas).resource_schema)
-            terminal.out("\nThe root module would change something, so nothing is written.")
+            terminal.out("\nA plan of the root module would change objects, so nothing is written.")
         return 1
-    word = "Written" if arguments["write"] else "Proven, and nothing written (-write does that)"
-    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the root module touches no object.', 'bold', 'green')}")
+    word = "Written" if arguments["write"] else "Verified, but not written (use -write)"
+    terminal.out(f"\n{terminal.paint(f'{word}: a plan of the root module has no changes.', 'bold', 'green')}")
     return 0

@@ -1,4 +1,4 @@
-"""Questions about deployments of a stack: their objects, outputs, graph, relations and verdicts."""
+"""`stacks query`, `graph`, `policy`, `show` and `output`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from planner.workflows.stacks.deployment_state import Deployed
 
 
-# Plans for a query: they are made without output, locks or changes.
+# Plans for queries: they print nothing, lock nothing and change nothing.
 
 
 @frozen(eq=False)
 class PendingDeployment:
-    """A deployment in a query, and its plan."""
+    """A deployment that is queried, and its plan."""
 
     session: OpenedStack
     deployment: Deployment
@@ -52,8 +52,9 @@ def plans_of(
     judges: bool = True,
     is_single: bool = False,
 ) -> list[PendingDeployment]:
-    """The plans of the chosen deployments. `keeps_values`: the causes of their changes will be needed; `judges`:
-    policies check the plan of each component; `is_single`: more than one deployment is an error. Raises Failure."""
+    """The plans of the selected deployments. `keeps_values`: whether the causes of their changes will be needed;
+    `judges`: whether policies check the plan of each component; `is_single`: whether more than one deployment is an
+    error. Raises Failure."""
     names = arguments["deployment"]
     options = evolve(plan_calls(Making, arguments).options, lock=False, keeps_values=keeps_values)
     if not judges:
@@ -103,10 +104,10 @@ All relations: planner rules doc.""",
     (*ANSWER, DESTROY, *ASKED),
 )
 def stacks_query(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0 (also without an answer), or 1 if the query is invalid or takes too long."""
+    """Returns 0 (even if there are no answers), or 1 if the query is invalid or takes too long."""
 
     if not arguments.words:
-        raise UsageError("Missing question", "Put it between single quotes, or name a verb and its nodes.")
+        raise UsageError("Missing question", "Write the query in single quotes, or name a verb and its nodes.")
     check_formats(arguments)
     diagnostics = Diagnostics()
     (pending,) = plans_of(arguments, diagnostics, is_single=True)
@@ -128,7 +129,7 @@ With -json, prints each deployment with its graph before and after transitive re
     (DESTROY, *ASKED, JSON),
 )
 def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if the graph cannot be made."""
+    """Returns 0, or 1 if the graph cannot be built."""
     from planner.cli.commands.graph import graph_json
     from planner.render.dot import subgraph_dot
 
@@ -150,7 +151,7 @@ def stacks_graph(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _together(graphs: list[tuple[str, Graph]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """All graphs combined; if there are several deployments, names are prefixed with the deployment."""
+    """All graphs combined; if there are several deployments, each name begins with the deployment."""
     nodes: dict[str, Any] = {}
     edges: list[tuple[str, str]] = []
     for deployment, graph in graphs:
@@ -200,7 +201,7 @@ def stacks_policy(arguments: Arguments, terminal: Terminal) -> int:
     with diagnostics.until_an_error():
         policies = deployment_policies(".", tuple(arguments["policy"]))
         if policies is None:
-            detail = "Name files or directories with -policy, or put rules into .planner/stack-policies."
+            detail = "Name files or directories with -policy, or write rules in .planner/stack-policies."
             raise Failure(error("stack.no_policies", "No policies", detail))
         diagnostics += policies.problems
         for asked in plans_of(arguments, diagnostics, judges=False):

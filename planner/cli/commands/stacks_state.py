@@ -1,4 +1,4 @@
-"""The states of deployments: list, show and edit them."""
+"""`stacks state`: lists, shows and edits the states of deployments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ stacks, modules and resources. With several deployments each line begins with it
     (DEPLOYMENTS, *JSON_LINES),
 )
 def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an address is in no state."""
+    """Returns 0, or 1 if no state contains an address."""
     from planner.workflows.stacks.deployment_state import deployed
 
     view = open_plain_view(arguments, terminal)
@@ -45,7 +45,8 @@ def stacks_state_list(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[str, str]]:
-    """Components, and addresses in the components. Raises Failure for an unknown word."""
+    """The addresses of instances that the arguments select, each with its component. Raises Failure for an unknown
+    argument."""
     if not words:
         return [
             (str(name), address) for name, state in deployment.components.items() for address in instances(state, [])
@@ -54,7 +55,7 @@ def _component_addresses(deployment: Deployed, words: list[str]) -> list[tuple[s
     for text in words:
         try:
             wanted = [(name, "") for name in select_names(deployment.components, [text], deployment.deployment)]
-        except Failure:  # in that case the word is an address in a component
+        except Failure:  # the word is not a component, so it is an address in one
             wanted = [split(deployment.components, text, deployment.deployment)]
         for name, rest in wanted:
             inside = instances(deployment.components[name], [rest] if rest else [])
@@ -95,7 +96,7 @@ components whose states are files, use `planner state mv -state=FILE -state-out=
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be moved without moving it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if nothing could be moved."""
+    """Returns 0, or 1 if nothing was moved."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if len(arguments.words) != 2:
@@ -117,7 +118,7 @@ def stacks_state_mv(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _check(addresses: StackAddresses) -> None:
-    """Raises Failure if the objects would move to another component."""
+    """Check that the objects stay in the same component. Raises Failure otherwise."""
 
     (name, old), (other, new) = addresses.parts
     if name == other:
@@ -125,9 +126,8 @@ def _check(addresses: StackAddresses) -> None:
     here, there = (addresses.states.store(component).place for component in (name, other))
     command = f"planner state mv {word(f'-state={here}')} {word(f'-state-out={there}')} {word(old)} {word(new)}"
     detail = (
-        f"{name} and {other} have a state each: {here} and {there}. Where these are files, this moves the "
-        "objects: "
-        f"`{command}`; of others, edit copies (planner state pull, push)."
+        f"{name} and {other} have separate states: {here} and {there}. If both are files, move the objects with "
+        f"`{command}`; otherwise edit copies (planner state pull, push)."
     )
     raise Failure(error("stack.move_across", "Objects cannot be moved between components", detail))
 
@@ -140,7 +140,7 @@ by a removed block with `lifecycle { destroy = false }`.""",
     (DEPLOYMENTS, Flag("dry-run", "bool", "List what would be removed without removing it."), *LOCK, *JSON_LINES),
 )
 def stacks_state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an address names nothing."""
+    """Returns 0, or 1 if an address does not exist in the state."""
     from planner.workflows.stacks.deployment_state import stack_addresses
 
     if not arguments.words:

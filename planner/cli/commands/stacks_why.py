@@ -1,5 +1,5 @@
-"""`stacks why`: why an instance of a component is deferred, why it depends on others, why a plan is approved, and why
-an action in a component is planned."""
+"""`stacks why`: explains why an instance of a component is deferred, why it depends on others, why a plan is approved,
+and why an action in a component is planned."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ With -not: why not, and the conditions that each rule lacks.""",
     ),
 )
 def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0. Raises Failure for a question without an explanation."""
+    """Returns 0. Raises Failure if there is nothing to explain."""
     from planner.render.proof import proof_text
 
     if not 1 <= len(arguments.words) <= 3 or (len(arguments.words) == 3 and arguments.words[0] not in VERDICTS):
@@ -72,8 +72,8 @@ def stacks_why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def _answer(arguments: Arguments) -> list[dict[str, Any]]:
-    """The proofs for one deployment; for a question that is only about components, the proofs that all selected
-    deployments share. Raises Failure."""
+    """The proofs for one deployment. If the question is only about components, the proofs that all selected deployments
+    share. Raises Failure."""
     from planner.cli.commands.stacks_query import plans_of
     from planner.workflows.stacks.opened_stack import several
 
@@ -104,7 +104,9 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
     if first in VERDICTS and rest:
         return _verdicts(arguments, pending)
     if not rest and first == "deferred":
-        raise UsageError("Which component?", "Name one after it: planner stacks why deferred COMPONENT.")
+        raise UsageError(
+            "Which component?", "Write the component after the word: planner stacks why deferred COMPONENT."
+        )
     if not rest and first == "approved":
         findings = judged(standing_policies("."), plan)
         return why_approved(approval(pending.session.flow, pending.deployment, plan, 0, findings), negated)
@@ -118,9 +120,9 @@ def approval_proofs(arguments: Arguments, pending: PendingDeployment) -> list[di
 
 
 def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str, Any]]:
-    """The proofs of the findings of policies for the deployment as a whole. Raises Failure."""
+    """The proofs of policy findings for the deployment as a whole. Raises Failure."""
     if arguments["not"]:
-        detail = "For the relations that they depend on use planner stacks query."
+        detail = "To see the relations on which verdicts depend, use planner stacks query."
         raise UsageError("Verdicts are explained without -not", detail)
     kind, *wanted = arguments.words
     policies = deployment_policies(".")
@@ -135,9 +137,9 @@ def _verdicts(arguments: Arguments, pending: PendingDeployment) -> list[dict[str
 
 
 def waiting(plan: Any, name: str) -> list[dict[str, Any]]:
-    """The proofs of the dependencies that a deferred instance waits for."""
+    """The proofs of the dependencies for which a deferred instance waits."""
 
     try:
         return why(plan, "waits_until", name)
-    except Failure:  # nothing changes, because the instance waits for something that does not exist
+    except Failure:  # there is no proof if the instance waits for something that does not exist
         return []

@@ -1,4 +1,4 @@
-"""The state: list, show, edit, print, replace and check it."""
+"""`state`: lists, shows, edits, prints, replaces and checks the state."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def _unknown(address: str, known: list[str]) -> Diagnostic:
 
 
 def instances(state: State, wanted: list[str], id: str = "") -> list[str]:
-    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that names
-    nothing in the state."""
+    """Addresses of instances with a current or deposed object, sorted. Raises Failure for an address that the state
+    does not contain."""
     filters = [_parse(text) for text in wanted]
     addresses: list[str] = []
     used: set[int] = set()
@@ -167,7 +167,7 @@ changed.""",
     ),
 )
 def state_mv(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if nothing could be moved."""
+    """Returns 0, or 1 if nothing was moved."""
     if len(arguments.words) != 2:
         raise UsageError("Expected two addresses", "Write the old address and the new one.")
     dry = arguments["dry-run"]
@@ -190,7 +190,7 @@ unmanaged.""",
     (Flag("dry-run", "bool", "List what would be removed without removing it."), *EDITED, *CHANGING),
 )
 def state_rm(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an address names nothing."""
+    """Returns 0, or 1 if an address does not exist in the state."""
     if not arguments.words:
         raise UsageError("Missing address")
     dry = arguments["dry-run"]
@@ -273,7 +273,7 @@ whether they belong together. Nothing is changed. The exit code is 1 when someth
 )
 def state_verify(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if something is lost or damaged."""
-    arguments.no_words("Another file is named with -state=FILE.")
+    arguments.no_words("To check another file, use -state=FILE.")
     view = open_plain_view(arguments, terminal)
     return _report(view, *state_calls(States, arguments).verify_state())
 
@@ -307,7 +307,7 @@ journals aside.""",
 )
 def state_journal(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0, or 1 if a journal cannot be read or discarded."""
-    arguments.no_words("The journals of the selected workspace are meant.")
+    arguments.no_words("state journal takes no arguments: it shows the journals of the selected workspace.")
     if arguments["adopt"] and arguments["discard"]:
         raise UsageError("Conflicting options", "Choose one of -adopt and -discard.")
     if arguments["adopt"]:
@@ -318,23 +318,23 @@ def state_journal(arguments: Arguments, terminal: Terminal) -> int:
         of = f"{one.operation} of {one.time}, serial {one.serial}" if one.operation else "not readable"
         lines = [f"{one.place}: {of}"]
         lines += [f"  changed    {address}" for address in one.changed]
-        lines += [f"  under way  {action} {address}" for action, address in one.under_way]
+        lines += [f"  unfinished {action} {address}" for action, address in one.under_way]
         lines += ["  discarded"] if arguments["discard"] else []
         text = "\n".join(lines)
         view.say(text, text, type="state_journal", place=one.place, changed=list(one.changed))
     if not shown and not problems:
-        view.say("No journal exists: no operation was interrupted.", "No journal exists.", type="state_journal")
+        view.say("There is no journal, so no operation was interrupted.", "No journal exists.", type="state_journal")
     return view.finish(problems)
 
 
 def _adopt(arguments: Arguments, terminal: Terminal) -> int:
-    """Returns 0, or 1 if an object cannot be read or the state cannot be written: then the journal is still there."""
+    """Returns 0, or 1 if an object cannot be read or if the state cannot be written; then the journal is kept."""
     view = open_view(arguments, terminal)
     adopted, problems = plan_calls(States, arguments).adopt_journals(view.hooks)
     lines = [f"{address}: added to the state" for address in adopted.added]
     lines += [f"{address}: no longer exists" for address in adopted.gone]
     if not lines and not any(problem.is_error for problem in problems):
-        lines = ["No object was added to the state. The journals no longer count as part of the state."]
+        lines = ["No object was added to the state. The journals are no longer part of the state."]
         if not adopted.saved:
             lines = ["The state already contains all objects of the journals."]
     for line in lines:

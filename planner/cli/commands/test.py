@@ -1,4 +1,4 @@
-"""`test`: run test files."""
+"""`test`: runs test files."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def test(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["generate"]:
         if arguments["watch"] or arguments["filter"]:
             raise UsageError(
-                "Conflicting options", "-generate writes one file and runs it once. Remove the other arguments."
+                "Conflicting options", "-generate writes one test file and runs it once. Remove the other arguments."
             )
         from planner.workflows.testing.generate import generate_into
         from planner.workflows.testing.report_files import generated_text
 
-        # The name of the generated file.
+        # Only the generated file is run.
         options = evolve(options, filters=(generate_into(options, generated_text),))
     if not arguments["watch"]:
         return _run(options, arguments, terminal)[0]
@@ -110,7 +110,7 @@ def _run(
     covered: Mapping[str, tuple[Reached, ...]] = {},
 ) -> tuple[int, SuiteRunner | None]:
     """Run the `chosen` files; returns the exit code, and their results if they could be run. `covered`: the parts of
-    the module that other files have already reached."""
+    the module that earlier files have covered."""
     from planner.workflows.testing.suite import SuiteRunner, load_suite, processes, suite_status
 
     json_file = open_json_into(arguments, terminal)
@@ -182,7 +182,7 @@ def _parallelism(arguments: Arguments) -> int | None:
 def _reported(
     arguments: Arguments, runner: SuiteRunner, view: TestView, covered: Mapping[str, tuple[Reached, ...]]
 ) -> bool:
-    """Write the requested reports; returns whether that failed."""
+    """Write the requested reports. Returns whether a report could not be written."""
     from planner.workflows.testing.report_files import junit
 
     reports = {"junit-xml": junit(runner.results) if arguments["junit-xml"] else ""}
@@ -223,7 +223,7 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show the origins of values; by default if the output is for programs or a terminal."""
+    """Whether failed assertions show where values come from. By default they do if the output is JSON or a terminal."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

@@ -1,4 +1,4 @@
-"""Check only the configuration, or only a stack, without a state and without reading real objects."""
+"""`validate` and `stacks validate`: check a configuration or a stack, without reading a state or real objects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.render.terminal import Terminal
 
 
 def usage_error(problem: UsageError, terminal: Terminal) -> int:
-    """With -json, a usage error is a diagnostic in the document too."""
+    """Print a usage error; with -json, it is a diagnostic in the document."""
     return report([error("cli.usage", problem.summary, problem.detail)], True, terminal)
 
 
@@ -42,7 +42,7 @@ def validate(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def document(diagnostics: list[Diagnostic]) -> str:
-    """The output of -json."""
+    """The document that -json prints."""
     from planner.foundation.support.exact_json import dumps
     from planner.render.diagnostics_json import validate_json
 
@@ -50,7 +50,7 @@ def document(diagnostics: list[Diagnostic]) -> str:
 
 
 def report(diagnostics: list[Diagnostic], as_json: bool, terminal: Terminal, what: str = "configuration") -> int:
-    """Print the diagnostics of the configuration (or of something else, named by `what`), and return the exit code."""
+    """Print the diagnostics of the configuration (or of whatever `what` names), and return the exit code."""
     from planner.render.diagnostics import show
 
     failed = has_errors(diagnostics)

@@ -27,7 +27,7 @@ def version(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["json"]:
         terminal.data(_json(providers))
         return 0
-    # Some clients check the program name in this output; the variable lets users set it.
+    # Some clients check the program name in this output, so users can set it with this variable.
     name = os.environ.get("PLANNER_VERSION_NAME", "").split()
     terminal.out(f"{name[0] if name else 'planner'} v{VERSION}\non {platform()}")
     for provider, version in providers.items():
@@ -53,11 +53,11 @@ def _json(providers: dict[str, str]) -> str:
 
 
 def locked_providers() -> dict[str, str]:
-    """Provider address -> version, from the dependency lock file of the working directory, by address. Only the block
-    headers and versions are read, so no parser has to be loaded."""
+    """The versions in the dependency lock file of the working directory, by provider address. Only the block headers
+    and versions are read, so no parser has to be loaded."""
     try:
         if not os.path.isfile(".terraform.lock.hcl"):
-            return {}  # no lock file, or it is not a regular file
+            return {}  # there is no lock file, or it is not a regular file
         with open(".terraform.lock.hcl", encoding="utf-8") as file:
             lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError):

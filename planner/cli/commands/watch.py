@@ -47,13 +47,13 @@ def watch(arguments: Arguments, terminal: Terminal) -> int:
     """Returns 0 if interrupted between two plans, 1 if interrupted during a plan."""
     no_directory(arguments, "watch")
 
-    def calls() -> Making:  # policies may later be added to the directory
+    def calls() -> Making:  # called for each plan, because policies may be added to the directory later
         return plan_calls(Making, arguments, needs_configuration=True)
 
     return _watch(calls, terminal, arguments["json"])
 
 
-# `watch`: successive plans in one process; of each plan, the differences from the previous one are shown.
+# `watch`: makes successive plans in one process, and shows how each differs from the previous one.
 
 
 SECONDS = 0.1
@@ -62,12 +62,12 @@ SECONDS = 0.1
 
 GRAIN = 20_000_000
 
-"""nanoseconds within which a file may change without getting a different modification time, because the clocks of file
+"""nanoseconds within which a file may change without getting a different modification time, because timestamps of file
 systems are coarse"""
 
 
 def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) -> int:
-    """Watch until interrupted; returns 0, or 1 if interrupted while a plan is made. Failed plans are reported but not
+    """Watch until interrupted; returns 0, or 1 if interrupted during a plan. Failed plans are reported but not
     compared: the next plan is compared with the last successful one."""
     files = PlanFiles()
     verdict: Verdict | None = None
@@ -83,7 +83,7 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             may_part = standing is not None and not calls.options.judges
             parted = standing.after(changed, calls.options) if standing is not None and may_part else None
             if parted is not None and (more := files.edits()):
-                parted, changed = None, changed | more  # the plan may have read a file while the file was being changed
+                parted, changed = None, changed | more  # the plan may have read a file that was being changed
             if parted is None:
                 result = calls.plan_to_explain()
                 made, problems = result.complete, result.diagnostics
@@ -98,18 +98,18 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             is_judged = verdict is not None or not calls.options.judges
             _tell(last, made, changed, parts, terminal, is_json, verdict, former if is_judged else None)
             if calls.options.judges or made is None:
-                verdict = verdict or former  # failed verdicts are not compared, like failed plans
+                verdict = verdict or former  # like failed plans, failed verdicts are not compared
             finish([*problems, *judging], terminal)
             files.also(calls, made or last, since)
             if not is_json:
                 outcome = f"{'Planned' if made is not None else 'Failed'} in {time.monotonic() - began:.1f} s"
-                terminal.out(f"\n{outcome}. Waiting for changes; Ctrl-C ends this.")
+                terminal.out(f"\n{outcome}. Waiting for changes; press Ctrl-C to stop.")
             terminal.stdout.flush()
             if terminal.outputs[0].problem is not None:
-                return 1  # the output is closed
+                return 1  # the output was closed
             last = made or last
             parts = {id(last): parts[id(last)]} if id(last) in parts else {}
-            gc.collect()  # other commands leave this to the operating system
+            gc.collect()  # free memory between plans; other commands end before this matters
             changed = _next(files)
     except KeyboardInterrupt:
         return 0
@@ -134,17 +134,17 @@ class PlanFiles:
         self._exact: set[str] = set()
 
     def also(self, calls: Making, made: MadePlan[Any] | None, since: int) -> None:
-        """Also watch the files of a plan that was begun at this time (nanoseconds), or of the last plan if this plan
+        """Also watch the files of a plan that began at this time (nanoseconds), or of the last plan if this one
         failed."""
         self._exact |= {os.path.normpath(path) for path in (*_exact_paths(calls, made), *_rule_paths(calls))}
         self._watch.also((*sorted(self._exact), *_folders(made)), since - GRAIN)
 
     def edits(self) -> frozenset[str]:
-        """The files that may be inputs and were changed since the last call."""
+        """The changed files that may be inputs."""
         return frozenset(filter(self._counts, self._watch.changed()))
 
     def _counts(self, path: str) -> bool:
-        # a file that a function reads, or a file of policies
+        # a file that a function reads, a policy file, or a configuration file in a watched directory
         folder = os.path.dirname(path)
         is_listed = folder in self._exact or folder.startswith(os.path.dirname(OWN))
         return path in self._exact or (_counts(path) and (is_listed or path.endswith(_CONFIGURATION)))
@@ -154,7 +154,7 @@ _CONFIGURATION = (".tf", ".tofu", ".tf.json", ".tofu.json", ".tfvars", ".tfvars.
 
 
 def _counts(path: str) -> bool:
-    """Whether a new file may be an input; temporary files of editors and files of planner are not."""
+    """Whether a new file may be an input; False for temporary files of editors and files of planner."""
     name = os.path.basename(path)
     return not (name.startswith(".") or name.endswith(("~", ".swp", ".tmp", ".backup", ".journal")))
 
@@ -190,7 +190,7 @@ def _tell(
     if last is not None:
         actions = {**actions_of(last), **actions_of(made)}
         lines = differences_lines(comparison, actions, terminal.paint)
-        terminal.out("\n".join(lines or ["The plan stays as it was."]))
+        terminal.out("\n".join(lines or ["The plan is unchanged."]))
         terminal.out()
     if chains is None or not actions_of(made) or (last is not None and not comparison.differences):
         terminal.out(plan_headline(made, causes_of(made, {}, terminal)))
@@ -203,7 +203,7 @@ def _tell(
 
 
 def _rule_paths(calls: Making) -> Iterator[str]:
-    """The user's rules, the policies that check plans, and everything below their directories."""
+    """The paths of the user's rules and of the policies that check plans, with everything below their directories."""
     for word in (*(calls.options.rules or (OWN_FOLDER,)), *calls.options.policies, *calls.options.standing_policies):
         if not word.startswith(BUILTIN):
             yield word
@@ -214,7 +214,7 @@ def _rule_paths(calls: Making) -> Iterator[str]:
 def _exact_paths(calls: Making, made: MadePlan[Any] | None) -> Iterator[str]:
     """The names of all inputs of a plan, whether or not they exist."""
     yield os.path.join(data_directory(os.environ), "environment")
-    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # of an init
+    yield from (os.path.normpath(manifest_path(".", data_directory(os.environ))), LOCK_FILE)  # init writes these files
     yield from files_read()
     yield from looked_at()
     yield from (text for kind, text in calls.options.var_args if kind == "var-file")

@@ -21,12 +21,12 @@ def _text(proof: dict[str, Any], arguments: Arguments, terminal: Terminal) -> st
     try:
         return answer_text(proof, terminal.paint, width, arguments["full"], arguments["depth"], arguments["expand"])
     except KeyError:
-        detail = f"The steps of this proof are p1 to p{len(proof['proofs'])}."
+        detail = f"The steps of this proof are named p1 to p{len(proof['proofs'])}."
         raise UsageError(f"The proof has no step {arguments['expand']}", detail) from None
 
 
 def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """The causes of all changes of a plan."""
+    """Show the causes of all changes of a plan."""
     from planner.cli.views import show_summary, summary_document
 
     answer = Making(calls.options, owns_process=True).plan_to_explain(arguments["plan"] or None)
@@ -41,7 +41,7 @@ def _summary(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
 
 
 def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source: str) -> int:
-    """The changes that follow from a value, a file or a module, or the changes with an action."""
+    """Show the changes that follow from a value, a file or a module, or all changes with one action."""
     from planner.cli.views import causes_of
     from planner.logic.programs.actions import verbs
     from planner.render.cause_summary import summary_json
@@ -53,7 +53,7 @@ def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source:
     if arguments["json"]:
         terminal.data(json_text(summary_json(shown.groups, shown.planned)))
     elif not effects.because:
-        terminal.out(f"{source} has no effect: no change of this plan follows from it.")
+        terminal.out(f"{source} has no effect on this plan: no change follows from it.")
     else:
         whole = causes_of(effects.plan, effects.all, terminal)
         for line in shown.effects(source, terminal.paint, arguments["full"], whole.groups, source in verbs()):
@@ -67,7 +67,7 @@ MOST_ENTRIES = 11
 
 
 def _list(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Everything that a word applies to."""
+    """List everything to which a word such as `drift` applies."""
     from planner.render.alike import alike
 
     (word,) = arguments.words
@@ -96,7 +96,7 @@ def _fix(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
     from planner.render.why import fixes_text
 
     if arguments["not"]:
-        raise UsageError("-fix and -not cannot be combined", "-fix requires a result that holds.")
+        raise UsageError("-fix and -not cannot be combined", "-fix can only avoid a result that is true.")
     document, diagnostics = calls.removals(tuple(arguments.words), arguments["type"], arguments["plan"] or None)
     if document is None or has_errors(diagnostics):
         return finish(diagnostics, terminal)
@@ -178,7 +178,7 @@ def why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Answer the question of the words with these calls; returns the exit code."""
+    """Answer the question that the arguments ask; returns the exit code."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:

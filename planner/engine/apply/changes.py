@@ -70,7 +70,7 @@ def apply_managed(walk: ApplyWork, it: Instance, change: ResourceChange) -> list
         walk.record.taints[it.address] = TaintOrigin("creating it", f"{it.decl.span.filename}:{it.decl.span.line}")
     after = _write(walk, it, made, provisions or (creating and has_errors(diagnostics)))
     if provisions and made is not None:
-        walk.record.flush()  # the object exists, and provisioners may take long
+        walk.record.flush()  # the object exists now, and provisioners may take long
         diagnostics += provision_created(walk, it, made.value)
         after = _write(walk, it, made, has_errors(diagnostics))
     if deposed and has_errors(diagnostics):
@@ -91,7 +91,7 @@ def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object, as tainted if its creation failed or has not ended yet."""
+    """Record the object. It is tainted if its creation failed or is not complete yet."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)
@@ -107,7 +107,7 @@ def _plan_again(
     walk: ApplyWork, it: Instance, current: RemoteObject | None, change: ResourceChange, problems: list[Diagnostic]
 ) -> Operation | None:
     """The change, with the values that were unknown when it was planned; None if nothing remains to be done. The action
-    does not change; only the provider plans the values a second time. Raises Failure with all problems so far."""
+    remains the same; only the provider plans the values again. Raises Failure with all problems so far."""
     config = configuration_of(it, problems)
     plain_config = unmark_deep(config)[0]
     if not is_wholly_known(plain_config):
@@ -131,13 +131,15 @@ def _plan_again(
 
 
 def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, planned: Value) -> list[Diagnostic]:
-    """Errors if the operation differs from the planned one."""
+    """Errors if the operation differs from the plan."""
     summary = "Provider produced inconsistent final plan"
-    intro = f"Now that all values are known, the provider {it.configuration} plans something else for {it.address}"
+    intro = (
+        f"Now that all values are known, the provider {it.configuration} no longer agrees with the plan of {it.address}"
+    )
     hint = "This is a bug in the provider."
     diagnostics = []
     if decision.unforeseen:
-        detail = f"{intro}: {decision.action} in place of {change.action}. {hint}"
+        detail = f"{intro}: {decision.action} instead of {change.action}. {hint}"
         diagnostics.append(error("provider.inconsistent_plan", summary, detail))
     wanted = unmark_deep(change.after)[0]
     actual = without_write_only(unmark_deep(planned)[0], it.schema.block)
@@ -147,7 +149,7 @@ def _inconsistent(it: Instance, change: ResourceChange, decision: Decision, plan
 
 
 def apply_data(walk: ApplyWork, it: Instance, change: ResourceChange) -> list[Diagnostic]:
-    """Read a data source, or check the conditions again for one that was read while planning. Raises Failure."""
+    """Read a data source, or check its conditions again if it was read while planning. Raises Failure."""
     assert it.decl is not None
     assert it.objects is not None
     problems: list[Diagnostic] = []

@@ -1,4 +1,4 @@
-"""Invokes the planned actions before and after the change of an object."""
+"""Invokes the planned actions before and after an object is changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def invoke_actions(
     walk: ApplyWork, it: Instance, step: str, position: str, caller: Value, problems: list[Diagnostic]
 ) -> bool:
     """Invoke the actions that are planned before or after a step (create, update, delete) of an object's change, one
-    after the other, until one fails; `caller` is the object's value. Returns whether a failure taints the object."""
+    after the other, until one fails. `caller` is the object's value. Returns whether a failure taints the object."""
     for invocation in walk.invocations.get((it.address, step, position), ()):
         reported = _invoke(walk, it, invocation, step, caller)
         effects = failure_effects(invocation.on_failure, invocation.event) if has_errors(reported) else frozenset()
@@ -101,7 +101,7 @@ def invoke(walk: ApplyWork, invocation: Invocation, config: Value, action: Insta
     plain, marks = unmark_deep(config)
     if not is_wholly_known(plain):
         where = unknown_arguments(plain)
-        detail = f"These arguments of {address} are still unknown: {where}. It was not invoked."
+        detail = f"These arguments of {address} are still unknown: {where}. The action was not invoked."
         return [error("apply.unknown_action", "Action configuration contains unknown value", detail, address=address)]
     if action is not None:
         provider: Provider = action.provider
@@ -133,8 +133,7 @@ def _progress(walk: ApplyWork, invocation: Invocation, marks: frozenset[Mark]) -
 
 
 def _hidden(walk: ApplyWork, marks: frozenset[Mark]) -> str:
-    """The reason why an action's messages are hidden, which is that they may contain secrets from its configuration; ""
-    if they are shown."""
+    """Why an action's messages are hidden (they may contain secrets from its configuration); "" if they are shown."""
     kind = "ephemeral" if EPHEMERAL in marks else "sensitive" if SENSITIVE in marks else ""
     if not kind or (walk.hooks.show_sensitive and kind == "sensitive"):
         return ""

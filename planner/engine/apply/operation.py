@@ -1,4 +1,4 @@
-"""One operation of a provider: it is announced and run, and its result is checked and recorded."""
+"""Runs one operation of a provider: announces it, runs it, and checks and records the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OperationProgress:
 
     def __init__(self, walk: ApplyWork, it: Instance, action: str, before: Value) -> None:
         self.walk, self.it, self.action = walk, it, action
-        # Pure computations are not flushed to disk immediately: if the machine crashes, no real object is lost.
+        # Pure computations are not flushed to disk immediately: even if the machine crashes, no real object is lost.
         self.durable = not walk.is_inline(it.node)
         self.number = walk.record.start(it, action, self.durable)
         self.began = monotonic()
@@ -50,7 +50,7 @@ class OperationProgress:
         walk.hooks.apply_start(it.address, action, identity, it.deposed)
 
     def end(self, problems: list[Diagnostic], value: Value) -> None:
-        """`value` is the current object; Null if there is none."""
+        """Record the end of the operation. `value` is the current object; Null if there is none."""
         it, hooks, elapsed = self.it, self.walk.hooks, monotonic() - self.began
         self.walk.record.end(self.number, self.durable)
         if has_errors(problems):
@@ -76,7 +76,7 @@ def carry_out(
     it: Instance, operation: Operation, current: RemoteObject | None, problems: list[Diagnostic]
 ) -> RemoteObject | None:
     """Run the operation in the provider. Returns the resulting object with its record, or None if there is none;
-    problems are added to `problems`. After a failure, the result contains what is known of the object."""
+    problems are added to `problems`. After a failure, the result contains the known parts of the object."""
     before, after = unmark_deep(operation.before)[0], unmark_deep(operation.after)[0]
     # decided in Python: an update of marks alone needs no provider -- a comparison of two objects, value by value
     if operation.action == "update" and current is not None and _marks_only(operation, before, after):
@@ -144,6 +144,6 @@ def _presence(it: Instance, action: str, value: Value) -> list[Diagnostic]:
     absent = value.__class__ is Null
     if absent == (action == "delete"):
         return []
-    what = "no object" if absent else "an object although it was destroyed"
+    what = "no object" if absent else "an object although it should be destroyed"
     detail = f"The provider {it.configuration} returned {what}: {it.address}, {action}."
     return [error("provider.invalid_object", "Provider returned invalid result object after apply", detail)]

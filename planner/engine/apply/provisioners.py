@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 REMOTE = ("file", "remote-exec")
 TAIL = 8 * 1024
-"""The number of bytes of output that an error quotes."""
+"""The maximum number of bytes of output that an error message quotes."""
 IDLE = 0.1
-"""Seconds after which an unfinished line is shown."""
+"""The number of seconds after which an incomplete line is shown."""
 GRACE = 1.0
-"""Seconds between requesting the command to exit and killing it."""
+"""The number of seconds between requesting the command to exit and killing it."""
 
 
 def unsupported(type: str) -> AttributeDiagnostic | None:
@@ -83,8 +83,8 @@ def provisioner_schema(type: str) -> BlockSchema | None:
 
 
 def validate_provisioner(type: str, config: Value | None) -> list[AttributeDiagnostic]:
-    """Problems of a decoded, unmarked configuration. Unknown values are not problems. Without a configuration, the
-    problems that every configuration has."""
+    """Problems of a decoded, unmarked configuration. Unknown values are not problems. If there is no configuration,
+    returns the problems that every configuration would have."""
     problem = unsupported(type)
     if problem is not None:
         return [problem]
@@ -124,7 +124,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
     if connection["type"] != "winrm":
         return _ssh_problems(connection) if type in REMOTE else []
     path = (("attr", "type"),)
-    detail = 'Windows serves SSH, too: use a connection of the type ssh with target_platform = "windows".'
+    detail = 'Windows supports SSH, too: use a connection of the type ssh with target_platform = "windows".'
     warning = AttributeDiagnostic("warning", "WinRM connection type is deprecated", detail, path)
     if type not in REMOTE:
         return [warning]
@@ -133,7 +133,7 @@ def validate_connection(type: str, connection: Value) -> list[AttributeDiagnosti
 
 
 def _ssh_problems(connection: Value) -> list[AttributeDiagnostic]:
-    """Settings with which a connection is not possible to any host."""
+    """Problems of settings with which no connection is possible."""
     wrong: dict[str, str] = {}
     type = _text(connection["type"])
     if type not in ("", "ssh"):
@@ -214,20 +214,21 @@ def _local_exec(config: Value, output: Callable[[str], None], stop: Any) -> list
 
 _RUNNING: set[Popen[bytes]] = set()
 _STARTING = Lock()
-"""held while a command starts, because the command already runs before its process id is known"""
+"""locked while a command is started, because the command runs before its process id is known"""
 
 
 @atexit.register
 def end_all() -> None:
     """Kill every running command, before the process ends without waiting for them."""
-    _STARTING.acquire(timeout=5)  # never released, so that no command can start any more
+    _STARTING.acquire(timeout=5)  # never released, so that no further command can start
     for process in list(_RUNNING):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
 def _follow(process: Popen[bytes], output: Callable[[str], None], stop: Any) -> tuple[bytes, bool]:
-    """Report the process's output until the output is closed; returns its last bytes, and whether it was stopped."""
+    """Report the output of the process until it is closed. Returns the last bytes, and whether the process was
+    stopped."""
     import select
 
     assert process.stdout is not None

@@ -40,11 +40,11 @@ from planner.world.provider.interface import AttributeDiagnostic
 
 DEFAULT_TIMEOUT = 300.0
 LONGEST_DELAY = 20.0
-"""Seconds between two attempts to connect."""
+"""The number of seconds between two attempts to connect."""
 IDLE = 0.1
-"""Seconds after which an unfinished line is shown, and between two checks for a request to stop."""
+"""The number of seconds after which an incomplete line is shown, and between two checks for a request to stop."""
 CLEANING = 5.0
-"""Seconds that removing a script may take."""
+"""The number of seconds that removing a script may take."""
 
 
 @frozen(eq=False)
@@ -99,7 +99,8 @@ async def _unless_stopped(work: Coroutine[Any, Any, None], stop: Any) -> None:
 
 
 def read_connection(block: Value) -> SshConnection:
-    """The block must have passed `validate_connection`. Raises SshError for keys that cannot be used."""
+    """The connection that a block describes. The block must have passed `validate_connection`. Raises SshError for
+    unusable keys."""
 
     def text(name: str, default: str = "") -> str:
         value = block[name]
@@ -158,7 +159,7 @@ def _without_brackets(host: str) -> str:
 
 
 def _agent(wanted: Value, identity: str) -> Agent | None:
-    """The SSH agent, if it is requested, or available and not disabled."""
+    """The SSH agent, if it is requested, or if it is available and not disabled."""
     socket = os.environ.get("SSH_AUTH_SOCK", "")
     if wanted is True and not socket:
         raise SshError("agent is true, but there is no SSH agent: SSH_AUTH_SOCK is not set", lasting=True)
@@ -166,7 +167,7 @@ def _agent(wanted: Value, identity: str) -> Agent | None:
 
 
 def _timeout(written: str) -> float:
-    """In seconds. An invalid duration is replaced by the default, as in OpenTofu."""
+    """A timeout in seconds. As in OpenTofu, the default replaces an invalid duration."""
     try:
         return parse_duration(written) / 1e9 if written else DEFAULT_TIMEOUT
     except FunctionError:
@@ -305,7 +306,7 @@ async def _execute(it: SshConnection, scripts: list[bytes], output: Callable[[st
 
 
 async def _remove_script(it: SshConnection, files: Files, path: str) -> None:
-    """Remove a script, over a new connection if this one was lost."""
+    """Remove a script, over a new connection if the old one was lost."""
     try:
         async with asyncio.timeout(CLEANING):
             await files.remove(path)

@@ -1,4 +1,4 @@
-"""Data shared by the work of an apply walk: the plan, the options, and the record of results."""
+"""Data that an apply walk shares: the plan, the options, and the record of results."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class Guard(Protocol):
         """The reasons why an object must not receive this value; called before the object is changed."""
 
     def done(self, address: str, value: Value) -> None:
-        """Record that the object now has this value; Null if it no longer exists."""
+        """Record that the object now has this value (Null if it no longer exists)."""
 
 
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
     """`journal`: records every change immediately. `snapshots`: writes the current state periodically.
-    `suppress_forget_errors`: a destroy plan may leave forgotten objects behind without an error."""
+    `suppress_forget_errors`: whether it is no error if a destroy plan leaves forgotten objects behind."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None
@@ -57,8 +57,8 @@ class ApplyOptions(WalkOptions):
 
 
 class ApplyWork(ConfigurationWalk):
-    """The services of an apply walk for the work on one instance. Such work returns its problems and changes only
-    `record`."""
+    """The services of an apply walk for the work on one instance. This work returns its problems, and changes nothing
+    except `record`."""
 
     def __init__(
         self,
@@ -99,14 +99,14 @@ class ApplyWork(ConfigurationWalk):
         self.replacement_first = {row[0] for row in relation(graph, "replacement_first")}
 
     def depose(self, it: Instance) -> str:
-        """Make the current object deposed, with the key that the graph expects. Returns the key; "" if there is no
-        object."""
+        """Make the current object deposed, with the deposed key that the graph expects. Returns the key; "" if there is
+        no object."""
         return self.record.state.depose(it.resource_address, it.key, self.deposed_keys.get(it.address, ""))
 
 
 class RemainingObjects(StateObjects):
     """The objects of the state before the apply, except those that will be destroyed, because values must not depend on
-    them. The walk itself sets the objects that it changes."""
+    these. The walk sets the objects that it changes."""
 
     def __init__(self, state: State, schemas: Schemas, leaving: Collection[ResourceChange]) -> None:
         super().__init__(state, schemas)
@@ -124,8 +124,8 @@ class RemainingObjects(StateObjects):
 
 
 class ApplyRecord:
-    """The current state and the counts. The work on vertices may change them from several threads. Every change is also
-    written to the journal, if any, and to `snapshots`."""
+    """The current state and the counts. Several threads may change them. Every change is also written to the journal,
+    if there is one, and passed to `snapshots`."""
 
     def __init__(self, prior: State, journal: Journal | None = None, snapshots: Snapshots | None = None) -> None:
         self.journal = journal
@@ -147,9 +147,9 @@ class ApplyRecord:
         self.taints: dict[str, TaintOrigin] = {}
         """the origins of taints, by the address of the object"""
         self.ends: dict[str, Sequence[Diagnostic]] = {}
-        """the diagnostics of each vertex that did or tried a step of a planned change"""
+        """the diagnostics of each vertex that attempted a step of a planned change"""
         self.operated: set[str] = set()
-        """the vertices whose operation succeeded, even if a condition on its result is not satisfied"""
+        """the vertices whose operation succeeded, even if a condition on the result failed"""
 
     def write(self, it: Instance, record: ObjectState | None, deposed: str = "") -> None:
         """Write the object's record to the state, or remove it."""
@@ -179,7 +179,7 @@ class ApplyRecord:
             self.journal.end(number, durable)
 
     def flush(self) -> None:
-        """Write everything that was recorded so far to the disk."""
+        """Flush everything that was recorded so far to disk."""
         if self.journal is not None:
             self.journal.flush()
 

@@ -2,9 +2,9 @@
 
     apply_walk(graph, plan, config, variables, schemas, options, hooks)  ->  Outcome
 
-The actions were decided while planning; the graph determines the order. Here everything that the plan left unknown is
-evaluated, providers do their work, and the state is updated after each operation, so that it always contains the
-objects that exist."""
+The actions were decided while planning; the graph determines the order. The walk evaluates everything that the plan
+left unknown, runs the operations of providers, and updates the state after each operation, so that the state always
+contains the existing objects."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def apply_walk(
     options: ApplyOptions,
     hooks: Hooks | None = None,
 ) -> ApplyResult:
-    """Walk an apply graph. `variables` are the values of the plan."""
+    """Walk an apply graph. `variables` are the values that the plan recorded."""
     with collector_paused():
         walk = ApplyWalk(graph, plan, config, variables, schemas, options, hooks or Hooks())
         try:
@@ -108,7 +108,7 @@ class ApplyWalk(ApplyWork):
     }
 
     _opening: dict[str, Instance]
-    """ephemeral resources whose instances became separate vertices"""
+    """the instances of ephemeral resources, by vertex"""
 
     # ---------------------------------------------------------------- the walk as a whole
 
@@ -121,7 +121,7 @@ class ApplyWalk(ApplyWork):
         )
 
     def _announce(self) -> None:
-        """Announce objects with conditions and report imports; both need no other work."""
+        """Announce objects with conditions and report imports; no vertex does this."""
         table: dict[tuple[str, str], list[str]] = {}
         for result in self.plan.checks:
             addresses = table.setdefault((result.kind, result.config_address), [])
@@ -146,7 +146,8 @@ class ApplyWalk(ApplyWork):
         left = {block for block, _, _ in self.plan.deferred}
         if left:
             detail = (
-                f"{', '.join(sorted(left))} and all objects that depend on it were left for a later plan: plan again."
+                f"{', '.join(sorted(left))} and all objects that depend on it were deferred to a later plan: plan "
+                "again."
             )
             problems.append(warning("apply.deferred", "Some objects were deferred", detail))
         if self.plan.limits.including(left).is_partial:
@@ -335,7 +336,8 @@ class ApplyWalk(ApplyWork):
         return it
 
     def _recorded(self, node: Node) -> Instance:
-        """The instance of a vertex that destroys or forgets an object, as the state records it. Raises Failure."""
+        """The instance of a vertex that destroys or forgets an object, created from the state's record. Raises
+        Failure."""
         address = parse_resource_instance(node.object)
         change, module = self._change(node), self.context.module(address.module)
         return self._instance(node, address, change, change.provider_key, module, self._declaration(address))
@@ -353,7 +355,7 @@ class ApplyWalk(ApplyWork):
         source = parse_provider_configuration(change.provider).source
         schema: ResourceSchema | None = self.schemas.resource(source, address.mode, address.type)
         if schema is None:
-            detail = f"The provider {source} does not know the type {address.type} of {address}."
+            detail = f"The provider {source} does not have the type {address.type} of {address}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
         if node.name in self.asking_configured:
             provider = self.providers.of_resource(
@@ -380,7 +382,8 @@ class ApplyWalk(ApplyWork):
         )
 
 
-# Output values while applying: those of child modules are for their callers, those of the root module for the state.
+# Output values while applying. Outputs of child modules are passed to their callers, and outputs of the root module are
+# written to the state.
 
 
 def apply_output(walk: ApplyWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:

@@ -1,1 +1,1 @@
-"""Evaluation of a configuration, shared by all walks: contexts, scopes, repetition, conditions, providers, objects."""
+"""Evaluates a configuration, for all walks: contexts, scopes, repetition, conditions, providers, objects."""

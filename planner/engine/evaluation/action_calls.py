@@ -1,4 +1,5 @@
-"""Actions that walks invoke: the instance that a trigger names, its configuration, and the trigger's condition."""
+"""Evaluates actions that walks invoke: the instance that a trigger names, its configuration, and the trigger's
+condition."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class CallerScope(ModuleScope):
         if (node.root if isinstance(node, Traversal) else node.name) != "caller":
             return super().resolve(node, source)
         if self.caller is None:
-            detail = '"caller" is the object whose change invokes the action; here, no object does.'
+            detail = '"caller" is the object whose change invokes the action; it is not available here.'
             span = Span(source or Source("", ""), node.start, node.end)
             raise Failure(error("plan.invalid_caller", 'Invalid "caller" reference', detail, span))
         return self.caller, 0
@@ -53,8 +54,8 @@ def find_action(module: ModuleConfig, ref: ActionReference) -> ResourceDecl:
 
 
 def key_problems(decl: ResourceDecl, ref: ActionReference) -> list[Diagnostic]:
-    """Errors if the reference has a key although the action has neither count nor for_each, or lacks one although the
-    action has."""
+    """Errors if the reference has a key although the action has neither count nor for_each, or if a required key is
+    missing."""
     repeated = "count" if decl.count is not None else "for_each" if decl.for_each is not None else ""
     if bool(repeated) == (ref.key is not None):
         return []
@@ -104,7 +105,7 @@ def key_of(expr: Expr, scope: ModuleScope) -> int | str:
     plain, marks = unmark_deep(value)
     if plain.__class__ in (int, str) and not marks:
         return plain
-    detail = "The key of an action is a string or a whole number that is known while planning, and no secret."
+    detail = "The key of an action must be a string or a whole number that is known while planning and not secret."
     raise Failure(error("plan.action_key", "Invalid index expression", detail, expr.span))
 
 
@@ -118,7 +119,7 @@ def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
     plain, marks = unmark_deep(value)
     why = ""
     if EPHEMERAL in marks:
-        why = "is ephemeral, but the plan records what is invoked"
+        why = "is ephemeral, but the plan must record which actions are invoked"
     elif plain.__class__ is Unknown:
         return "unknown"
     elif plain.__class__ is Null:
@@ -128,7 +129,7 @@ def condition_value(trigger: ActionTrigger, scope: ModuleScope) -> str:
             return "true" if convert(plain, BOOL) is True else "false"
         except ConversionError as bad:
             why = f"is neither true nor false: {bad}"
-    detail = f"The condition of a trigger decides whether its actions are invoked; this one {why}."
+    detail = f"The condition of a trigger determines whether its actions are invoked, but this one {why}."
     raise Failure(error("plan.trigger_condition", "Invalid action trigger condition", detail, expr.span))
 
 

@@ -59,7 +59,7 @@ class RuleResult:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     def about(self, kind: str, address: str, rule: RuleKind) -> Iterator[Diagnostic]:
-        """Marks the diagnostics of a condition with its object (`kind` as in `CheckedObject`)."""
+        """A context that marks diagnostics with the object of a condition (`kind` as in `CheckedObject`)."""
         for d in self.diagnostics:
             yield evolve(d, checked=CheckedObject(kind, address, rule)) if d.code in _VERDICTS else d
 
@@ -68,7 +68,7 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition holds. A failed condition causes a diagnostic with the given severity; problems of the
+    """Whether a condition is satisfied. If it is not, this adds a diagnostic with the given severity. Problems of the
     condition itself are always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
@@ -92,7 +92,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
         return RuleResult("error", "", tuple(problems))
     if held:
         return RuleResult("pass", "", tuple(problems))
-    detail = message or "This condition does not hold, and its error message cannot be used either."
+    detail = message or "This condition failed, and its error message cannot be used either."
     title = f"{_TITLES[kind]} failed"
     failed = Diagnostic(severity, "plan.condition_failed", title, detail, span, **observed_values(rule, scope))
     problems.append(evolve(failed, is_check=kind == "assertion"))
@@ -100,7 +100,7 @@ def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity
 
 
 def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult:
-    """Whether the value of an input variable passes a validation rule; `subject` is the origin of the value."""
+    """Whether the value of an input variable passes a validation rule. `subject`: the span of the value's origin."""
     value, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     text, more = _raw_message(rule.error_message, scope)
     problems += [d for d in more if d not in problems]
@@ -116,7 +116,7 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
         plain, marks = unmark_deep(text)
         for mark, word in ((SENSITIVE, "sensitive"), (EPHEMERAL, "ephemeral")):
             if mark in marks:
-                detail = f"It refers to {word} values, so it cannot be shown. Leave them out of the message."
+                detail = f"The message refers to {word} values, so it cannot be shown. Remove them from the message."
                 summary = f"Error message refers to {word} values"
                 problems.append(error(f"plan.{word}_message", summary, detail, where))
                 message = f"The error message contains {word} values and is not shown."
@@ -136,13 +136,13 @@ def check_validation(rule: CheckRule, scope: Scope, subject: Span) -> RuleResult
 
 
 def operands(rule: CheckRule, scope: Scope) -> tuple[tuple[str, str], ...]:
-    """The values of the names in a condition."""
+    """The values of the names in a failed condition, for its diagnostic."""
     return operand_values(rule.condition.node, scope, rule.condition.source)
 
 
 def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
-    """The values of the operands, for the diagnostic of a failed condition; if the condition compares two values for
-    equality, also these values."""
+    """The values of the operands, for the diagnostic of a failed condition. If the condition tests equality, also the
+    two compared values."""
     node, source = rule.condition.node, rule.condition.source
     result: dict[str, Any] = {"values": operands(rule, scope)}
     if isinstance(node, Binary) and node.operator == "==":
@@ -155,7 +155,7 @@ def observed_values(rule: CheckRule, scope: Scope) -> dict[str, Any]:
 def _truth(value: Value, span: Span, summary: str, problems: list[Diagnostic]) -> bool | None:
     if value.__class__ is Null:
         problems.append(
-            error("plan.null_condition", summary, "A condition must be true or false, but this is null.", span)
+            error("plan.null_condition", summary, "A condition must be true or false, but this one is null.", span)
         )
         return None
     try:
@@ -170,7 +170,7 @@ def _raw_message(expr: Expr | None, scope: Scope) -> tuple[Value, list[Diagnosti
 
 
 def message_of(expr: Expr | None, scope: Scope) -> tuple[str, list[Diagnostic]]:
-    """The message of a failed condition; "" if it is not known or must not be shown."""
+    """The message of a failed condition; "" if it is unknown or must not be shown."""
     value, problems = _raw_message(expr, scope)
     if expr is None or has_errors(problems):
         return "", problems
@@ -211,8 +211,8 @@ def _text(value: Value, span: Span, problems: list[Diagnostic]) -> str:
 
 
 class CheckState:
-    """The status of every object with conditions. Objects are announced when their block is expanded; a rule that is
-    never reached stays unknown. It may be used from several threads."""
+    """The status of every object with conditions. Objects are announced when their block is expanded; the status of a
+    rule that is never evaluated remains unknown. Can be used by several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = Lock()
@@ -245,7 +245,7 @@ class CheckState:
                     self._messages[kind, address, rule, i] = result.message
 
     def status(self, kind: str, config_address: str, address: str) -> Status:
-        """The worst status of the object's rules."""
+        """The worst status of an object's rules."""
         with self._lock:
             objects = self._objects.get((kind, config_address)) or {}
             return summary(objects.get(address, {}).values())
@@ -306,11 +306,11 @@ def _checkable(config: Config) -> list[tuple[str, str, dict[RuleKind, int]]]:
     return results
 
 
-# Errors in the body of a resource that do not depend on values: references to itself, or values that may not be stored.
+# Errors in the body of a resource: references to itself, and values that must not be stored.
 
 
 class SelfReferences:
-    """References of the bodies of resources to the resources themselves, searched once for each block."""
+    """Finds references of resources to themselves. Each block is searched once."""
 
     def __init__(self) -> None:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
@@ -331,12 +331,12 @@ def path_name(path: Iterable[tuple[str, Any]]) -> str:
 
 
 def unknown_arguments(value: Value) -> str:
-    """The arguments that are or contain unknown values, as text for a message; "" if the value is completely known."""
+    """The arguments with unknown values, as text for a message; "" if the value is completely known."""
     return ", ".join(sorted({path_name(path) for path in unknown_paths(value)}))
 
 
 def extend(problems: list[Diagnostic], diagnostics: list[Diagnostic]) -> None:
-    """Add problems; an error among them ends the work on this instance."""
+    """Add problems. Raises Failure if one of them is an error, which ends the work on this instance."""
     problems += diagnostics
     if has_errors(diagnostics):
         raise Failure(list(problems))
@@ -349,7 +349,7 @@ def _self_references(decl: ResourceDecl, schema: BlockSchema) -> Iterator[tuple[
     for node in (node for part in own for node in variables(part)):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind == "resource" and ref.name == decl.key:
-            detail = f"{decl.key} refers to itself, but its own attributes are only known once it is planned."
+            detail = f"{decl.key} refers to itself, but its attributes are known only after it is planned."
             span = Span(decl.block.source, ref.start, ref.end)
             yield ref.key, error("plan.self_reference", "Self-referential block", detail, span)
 
@@ -391,7 +391,7 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
 
 
 def forget_compiled(body: Body) -> None:
-    """Release the compiled expressions of a body; they are compiled again on their next evaluation."""
+    """Free the compiled expressions of a body. They are compiled again when they are next evaluated."""
     if isinstance(body, NativeBody):
         for attribute in body.attributes.values():
             with suppress(AttributeError):

@@ -1,5 +1,5 @@
-"""The common parts of walks over a configuration: values, modules, providers and checks, and the instances that objects
-belong to.
+"""The common parts of walks over a configuration: values, modules, providers and checks, and the instances to which
+objects belong.
 
 Planning and applying treat objects differently, but all other parts of a configuration in the same way."""
 
@@ -37,12 +37,12 @@ from planner.logic.model.graph import Graph, Node
 from planner.world.state.build import StateBuilder
 from planner.world.state.model import ObjectState
 
-# The base of all walks over a configuration: a table names the work for each kind of vertex, which is run in the order
-# of the graph.
+# The base of all walks over a configuration: a table names the method for each kind of vertex; the methods are called
+# in the order of the graph.
 
 
 VertexWork: TypeAlias = Callable[[Node], "WorkResult | list[Diagnostic]"]
-"""the work on a vertex"""
+"""does the work of a vertex"""
 
 
 @frozen(eq=False, kw_only=True)
@@ -55,7 +55,7 @@ class WalkOptions:
     workspace: str = "default"
     stop: StopSignal = field(factory=StopSignal)
     sequential: bool = False
-    """run all work on one thread, one vertex after the other, for debugging"""
+    """for debugging: whether to run all work on one thread, one vertex after the other"""
 
 
 class VertexWalk:
@@ -80,7 +80,7 @@ class VertexWalk:
         return WorkResult(tuple(answer)) if answer else NOTHING
 
     def take_apart(self) -> None:
-        """Release the data of a finished walk."""
+        """Free the data of a finished walk."""
         self._work.clear()
         self.context.take_apart()
 
@@ -92,7 +92,7 @@ class VertexWalk:
 
 
 class ValueWalk(VertexWalk):
-    """Work on vertices that only have values: variables, locals, and module instances."""
+    """The work on vertices that only evaluate values: variables, locals, and module instances."""
 
     def __init__(self, graph: Graph, context: EvaluationContext, variables: Mapping[str, RootVariable]) -> None:
         super().__init__(graph, context)
@@ -130,7 +130,7 @@ class ValueWalk(VertexWalk):
         return problems
 
     def warnings_of(self, warnings: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
-        """The warnings of an expansion that have to be reported."""
+        """The warnings of an expansion that must be reported."""
         return warnings
 
     WORK: ClassVar[Mapping[str, str]] = {
@@ -139,12 +139,12 @@ class ValueWalk(VertexWalk):
 
 
 def module_path(module: str) -> ModulePath:
-    """The path of a module or module instance address."""
+    """The module path for the address of a module or module instance."""
     return parse_module(module).path
 
 
 class ConfigurationWalk(ValueWalk):
-    """The work on vertices that is the same in every walk that calls providers, and the data that it shares."""
+    """The common work of all walks that call providers, and the data that vertices share."""
 
     configurations: dict[str, str]
     """the provider configuration of each vertex, in walks that call configured providers"""
@@ -220,8 +220,8 @@ class ConfigurationWalk(ValueWalk):
     # ---------------------------------------------------------------- the walk as a whole
 
     def drive(self, verb: str, interrupted: Diagnostic, *listeners: Callable[[], None]) -> list[Diagnostic]:
-        """Do all work that is possible, and return its diagnostics. `verb`: the name of the work; `interrupted`: the
-        diagnostic if the work was stopped; `listeners` are called when it should stop."""
+        """Walk the graph, and return the diagnostics. `verb`: the name of the walk in the log; `interrupted`: the
+        diagnostic if the walk is stopped; `listeners` are called when it should stop."""
         machine, options = Machine(self.graph.numbered), self.driving
         heard = (self.providers.stop, *listeners)
         for listener in heard:
@@ -283,7 +283,8 @@ class ConfigurationWalk(ValueWalk):
         return super().run(node)
 
     def _missing_functions(self, node: str) -> list[Diagnostic]:
-        """The calls of functions that their providers neither declare nor register. `try` cannot hide them."""
+        """Errors for calls of functions that their providers neither declare nor register. `try` cannot hide these
+        errors."""
         problems: list[Diagnostic] = []
         for configuration, object, name, function in sorted(self._awaited[node]):
             source = parse_provider_configuration(configuration).source
@@ -401,7 +402,7 @@ class ConfigurationWalk(ValueWalk):
 
 
 def relation(graph: Graph, name: str) -> set[tuple[str, ...]]:
-    """The tuples of a relation that were used to build the graph; empty if the relation does not exist."""
+    """The tuples of a relation from which the graph was built; empty if the relation does not exist."""
     database = graph.database
     if database is None or name not in database:
         return set()
@@ -414,7 +415,7 @@ def provider_configurations(graph: Graph) -> dict[str, str]:
     return dict(sorted(relation(graph, "uses_configuration")))  # type: ignore[arg-type]
 
 
-# Data of modules for providers: `provider_meta` blocks.
+# Evaluates `provider_meta` blocks, which contain data of modules for providers.
 
 
 def provider_meta(schemas: Schemas, it: Instance) -> Value:

@@ -102,7 +102,7 @@ class ConfiguredProviders:
         return problems
 
     def any_instance(self, address: str) -> Provider | None:
-        """An instance of a configuration; None if no instance exists yet."""
+        """One instance of a configuration; None if it has no instances."""
         return next(iter(self._instances.get(address, {}).values()), None)
 
     def instance(self, address: str, key: InstanceKey, wanted_by: str) -> Provider:
@@ -112,15 +112,15 @@ class ConfiguredProviders:
         if result is None:
             if key is None and instances:
                 detail = (
-                    f"{wanted_by} is managed through {address}, which has for_each now. Go back to one configuration "
-                    "until everything that it manages is destroyed or forgotten, or declare the instance again, with "
-                    "a key in its provider argument."
+                    f"{wanted_by} is managed through {address}, which now has for_each. Either restore the single "
+                    "configuration until all objects that it manages are destroyed or forgotten, or declare the "
+                    "instance again with a key in its provider argument."
                 )
             else:
                 detail = (
                     f"{wanted_by} is managed through {address}{format_key(key)}, which no longer exists. Keep the "
-                    "provider configuration, and its for_each key, until everything that it manages is destroyed or "
-                    "forgotten."
+                    "provider configuration, and its for_each key, until all objects that it manages are destroyed "
+                    "or forgotten."
                 )
             raise Failure(error("plan.provider_instance_missing", "Provider instance not present", detail))
         return result
@@ -144,8 +144,8 @@ class ConfiguredProviders:
         config_address: str,
         decl: ResourceDecl | None,
     ) -> Provider:
-        """The provider of an object: a configured one, or its replacement in a test. Raises Failure if that instance
-        does not exist."""
+        """The provider of an object: a configured provider, or its replacement in a test. Raises Failure if the
+        provider instance does not exist."""
         result = self.instance(address, key, wanted_by)
         if decl is not None and decl.made_up is not None:
             return _mocked(result, decl.made_up.values, decl.made_up.known_late)
@@ -163,7 +163,7 @@ class ConfiguredProviders:
             provider.close()
 
     def stop(self) -> None:
-        """Request all providers to stop soon."""
+        """Request all providers to stop."""
         with self._lock:
             running = [provider for instances in self._instances.values() for provider in instances.values()]
         for provider in running:
@@ -173,7 +173,7 @@ class ConfiguredProviders:
         for address in list(self._instances):
             self.close(address)
 
-    # ---------------------------------------------------------------- which configuration
+    # ---------------------------------------------------------------- provider instances of objects
 
     def _find(self, address: str) -> tuple[ProviderConfiguration, ProviderDecl | None, ModuleInstance]:
         configuration = parse_provider_configuration(address)
@@ -198,20 +198,20 @@ class ConfiguredProviders:
         address: str,
     ) -> InstanceKey:
         """The key of the provider instance for an object in the state; `decl` is its resource block, if any. `module`:
-        the module in which the key expression can be evaluated. `recorded`: the key that the state records. Raises
-        Failure."""
+        the module instance in which to evaluate the key expression, if it exists. `recorded`: the key that the state
+        records. Raises Failure."""
         if decl is None:
             return recorded
         ref = decl.provider or ProviderRef(decl.provider_name)
         if ref.key is not None:
-            return recorded  # each.key has no value for an instance that is not declared
+            return recorded  # for an instance that is not declared, each.key has no value
         if module is not None:
             return self._passed_key(module, ref, address)
         callers = (self.context.config.root.descendant(path[:n]) for n in range(len(path), 0, -1))
         return None if _keyed(callers, ref) is None else recorded
 
     def _passed_key(self, module: ModuleInstance, ref: ProviderRef, address: str) -> InstanceKey:
-        """The key with which a calling module passes a configuration; None if it passes none."""
+        """The key in the provider configuration that a calling module passes; None if there is no key."""
         callers = [module]
         while callers[-1].parent is not None:
             callers.append(callers[-1].parent)
@@ -223,8 +223,8 @@ class ConfiguredProviders:
 
 
 def _keyed(modules: Iterable[ModuleConfig | None], ref: ProviderRef) -> tuple[ProviderRef, int] | None:
-    """The reference with a key that the name `ref` denotes in the first of `modules` (innermost first), and the
-    number of calls outwards to where that reference is written; None if the configuration has no key."""
+    """The reference with a key that `ref` denotes in the first of `modules` (innermost first), and the number of calls
+    between that module and the one that contains the reference; None if there is no key."""
     for steps, module in enumerate(modules):
         if module is None or module.call is None:
             return None
@@ -265,16 +265,14 @@ def provider_key(ref: ProviderRef, scope: ModuleScope, address: str) -> Instance
             return str(convert(value, STRING))
         except ConversionError as bad:
             reason = str(bad)
-    detail = f"The key of the provider instance does not fit: {reason}."
+    detail = f"The key of the provider instance is not valid: {reason}."
     raise Failure(error("plan.invalid_provider_key", "Invalid provider instance key", detail, expr.span))
 
 
 def _nothing(configuration: ProviderConfiguration, schema: BlockSchema) -> Value:
     """The value of a provider configuration without a block. Raises Failure if an argument is required."""
     if any(a.required for a in schema.attributes.values()) or any(b.min_items for b in schema.blocks.values()):
-        detail = (
-            f"The provider {configuration.source} has required arguments: write a provider block in the root module."
-        )
+        detail = f"The provider {configuration.source} has required arguments: add a provider block to the root module."
         raise Failure(error("plan.provider_not_configured", "Invalid provider configuration", detail))
     return empty_value(schema)
 

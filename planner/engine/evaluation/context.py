@@ -1,11 +1,11 @@
 """The evaluation context of a walk: the values, known so far, of all names in every module instance.
 
-A tree of module instances; each holds the values of its variables, locals, outputs and resource instances. Walks add
-values (`ModuleInstance.variables`, `ResourceObjects.set`, ...), and expressions read them through a scope
-(planner.engine.evaluation.scope). The values of whole resources and module calls are built on first use and kept until
-a part of them changes, so that reading one instance out of ten thousand copies nothing. Planning, applying, validating
-(with everything unknown) and the console use the same context. `operation` is the name of the operation, and an
-`ObjectSource` has the objects that the walk itself has not set."""
+The context is a tree of module instances. Each contains the values of its variables, locals, outputs and resource
+instances. Walks add values (`ModuleInstance.variables`, `ResourceObjects.set`, ...), and expressions read them through
+a scope (planner.engine.evaluation.scope). The values of whole resources and module calls are built on first use and
+cached until a part of them changes, so that reading one instance out of ten thousand copies nothing. Planning,
+applying, validating (with everything unknown) and the console use the same context. `operation` is the name of the
+operation, and an `ObjectSource` has the objects that the walk itself has not set."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NoObjects:
 
 
 class ResourceObjects:
-    """The instances of one resource in one module instance and their objects, as expressions see them."""
+    """The objects of one resource's instances in one module instance, as expressions see them."""
 
     __slots__ = ("_objects", "_removed", "_whole", "argument", "context", "decl", "expansion", "module")
 
@@ -93,7 +93,7 @@ class ResourceObjects:
         self._whole = None
 
     def remove(self, key: InstanceKey) -> None:
-        """Hide from expressions an instance that does not exist any more, or will not exist."""
+        """Hide an instance from expressions, because it no longer exists or will not exist."""
         self._objects.pop(key, None)
         self._removed.add(key)
         self._whole = None
@@ -110,7 +110,8 @@ class ResourceObjects:
 
     def deprecated(self, value: Value) -> Value:
         """The value, with marks on the parts that the schema deprecates."""
-        if self.decl.mode == "list":  # list blocks have the results of a search as value, whatever the schema is
+        # the value of a list block contains the results of a search, regardless of the schema
+        if self.decl.mode == "list":
             return value
         block = self.context.schemas.of(self.module.config, self.decl).block
         marks = deprecation_marks(block, value, Deprecation(self.decl.key, is_remote=self.module.config.is_remote))
@@ -125,7 +126,7 @@ class ResourceObjects:
         return self.context.schemas.object_type(self.module.config, self.decl)
 
     def hide(self) -> None:
-        """Make the instances unknown from now on."""
+        """From now on, treat the instances as unknown."""
         self._whole = UNKNOWN
 
     def whole(self) -> Value:
@@ -155,7 +156,7 @@ class ResourceObjects:
         return tuple(self._object_or_unknown(i) if i in keys else missing for i in range(length))
 
     def _between(self) -> list[InstanceKey]:
-        """The instances that seem to be declared but have no object, and may be missing in this walk."""
+        """The keys of instances that seem to be declared but have no object, and that this walk may not set."""
         result = self.context.objects.between(self.module, self.decl)
         return [key for key in result if self.expansion is None or key in self.expansion.instances]
 
@@ -166,7 +167,7 @@ class ResourceObjects:
 
     def _nothing_known(self) -> Value:
         if self.context.operation in ("plan", "apply"):
-            # Removed instances are already hidden, so there are none here.
+            # Removed instances are already hidden, so there are no instances.
             if self.argument == "count":
                 return ()
             if self.argument == "for_each":
@@ -186,7 +187,8 @@ class ResourceObjects:
 class ModuleInstance:
     """One instance of a module and the values in it, by name. Values have the marks that their declarations require.
 
-    `repetition` contains the values of count.index and each for the arguments of the module call."""
+    `repetition` contains the values of count.index and each with which the arguments of the module call are
+    evaluated."""
 
     __slots__ = (
         "_whole_calls",
@@ -296,7 +298,7 @@ class EvaluationContext:
 
     module_type: ClassVar[type[ModuleInstance]] = ModuleInstance
     may_lack_values: bool = False
-    """whether the configuration may come from a record, in which some expressions are missing"""
+    """whether the configuration may come from an input record, in which some expressions are missing"""
 
     def __init__(
         self,
@@ -347,7 +349,7 @@ class EvaluationContext:
         return result
 
     def instances_at(self, module: str) -> list[ModuleInstance]:
-        """The module instances at the module address of a vertex. Raises AddressError."""
+        """The module instances that a vertex's module address denotes. Raises AddressError."""
         result = self._instances_at.get(module)
         if result is None:
             result = self._instances_at[module] = self.instances(parse_module(module).path)
@@ -372,8 +374,8 @@ class EvaluationContext:
             yield from self.instances(module.path)
 
     def take_apart(self) -> None:
-        """Break reference cycles after the last evaluation, so that all memory is freed immediately. A process that
-        plans one unit after the other seldom runs the garbage collector."""
+        """Break reference cycles after the last evaluation, so that memory is freed immediately: a process that plans
+        many units rarely runs the garbage collector."""
         self.is_apart = True
         for module in list(self.all_instances()):
             module.resources.clear()
@@ -412,7 +414,7 @@ class EvaluationContext:
 
     @property
     def is_planning(self) -> bool:
-        """Whether the values of functions that return a different result each time are unknown."""
+        """Whether functions that return a different result each time have unknown values."""
         return self.operation not in ("apply", "destroy", "eval")
 
     @property

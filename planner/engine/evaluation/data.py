@@ -15,7 +15,7 @@ from planner.language.expressions.decode import decode_block
 
 
 def read_data(walk: ConfigurationWalk, it: Instance, config: Value) -> tuple[Value | None, list[Diagnostic]]:
-    """The value that the provider reads, with the configuration's marks; None if it cannot be read."""
+    """The value that the provider returns, with the configuration's marks; None if it cannot be read."""
     plain = unmark_deep(config)[0]
     problems = in_body(it.provider.validate_resource("data", it.type, plain), it.body, it.address)
     if has_errors(problems):
@@ -46,7 +46,7 @@ def data_configuration(it: Instance, problems: list[Diagnostic]) -> Value:
 
 
 def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems: list[Diagnostic]) -> list[Diagnostic]:
-    """If the data source of a check cannot be read, the check fails, but not the plan."""
+    """If the data source of a check cannot be read, only the check fails, not the plan."""
     assert it.module is not None
     config_address = join(str(it.module.address.config), f"check.{check}")
     address = join(it.module_text, f"check.{check}")
@@ -70,9 +70,9 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems:
     ]
 
 
-# Ephemeral resources: opened when the walk reaches them. Their values, marked as ephemeral, are never stored and live
-# only as long as the walk. If a resource cannot be opened yet, because it needs a value that is known only while
-# applying, its value in the plan contains only the values of its configuration.
+# Opens ephemeral resources when the walk reaches them. Their values are marked as ephemeral, never stored, and exist
+# only during the walk. If a resource cannot be opened yet, because it needs a value that is known only while applying,
+# its value in the plan contains only the values of its configuration.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))

@@ -1,5 +1,5 @@
-"""The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. It serves
-the console, and commands that evaluate values without planning anything."""
+"""The evaluation walk: evaluates the current variables, locals and outputs, with resources from the state. The console
+uses it, and so do other commands that evaluate values without planning."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class EvalWalk(ValueWalk):
     """The work on the vertices of a graph in which only values are evaluated."""
 
     known: Mapping[str, Value] = {}
-    """the addresses of outputs of called modules that are not evaluated, because the applied plan knew their values"""
+    """the addresses of outputs of called modules that are not evaluated, because the plan already contains their
+    values"""
 
     def output(self, node: Node) -> list[Diagnostic]:
         problems: list[Diagnostic] = []
@@ -58,9 +59,9 @@ class EvalWalk(ValueWalk):
     WORK: ClassVar[Mapping[str, str]] = {**ValueWalk.WORK, "output": "output"}
 
 
-# The values of a finished plan: all named values are evaluated again with the planned objects. A plan stores the
-# planned objects and root outputs. Other values for explanations (locals, variables and outputs of modules) follow from
-# these and from the configuration, so they are evaluated again instead of stored.
+# Evaluates the values of a finished plan: all named values are evaluated again with the planned objects. A plan stores
+# the planned objects and root outputs. Other values for explanations (locals, variables and outputs of modules) follow
+# from these and from the configuration, so they are evaluated again instead of stored.
 
 
 def planned_values(
@@ -79,7 +80,7 @@ def planned_values(
 
 
 def with_outputs(context: EvaluationContext, plan: Plan) -> None:
-    """Add the root outputs to the values of a plan; planning itself only compares them."""
+    """Add the root outputs to the values of a plan; during planning they are only compared."""
     for output in plan.outputs:
         if output.after.__class__ is not Null or output.name in context.config.root.outputs:
             value = mark(output.after, frozenset((SENSITIVE,))) if output.sensitive else output.after
@@ -87,7 +88,7 @@ def with_outputs(context: EvaluationContext, plan: Plan) -> None:
 
 
 class PlannedObjects:
-    """The planned objects, as an ObjectSource (planner.engine.evaluation.context)."""
+    """The objects of a plan, as an ObjectSource (planner.engine.evaluation.context)."""
 
     def __init__(self, plan: Plan, schemas: Schemas) -> None:
         self._state = StateObjects(plan.prior_state, schemas)

@@ -1,4 +1,4 @@
-"""lifecycle.ignore_changes: before anything is compared, the configuration receives the object's values at these
+"""lifecycle.ignore_changes: before the comparison, the configuration gets the object's current values at the ignored
 paths."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from planner.language.syntax.nodes import GetAttr, Traversal
 def ignore_changes(
     prior: Value, config: Value, ignored: Literal["all"] | tuple[Reference, ...], schema: BlockSchema | None
 ) -> Value:
-    """The effective configuration of an existing object. With "all", that is the object itself without the attributes
-    that only the provider sets. Without a schema it is the unchanged object (to undo changes that a provider with a
+    """The effective configuration of an existing object. With "all", this is the object without the attributes that
+    only the provider sets. If there is no schema, it is the unchanged object (to undo changes that a provider with a
     legacy type system planned)."""
     if not ignored or prior.__class__ is Null or config.__class__ is Null:
         return config

@@ -1,4 +1,4 @@
-"""import blocks: their target instances and the ids of the objects to import."""
+"""Evaluates import blocks: their target instances and the ids of the objects to import."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ImportTarget:
 
     @property
     def shown(self) -> str:
-        """The import ID or identity, as text."""
+        """The id or identity of the object to import, as text."""
         return self.id or import_text(self.identity)
 
 
@@ -82,7 +82,7 @@ class Imports:
         return {target.module: target for target in known if target.id or target.identity is not None}
 
     def missing(self) -> list[Diagnostic]:
-        """Errors for imports into instances that the expanded configuration does not have."""
+        """Errors for imports into instances that do not exist in the expanded configuration."""
         return [
             _without_config(address, None)
             for address, (target, *_) in sorted(self._targets.items())
@@ -116,7 +116,7 @@ class Imports:
             path = str(module.address.config)
             for other in known:
                 if other.module == path:
-                    detail = f"There is an import block for {address} at {other.decl.span} already."
+                    detail = f"There is already an import block for {address} at {other.decl.span}."
                     where = other.decl.span
                     raise Failure(error("plan.duplicate_import", "Duplicate import configuration", detail, where))
             known.append(ImportTarget(address, identifier, decl, identity, path))
@@ -149,8 +149,8 @@ def import_identity(
 
 
 def _check_names(value: Value, wanted: ObjectType, expr: Expr) -> None:
-    """Raises Failure for an attribute that identities of the type do not have, because converting would drop it
-    silently."""
+    """Raises Failure for an attribute that identities of the type do not have, because conversion would silently drop
+    it."""
     given = type_of(value)
     if not isinstance(given, ObjectType):
         return
@@ -168,7 +168,7 @@ def identity_type(context: EvaluationContext, address: ResourceAddress, expr: Ex
         raise Failure(_without_config(str(address), None))
     schema = context.schemas.of(module, decl)
     if schema.identity is None:
-        detail = f"The provider of {address} offers no identities for {address.type}: use id."
+        detail = f"The provider of {address} does not support identities for {address.type}: use id."
         raise Failure(error("plan.import_identity", "Import by identity is not possible", detail, expr.span))
     optional = frozenset(name for name, a in schema.identity.attributes.items() if not a.required)
     return ObjectType({name: a.type for name, a in schema.identity.attributes.items()}, optional)
@@ -206,10 +206,10 @@ def _evaluated(
     elif not is_wholly_known(plain):
         if allow_unknown:
             return None
-        detail = "It is only known after apply, so the import cannot be planned."
+        detail = "The value is known only after apply, so the import cannot be planned."
         raise Failure(error("plan.unknown_import", f"Invalid import {what} argument", detail, expr.span))
     elif SENSITIVE in marks or EPHEMERAL in marks:
-        reason = "It is sensitive or ephemeral, but the id or identity of an import is shown and stored."
+        reason = "The value is sensitive or ephemeral, but the id or identity of an import is shown and stored."
     if reason:
         raise Failure(error("plan.import_id", f"Invalid import {what} argument", reason, expr.span))
     return plain
@@ -228,7 +228,7 @@ def check_imports(config: Config) -> list[Diagnostic]:
 
 
 def _without_config(address: str, decl: ImportDecl | None, hint: str = "") -> Diagnostic:
-    detail = f"{address} is named by an import block, but is not declared: write a resource block for it.{hint}"
+    detail = f"An import block names {address}, which is not declared: write a resource block for it.{hint}"
     summary = "Configuration for import target does not exist"
     return error("plan.import_without_config", summary, detail, decl.span if decl else None)
 
@@ -247,7 +247,7 @@ def _steps(to: Expr, node: Expression, scope: ModuleScope) -> list[AddressStep]:
     if isinstance(node, Traversal):
         root = AddressStep(node.root, False, node.start, node.root_end)
         return [root, *(_constant(step) for step in node.steps)]
-    detail = "An import names a resource instance; keys may be expressions."
+    detail = "The target of an import must be a resource instance; keys may be expressions."
     span = Span(to.source, node.start, node.end)
     raise Failure(error("plan.import_address", "Invalid import address expression", detail, span))
 
@@ -270,13 +270,13 @@ def _key(to: Expr, node: Expression, scope: ModuleScope) -> str | int:
     elif value.__class__ is Null:
         reason = "it is null"
     elif type_of(value) is not STRING and not _is_whole(value):
-        reason = "a key is a string or a whole number"
+        reason = "a key must be a string or a whole number"
     elif SENSITIVE in marks or EPHEMERAL in marks:
         reason = "it is sensitive or ephemeral, but addresses are shown and stored"
     else:
         key: str | int = value
         return key
-    detail = f"The key of the import target does not fit: {reason}."
+    detail = f"The key of the import target is not valid: {reason}."
     raise Failure(error("plan.import_key", "Import block 'to' address contains an invalid key", detail, span))
 
 

@@ -84,12 +84,12 @@ class Instance:
 
     @property
     def is_offline(self) -> bool:
-        """Whether only the schema of the provider is known."""
+        """Whether only the schema of the provider is available."""
         return isinstance(self.provider, OfflineProvider)
 
     @property
     def body(self) -> Body | None:
-        """The body in which problems reported by the provider are located."""
+        """The body to which problems that the provider reports refer."""
         return self.decl.body if self.decl is not None else None
 
     @property
@@ -116,7 +116,7 @@ class Instance:
 
     @property
     def unknown_scope(self) -> ModuleScope:
-        """The scope of the block for an unknown instance."""
+        """The scope of a block for an unknown instance."""
         assert self.module is not None
         assert self.decl is not None
         return self.module.with_repetition(unknown_repetition(self.decl))

@@ -1,5 +1,5 @@
-"""Values that are each evaluated on first use instead of by a walk, for questions about a few former or hypothetical
-values of a whole configuration."""
+"""Evaluates values on first use instead of by a walk, for questions about a few former or hypothetical values of a
+configuration."""
 
 from __future__ import annotations
 

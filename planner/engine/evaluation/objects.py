@@ -1,7 +1,7 @@
-"""Conversion of objects between state and values: read from the state with a provider's schema, and written back.
+"""Converts objects between the state and values, with the provider's schema.
 
 A `RemoteObject` is the value of an object, with marks, and its record in the state. Unchanged objects keep their
-recorded form when they are written, so that writing them costs nothing and changes no byte."""
+recorded form when they are written, so that writing them takes no time and does not change a byte."""
 
 from __future__ import annotations
 
@@ -78,21 +78,21 @@ def read_object(
     body: Body | None = None,
 ) -> tuple[RemoteObject | None, list[Diagnostic]]:
     """The object of a record, upgraded to the provider's current schema; None if it cannot be read. Objects of data
-    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type of the object,
-    which this provider must convert. Problems are reported with places in the `body`. The returned record has the
-    current schema version, with attributes rewritten if the version changed."""
+    sources are never upgraded; they must match the schema. `moved_from`: the former provider and type, from which this
+    provider must convert the object. Problems refer to the `body`. The returned record has the current schema version,
+    with attributes rewritten if the version changed."""
     if moved_from is not None:
         return _moved_object(provider, type, schema, record, address, moved_from, body)
     if record.schema_version > schema.version:
         detail = (
-            f"The state has {address} in version {record.schema_version} of its type, but this provider only supports "
+            f"The state has {address} in schema version {record.schema_version}, but this provider only supports "
             f"version {schema.version}. Use a newer version of the provider."
         )
         return None, [error("plan.newer_object", "Resource instance managed by newer provider version", detail)]
     attributes = record.attributes if record.attributes_flat is None else dict(record.attributes_flat)
     known = implied_type(schema.block)
     if record.attributes_flat is not None and provider.is_inline:
-        detail = f"The state has {address} in the form of an old version, which its provider cannot read."
+        detail = f"The state has {address} in an old format, which its provider cannot read."
         return None, [error("plan.flat_object", "Invalid object in state", detail)]
     if record.attributes_flat is None and record.schema_version == schema.version:
         attributes = _without_removed(attributes, known)
@@ -150,7 +150,8 @@ def _read_identity(
         return None, []
     if record.identity_schema_version > schema.identity_version:
         detail = (
-            f"The state has the identity in version {record.identity_schema_version}, but this provider only supports "
+            f"The state has the identity in schema version {record.identity_schema_version}, but this provider only "
+            "supports "
             f"version {schema.identity_version}. Use a newer version of the provider."
         )
         summary = "Resource identity managed by newer provider version"
@@ -176,7 +177,7 @@ def recorded_identity(identity: Value, schema: ResourceSchema) -> dict[str, Any]
 
 
 def _without_removed(data: Any, wanted: Type) -> Any:
-    """The recorded form without the attributes that the type no longer has; the same object if it has none of these."""
+    """The record without attributes that the type no longer has. If there are none, the same record."""
     if isinstance(wanted, ObjectType) and data.__class__ is dict:
         types = wanted.attributes
         kept = {name: _without_removed(part, types[name]) for name, part in data.items() if name in types}
@@ -219,10 +220,10 @@ def write_object(
     try:
         attributes = to_json(plain, implied_type(schema.block))
     except CodecError as problem:
-        detail = f"No state can hold this object: {problem}."
+        detail = f"A state cannot contain this object: {problem}."
         raise Failure(error("state.not_recordable", "Value cannot be recorded", detail)) from problem
     if schema is STORING and attributes["store"] is None:
-        del attributes["store"]  # so that OpenTofu can read it
+        del attributes["store"]  # without the empty block, OpenTofu can read the object
     return evolve(
         base,
         attributes=attributes,
@@ -234,8 +235,8 @@ def write_object(
 
 
 class StateObjects:
-    """The objects of a state, for expressions: planner.engine.evaluation.context.ObjectSource. `unknown`: attributes
-    whose values are unknown."""
+    """The objects of a state, as an ObjectSource (planner.engine.evaluation.context). `unknown`: attributes whose
+    values are unknown."""
 
     def __init__(self, state: State, schemas: Schemas, unknown: UnknownAttributes = MappingProxyType({})) -> None:
         self.state = state
@@ -284,9 +285,10 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
     return ObjectId(key, result) if result.__class__ is str else None
 
 
-# Objects of states before version 4: strings in one flat map, `tags.%`, `tags.Name`, `rules.#`, `rules.0.port`.
+# Decodes objects of states before version 4, whose attributes are strings in one flat map: `tags.%`, `tags.Name`,
+# `rules.#`, `rules.0.port`.
 #
-# Only the type gives them a meaning. After OpenTofu's hcl2shim (flatmap.go).
+# Their meaning depends on the type. After OpenTofu's hcl2shim (flatmap.go).
 
 
 UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
@@ -294,7 +296,7 @@ UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"
 
 
 def from_flat(flat: dict[str, str], wanted: ObjectType) -> Value:
-    """The object that a flat map represents. Raises ValueError."""
+    """The object that a flat map encodes. Raises ValueError."""
     return _FlatReader(flat).object("", wanted)
 
 
@@ -341,7 +343,7 @@ class _FlatReader:
         return {name: self.value(prefix + name, type_) for name, type_ in wanted.attributes.items()}
 
     def set(self, prefix: str, wanted: SetType, count: str) -> Value:
-        """The value of a set, whose elements have hashes as names. An empty element shows only in the count."""
+        """The value of a set, whose elements have hashes as names. Empty elements appear only in the count."""
         keys = {name.partition(".")[0] for name in self.names(prefix)}
         items = [self.value(prefix + key, wanted.element) for key in sorted(keys)]
         if not items and count == "1":

@@ -14,11 +14,11 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, error
 from planner.world.provider.interface import AttributeDiagnostic, OpenedEphemeral
 
 CLOSE_SECONDS = 10.0
-"""seconds after which closing is reported as an error"""
+"""the number of seconds after which closing counts as failed"""
 
 
 class OpenResource:
-    """An open resource; a separate thread renews it when its provider requests."""
+    """An open resource. A separate thread renews it when its provider requires this."""
 
     def __init__(self, it: Instance, opened: OpenedEphemeral, hooks: Hooks) -> None:
         self.it, self.hooks = it, hooks
@@ -45,7 +45,7 @@ class OpenResource:
             self.hooks.ephemeral_complete(self.it.address, "renew")
 
     def close(self) -> list[Diagnostic]:
-        """Close the resource. Returns also the diagnostics of renewals."""
+        """Close the resource. The result includes the diagnostics of renewals."""
         it = self.it
         with self._changed:
             self._closing = True
@@ -84,7 +84,7 @@ class OpenResources:
             self._open.setdefault(f"{it.config_address} (close)", []).append(resource)
 
     def has(self, node: str) -> bool:
-        """Whether a vertex has any open resources to close."""
+        """Whether a vertex has resources to close."""
         return node in self._open
 
     def close(self, node: str) -> list[Diagnostic]:

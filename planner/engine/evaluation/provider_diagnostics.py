@@ -1,6 +1,6 @@
-"""Problems that providers report, with their places in the configuration. A provider names an attribute by a path,
-which is looked up in the body of the value. If the path does not exist there, the place is the beginning of the deepest
-block on the path."""
+"""Locates problems that providers report in the configuration. A provider identifies an attribute by a path, which is
+looked up in the body. If the path does not exist in the body, the problem refers to the beginning of the deepest block
+on the path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFERRALS = {
     "provider_config_unknown": "plan.deferred_provider",
     "absent_prereq": "plan.deferred_prerequisite",
 }
-"""reasons for which providers defer objects -> codes of diagnostics"""
+"""codes of diagnostics, by the reason for which a provider defers an object"""
 
 
 def in_body(problems: Iterable[AttributeDiagnostic], body: Body | None, address: str) -> list[Diagnostic]:
@@ -108,7 +108,7 @@ def _element(attribute: Attribute, key: Any) -> Span:
     if isinstance(key, str) and isinstance(expr, Object):
         for entry in expr.items:
             if not isinstance(entry.key, Literal):
-                return attribute.expr_span  # an evaluation would be necessary to find the key
+                return attribute.expr_span  # the key cannot be found without evaluation
             if entry.key.value == key:
                 return Span(attribute.source, *start_range(entry.value, attribute.source))
         return attribute.name_span

@@ -1,4 +1,5 @@
-"""`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each.
+"""`count`, `for_each` and `enabled`: the instances of a block, and the values of `count.index` and `each` in each
+instance.
 
 Instances must be known while planning, so a value that is known only after apply is an error here. (For validation,
 `repetition_problems` checks only known values.)"""
@@ -44,7 +45,7 @@ from planner.language.expressions.operands import operand_values
 from planner.language.expressions.scope import Scope
 
 MOST_INSTANCES = 1_000_000
-"""The greatest count of a block. A larger number, given by mistake, would use all memory before anything is planned."""
+"""The greatest count of a block. A larger number is a mistake and would use all memory before anything is planned."""
 
 Argument: TypeAlias = Literal["none", "count", "for_each", "enabled"]
 
@@ -64,7 +65,7 @@ NO_REPETITION = Repetition()
 
 
 def repetition_of(key: InstanceKey) -> Repetition:
-    """The repetition values of an instance of which only the key is known."""
+    """The repetition values of an instance if only its key is known."""
     return Repetition(key if isinstance(key, int) else None, key if isinstance(key, str) else None)
 
 
@@ -107,14 +108,14 @@ def repetition_argument(block: Repeatable) -> Argument:
 
 
 def unknown_repetition(block: Repeatable) -> Repetition:
-    """The repetition of an unknown instance of the block (validation)."""
+    """The repetition values of an unknown instance of the block, for validation."""
     if block.count is not None:
         return UNKNOWN_COUNT
     return NO_REPETITION if block.for_each is None else UNKNOWN_EACH
 
 
 def expand(block: Repeatable, scope: Scope, what: str) -> Expansion:
-    """The instances of a block; `what` names it in messages. Raises Failure."""
+    """The instances of a block; `what` names the block in messages. Raises Failure."""
     if block.count is not None:
         count, problems = _count(block.count, scope)
         if count.__class__ is Unknown:
@@ -164,7 +165,7 @@ def _items(
 
 
 def _count(expr: Expr, scope: Scope) -> tuple[Value, list[Diagnostic]]:
-    """A whole number or an unknown value; otherwise None, with the problems."""
+    """The value as a whole number or an unknown value, and the problems; None if it is invalid."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems):
         return None, problems
@@ -194,7 +195,7 @@ def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
     value, problems = try_evaluate(expr.node, scope, expr.source)
     value, marks = unmark(value)
     if SENSITIVE in marks:
-        reason = "it is sensitive, but whether an instance exists shows it"
+        reason = "it is sensitive, but the existence of the instance would reveal it"
         problems.append(_invalid("enabled", expr, scope, reason, secret=True))
     if EPHEMERAL in marks:
         problems.append(_invalid("enabled", expr, scope, "it is ephemeral"))
@@ -212,8 +213,8 @@ def _enabled(expr: Expr, scope: Scope) -> tuple[bool, list[Diagnostic]]:
 def _for_each(
     expr: Expr, scope: Scope, allow_tuple: bool = False, needed_for: str | None = None
 ) -> tuple[Value, list[Diagnostic]]:
-    """An object, Map, Set of strings or (if allowed) tuple, or Unknown; otherwise None, with the problems.
-    `needed_for`: the purpose for which the value must be known."""
+    """The value as an object, Map, Set of strings, (if allowed) tuple, or Unknown, and the problems; None if it is
+    invalid. `needed_for`: why the value must be known, for messages."""
     value, problems = try_evaluate(expr.node, scope, expr.source)
     if has_errors(problems) and value.__class__ is Unknown and value.type is DYNAMIC:
         return None, problems
@@ -253,7 +254,7 @@ def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value,
         how = "toset([for item in ... : tostring(item)])"
         if isinstance(type_.element, ObjectType):
             how = "{ for item in ... : item.ATTRIBUTE => item }, with an attribute that names each item"
-        reason = f"a set must be one of strings, but this one is of {name}. Write {how}"
+        reason = f"a set must contain strings, but this one contains {name}. Write {how}"
         return None, [_invalid("for_each", expr, scope, reason)]
     if value.__class__ is Null:
         return value, []
@@ -268,18 +269,18 @@ def _set(expr: Expr, scope: Scope, value: Value, type_: SetType) -> tuple[Value,
 
 
 def _invalid(argument: str, expr: Expr, scope: Scope, reason: str, secret: bool = False) -> Diagnostic:
-    detail = f"The value of {argument} does not fit: {reason}."
+    detail = f"The value of {argument} is not valid: {reason}."
     values = operand_values(expr.node, scope, expr.source, secret=secret)
     return error(f"plan.invalid_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)
 
 
 def _unknown(argument: str, expr: Expr, scope: Scope, what: str) -> Diagnostic:
     known = (
-        "Write a map whose keys are in the configuration, with these values only in its values"
+        "Use a map with constant keys, and use the unknown values only as its values"
         if argument == "for_each"
         else "Let the value depend on values that are known before apply"
     )
-    detail = f"It depends on values that are only known after apply, so the instances cannot be planned. {known}"
+    detail = f"The value depends on values that are known only after apply, so the instances cannot be planned. {known}"
     detail += f", or plan everything else first with {option('exclude', what)}." if what else "."
     values = operand_values(expr.node, scope, expr.source, unknown=True)
     return error(f"plan.unknown_{argument}", f"Invalid {argument} argument", detail, expr.span, values=values)

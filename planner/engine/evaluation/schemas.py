@@ -1,4 +1,4 @@
-"""The providers of one walk and their schemas: each provider is started once, on first use."""
+"""The providers of one walk and their schemas. Each provider is started once, on first use."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ class Schemas:
         self._lists: dict[tuple[str, str], ResourceSchema] = {}
         self._failures: dict[str, Failure] = {}
         self.extensions = set[str]()
-        """blocks that the built-in provider has only if a configuration or a state uses them: `store`"""
+        """the optional blocks of the built-in provider (`store`) that a configuration or a state uses"""
         self.resolvers: dict[ModuleConfig, dict[Any, Callable[[Any], tuple[Value, int]]]] = {}
-        """the targets of references (planner.engine.evaluation.scope), which are the same in all walks over a
-        configuration"""
+        """resolvers of references (planner.engine.evaluation.scope), which all walks over a configuration share"""
         self.named: dict[Any, tuple[str, str, object, Callable[[Any], tuple[Value, int]]]] = {}
-        """the targets of references to variables and local values, which are the same for all calls of a module: kind,
-        name, declaration, and target"""
+        """resolvers of references to variables and local values, which all calls of a module share: kind, name,
+        declaration, and resolver"""
 
     def lent(self) -> Schemas:
-        """These schemas for parallel work, which has its own providers and closes them itself."""
+        """A copy of these schemas for parallel work, which uses and closes its own providers."""
         lent = Schemas(self._start)
         lent._lock, lent._schemas, lent._failures = self._lock, self._schemas, self._failures
         lent.resolvers, lent.named, lent.extensions = self.resolvers, self.named, self.extensions
         return lent
 
     def provider(self, source: str) -> Provider:
-        """The unconfigured provider used for schemas. Raises Failure; if starting it failed before, at each call."""
+        """The unconfigured provider used for schemas. Raises Failure; if starting the provider failed once, each call
+        fails."""
         with self._lock:
             if source in self._failures:
                 raise self._failures[source]
@@ -104,7 +104,7 @@ class Schemas:
             return result
 
     def serve(self, state: State) -> None:
-        """Also provide the schemas that are needed for the objects of a state."""
+        """Prepare for the schemas that the objects of a state need."""
         if "store" not in self.extensions and any(
             one is not None and one.attributes.get("store") is not None
             for resource in state.resources.values()
@@ -135,7 +135,7 @@ class Schemas:
             result = self._lists[source, type] = list_schema(config)
         return result
 
-    # ---------------------------------------------------------------- of declarations
+    # ---------------------------------------------------------------- schemas of declarations
 
     def of(self, module: ModuleConfig, decl: ResourceDecl) -> ResourceSchema:
         """The schema of a declared resource. Raises Failure if there is none."""
@@ -157,7 +157,7 @@ class Schemas:
         return _object_type(decl, self.of(module, decl))
 
     def unknown_object(self, module: ModuleConfig, decl: ResourceDecl) -> Value:
-        """An object of which only the type and the sensitive parts are known. Raises Failure."""
+        """An object whose values are unknown, with its type and the marks of sensitive parts. Raises Failure."""
         schema = self.of(module, decl)
         block, t = schema.block, _object_type(decl, schema)
         if decl.mode == "list" or not contains(block, "sensitive"):
@@ -166,8 +166,8 @@ class Schemas:
 
     def function(self, module: ModuleConfig, name: str, is_late: bool = False) -> Function | None:
         """A function `provider::local_name::function` (with `::alias` before the function) of a provider without a
-        configuration. `is_late`: a function that is not in the schema may be registered later, and then has an unknown
-        signature."""
+        configuration. `is_late`: whether a function that is not in the schema may be registered later; if so, its
+        signature is unknown."""
         parts = name.split("::")
         if len(parts) not in (3, 4):
             return None
@@ -189,12 +189,12 @@ KINDS = {
     "action": "action",
     "list": "list resource",
 }
-"""modes in words"""
+"""descriptions of the modes, for messages"""
 _RESULTS = ObjectType({"data": DYNAMIC})
 
 
 def list_schema(config: ResourceSchema) -> ResourceSchema:
-    """The schema of a list block's body; the provider's schema applies to its block `config`."""
+    """The schema of a list block's body, whose block `config` has the provider's schema."""
     body = config.block
     needed = any(a.required for a in body.attributes.values()) or any(b.min_items for b in body.blocks.values())
     nested = NestedBlock(body, "single", int(needed), int(needed))
@@ -210,7 +210,7 @@ def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:
     return _RESULTS if decl.mode == "list" else implied_type(schema.block)
 
 
-# Marks of a schema: sensitive attributes, and write-only arguments, which must not be kept.
+# Marks that result from a schema: sensitive attributes, and write-only arguments, which must not be stored.
 
 
 _SENSITIVE = frozenset((SENSITIVE,))
@@ -247,7 +247,7 @@ def sensitive_paths(value: Value) -> frozenset[str]:
 
 
 def deprecation_marks(block: BlockSchema, value: Value, by: Deprecation) -> list[PathMarks]:
-    """The paths of deprecated parts in a value of the schema's type. `by`: the name of the type in messages."""
+    """The paths of deprecated parts in a value of the schema's type. `by`: the type's name in messages."""
     return list(_deprecated(block, value, (), by)) if block.deprecated or contains(block, "deprecated") else []
 
 
@@ -351,7 +351,7 @@ def without_write_only(value: Value, block: BlockSchema) -> Value:
     result = dict(value)
     for name, attribute in block.attributes.items():
         if attribute.write_only and name in result:
-            # other marks stay: an argument is secret even if its value is not stored
+            # keep other marks: an argument is secret even if its value is not stored
             marks = unmark(result[name])[1] - _EPHEMERAL
             result[name] = mark(Null(attribute.type), marks) if marks else Null(attribute.type)
     for name, nested in block.blocks.items():

@@ -1,4 +1,4 @@
-"""The meaning of references in a module instance: the scope for all expressions that walks evaluate.
+"""Resolves references in a module instance: the scope for all expressions that walks evaluate.
 
 Every reference of a module is resolved once: it is parsed, checked against the declarations and against the schema of
 its resource, and converted to a resolver, a small function of the scope. Each use of an invalid reference returns its
@@ -27,7 +27,8 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 
 class WalkScope(Protocol):
-    """The interface of a walk for expressions (planner.engine.evaluation.context.EvaluationContext)."""
+    """The interface of an evaluation context for expressions (see
+    planner.engine.evaluation.context.EvaluationContext)."""
 
     operation: Walk
     schemas: Schemas
@@ -46,7 +47,7 @@ class WalkScope(Protocol):
 
 
 class ObjectValues(Protocol):
-    """The interface of a resource in a module instance for expressions."""
+    """The interface of a resource in a module instance, for expressions."""
 
     argument: Argument
 
@@ -55,7 +56,7 @@ class ObjectValues(Protocol):
 
 
 class ModuleValues(Protocol):
-    """The interface of a module instance for expressions (planner.engine.evaluation.context.ModuleInstance)."""
+    """The interface of a module instance for expressions (see planner.engine.evaluation.context.ModuleInstance)."""
 
     address: ModuleAddress
     config: ModuleConfig
@@ -80,8 +81,8 @@ Resolver: TypeAlias = "Callable[[ModuleScope], tuple[Value, int]]"
 
 class ModuleScope(Scope):
     """The names in one module instance and in one instance of a block in it. `repetition`: the values of count and
-    each. `self_value`: the value of `self` (None: not available). `check`: the check block whose data source
-    expressions may read."""
+    each. `self_value`: the value of `self` (None: not available). `check`: the check block whose data source may be
+    read."""
 
     def __init__(
         self,
@@ -126,7 +127,7 @@ class ModuleScope(Scope):
                 return None  # only functions of required providers can be called
             return self.module.context.provider_function(self.module, name)
         if name.removeprefix("core::") == "plantimestamp" and self.module.context.operation == "eval":
-            return None  # there is no plan
+            return None  # without a plan, there is no time of the plan
         return super().function(name)
 
     @property
@@ -138,7 +139,7 @@ class ModuleScope(Scope):
 
 
 UNRECORDED = "unrecorded"
-"""the root name of the reference that replaces an expression missing in the record of a configuration"""
+"""the root name of the reference that replaces an expression which is missing in an input record"""
 
 
 def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) -> Resolver:
@@ -165,7 +166,7 @@ def _resolver(module: ModuleValues, node: Traversal | Variable, source: Source) 
 
 
 def is_unrecorded(node: Traversal | Variable) -> bool:
-    """Whether a name replaces an expression that is missing in a recorded configuration."""
+    """Whether a reference replaces an expression that is missing in an input record."""
     return isinstance(node, Traversal) and node.root == UNRECORDED
 
 
@@ -229,7 +230,7 @@ def _resource(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver
     check = decl.check if decl is not None else None
     scoped = None
     if decl is not None and check is not None:
-        detail = f"The data source {name} belongs to the check {check} and can only be used there."
+        detail = f"The data source {name} belongs to the check {check} and can only be used in that check."
         scoped = Failure(error("plan.scoped_resource", "Reference to scoped resource", detail, span))
     whole_steps = used - (key is not None)
 
@@ -283,7 +284,10 @@ def _terraform(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolve
     if ref.name == "applying":
         ephemeral = frozenset((EPHEMERAL,))
         return lambda scope: (mark(scope.module.context.operation in ("apply", "destroy"), ephemeral), used)
-    detail = f"There is no attribute {ref.name}; terraform.workspace (or tofu.workspace) is the workspace's name."
+    detail = (
+        f"There is no attribute {ref.name}. The only one is workspace: terraform.workspace (or tofu.workspace) is the "
+        "workspace's name."
+    )
     return _wrong("invalid_terraform_attribute", 'Invalid "terraform" attribute', detail, span)
 
 
@@ -301,7 +305,7 @@ def _self(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
 
 def _count(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name != "index":
-        detail = f'"count" has no attribute {ref.name}; count.index is the number of the instance.'
+        detail = f'"count" has no attribute {ref.name}. Its only attribute is count.index, the number of the instance.'
         return _wrong("invalid_count_attribute", 'Invalid "count" attribute', detail, span)
     detail = "count.index is available only in blocks with the argument count."
     failure = Failure(error("plan.count_not_set", 'Reference to "count" in non-counted context', detail, span))
@@ -316,7 +320,7 @@ def _count(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
 
 def _each(module: ModuleValues, ref: Ref, used: int, span: Span) -> Resolver:
     if ref.name not in ("key", "value"):
-        detail = f'"each" has no attribute {ref.name}; it has each.key and each.value.'
+        detail = f'"each" has no attribute {ref.name}. Its attributes are each.key and each.value.'
         return _wrong("invalid_each_attribute", 'Invalid "each" attribute', detail, span)
     is_key = ref.name == "key"
     detail = f"each.{ref.name} is available only in blocks with the argument for_each."
@@ -346,7 +350,7 @@ _MAKERS = {
 
 
 # Checks of references to resources that need no value: whether the resource is declared, may have a key, and has the
-# attribute. They are checked once for each reference, so that mistakes are reported even if the value is not known yet.
+# attribute. Each reference is checked once, so that mistakes are reported even if the value is not known yet.
 
 
 def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span) -> list[Diagnostic]:
@@ -357,7 +361,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
     problems = _key_problems(decl, ref, span)
     object_type = schemas.find_object_type(module, decl)
     if object_type is None:
-        detail = f"Its provider has no {KINDS[decl.mode]} of the type {decl.type}."
+        detail = f"The provider has no {KINDS[decl.mode]} of the type {decl.type}."
         return [*problems, error("plan.invalid_resource_type", "Invalid resource type", detail, span)]
     if ref.rest and isinstance(ref.rest[0], GetAttr) and ref.rest[0].name == "count":
         detail = f"A resource has no attribute count. Write length({ref.name}) for the number of its instances."
@@ -369,7 +373,7 @@ def check_reference(module: ModuleConfig, schemas: Schemas, ref: Ref, span: Span
 def traversal_problems(object_type: Type, steps: tuple[Step, ...], source: Source) -> list[Diagnostic]:
     """The first problem of the steps into an object of a type, whatever the object's value."""
     if steps and not isinstance(steps[0], GetAttr):
-        detail = "An object has attributes, which are named after a dot."
+        detail = "An object has only attributes, which are named after a dot."
         span = Span(source, steps[0].start, steps[0].end)
         return [error("plan.index_of_object", "Invalid index operation", detail, span)]
     value: Value = Unknown(object_type)
@@ -389,15 +393,15 @@ def _key_problems(decl: ResourceDecl, ref: Ref, span: Span) -> list[Diagnostic]:
     if ref.key is None and repeated and ref.rest:
         example, every = ("count.index", ref.name) if repeated == "count" else ("each.key", f"values({ref.name})")
         detail = (
-            f"{ref.name} has {repeated}, so its attributes belong to instances: write {ref.name}[{example}] in a block "
-            f"that has {repeated}, too, another index for one of them, or {every}[*] for all."
+            f"{ref.name} has {repeated}, so its attributes belong to instances: write {ref.name}[{example}] in a "
+            f"block that also has {repeated}, use another index for one instance, or {every}[*] for all."
         )
         return [error("plan.missing_key", "Missing resource instance key", detail, span)]
     return []
 
 
 _ROOTS = ("var", "local", "module", "data", "ephemeral", "each", "count", "path", "terraform", "self")
-"""the first words of references to everything except resources"""
+"""the first words of references other than to managed resources"""
 _MISSPELT_ROOTS = {
     "locals": "local",
     "modules": "module",
@@ -405,7 +409,7 @@ _MISSPELT_ROOTS = {
     "variables": "var",
     "vars": "var",
 }
-"""words that look like resource types, each with the first word that was probably meant"""
+"""words that look like resource types, each with the first word that the user probably meant"""
 
 
 def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
@@ -420,7 +424,7 @@ def _undeclared(module: ModuleConfig, ref: Ref, span: Span) -> Diagnostic:
         if other != ref.mode and key in module.resources:
             hint = f' Did you mean "{key}"?'
     if ref.type == "action":
-        hint = " An action has no value: only the triggers of a resource name it."
+        hint = " An action has no value: only triggers of resources can refer to it."
     root = _MISSPELT_ROOTS.get(ref.type) or ("" if hint or alike else nearest(ref.type, _ROOTS) or "")
     if ref.mode == "managed" and root:
         hint = f' Did you mean "{root}.{ref.label}"?'
@@ -469,7 +473,7 @@ def _key(expr: Expr, node: Expression, repetition: Repetition) -> Value:
         if value is not None:
             return value
         if name in ("count.index", "each.key"):
-            detail = f"{name} is not valid here: the resource does not have that argument."
+            detail = f"{name} is not available, because the resource does not have the corresponding argument."
             raise Failure(error("plan.bad_trigger", f'Reference to "{node.root}" in wrong context', detail, span))
-    detail = "An index is a constant, count.index or each.key here."
+    detail = "Here, an index must be a constant, count.index or each.key."
     raise Failure(error("plan.bad_trigger", "Invalid index expression", detail, span))

@@ -15,11 +15,11 @@ MOST_RESULTS = 100
 
 
 MOST = 2**63 - 1
-"""the greatest limit that the protocol can send"""
+"""the largest limit that the protocol can represent"""
 
 
 def list_configuration(search: Value, schema: ResourceSchema) -> Value:
-    """The value of a list block's `config` block; without the block, all its attributes are null."""
+    """The value of a list block's `config` block; if the block is missing, all attributes are null."""
     config = search["config"]
     return empty_value(schema.block.blocks["config"].block) if config.__class__ is Null else config
 
@@ -30,7 +30,7 @@ def search_problems(
     """The problems of a list block with this value, which may have unknown parts."""
     limit, include = search["limit"], search["include_resource"]
     if limit.__class__ not in (Null, Unknown) and (limit.__class__ is not int or not 0 < limit <= MOST):
-        detail = f"A limit is a whole number from 1 to {MOST}."
+        detail = f"A limit must be a whole number from 1 to {MOST}."
         return [
             error("plan.list_limit", "Invalid limit", detail, place(decl.body, (("attr", "limit"),)), address=address)
         ]

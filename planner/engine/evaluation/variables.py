@@ -29,7 +29,7 @@ from planner.language.syntax.body import variables
 from planner.language.syntax.nodes import GetAttr, Traversal, Variable
 
 UNFIT = frozenset(("config.variable_does_not_fit", "config.null_variable", "config.ephemeral_variable"))
-"""codes of the problems that `value_problems` reports and that need not stop the preparation of values"""
+"""codes of problems that `value_problems` reports, but that need not stop the preparation of values"""
 
 
 def value_problems(config: Config, name: str, given: RootVariable | None) -> list[Diagnostic]:
@@ -52,7 +52,7 @@ def evaluate_argument(module: ModuleInstance, name: str) -> list[Diagnostic]:
     if argument is None:
         value = decl.default
         if value is None:
-            detail = f"The module call {call.name} must give a value for {name}."
+            detail = f"The module call {call.name} must set a value for {name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         module.variables[name] = mark(value, declared_marks(decl.sensitive, decl.ephemeral))
         return []
@@ -98,8 +98,8 @@ def check_validations(
     checks: CheckState | None = None,
     config_address: str = "",
 ) -> list[Diagnostic]:
-    """Check a value against the rules of its variable, up to the first rule that fails; `subject` describes the origin
-    of the value."""
+    """Check a value against the rules of its variable, up to the first rule that fails. `subject`: the span of the
+    value's origin."""
     scope = _ValidationScope(module, decl.name, value)
     address = join(module.text, f"var.{decl.name}")
     problems: list[Diagnostic] = []
@@ -114,7 +114,7 @@ def check_validations(
 
 
 class _ValidationScope(ModuleScope):
-    """The scope of a module in which one variable already has its value, which other scopes do not see yet."""
+    """The scope of a module in which one variable already has a value that other scopes do not see yet."""
 
     def __init__(self, module: ModuleInstance, name: str, value: Value) -> None:
         super().__init__(module)
@@ -157,7 +157,7 @@ def _self_references(expr: Expr, name: str) -> list[Diagnostic]:
 
 
 def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, and the problems of this value and of passing it out of the module."""
+    """The value of an output, and the problems of the value and of returning it from the module."""
     value, problems = output_value(module, decl)
     problems = problems + depends_on_problems(decl.depends_on, module.scope)
     is_root = module.parent is None
@@ -171,8 +171,8 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
         problems.append(error("plan.ephemeral_output", summary, detail, decl.value.span))
     elif is_root and SENSITIVE in marks and not decl.sensitive:
         detail = (
-            f"The output {decl.name} contains sensitive data. Declare it with sensitive = true, to confirm that it is "
-            "to be exported."
+            f"The output {decl.name} contains sensitive data. Declare it with sensitive = true, to confirm that you "
+            "intend to export it."
         )
         problems.append(error("plan.sensitive_output", "Output refers to sensitive values", detail, decl.span))
     if is_root and not problems:
@@ -182,14 +182,14 @@ def evaluate_output(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, li
 
 
 def output_value(module: ModuleInstance, decl: OutputDecl) -> tuple[Value, list[Diagnostic]]:
-    """The value of an output, converted to its declared type, if any, and the problems of its expression."""
+    """The value of an output, converted to its declared type if it has one, and the problems of its expression."""
     value, problems = try_evaluate(decl.value.node, module.scope, decl.value.source)
     if decl.type is None or has_errors(problems):
         return value, problems
     try:
         return decl.type.convert(value), problems
     except ConversionError as bad:
-        detail = f"The value of output.{decl.name} does not fit its type: {bad.about(value)}."
+        detail = f"The value of output.{decl.name} does not match its type: {bad.about(value)}."
         mismatch = error("plan.output_type", "Invalid output value", detail, decl.value.span)
         return unknown_output(decl), [*problems, mismatch]
 
@@ -206,9 +206,9 @@ def depends_on_problems(references: tuple[Reference, ...], scope: ModuleScope) -
         rest = ref.rest
         if rest:
             span = Span(reference.source, rest[0].start, rest[-1].end)
-            detail = "depends_on names whole objects, not their attributes."
+            detail = "depends_on must name whole objects, not their attributes."
             problems.append(error("plan.depends_on", "Invalid depends_on reference", detail, span))
-        if not problems:  # the existence of the object is checked only until the first mistake
+        if not problems:  # after the first mistake, it is not checked whether objects exist
             problems += _resolve(reference, scope)
     return problems
 

@@ -1,1 +1,1 @@
-"""Planning: moves, refreshing, decisions, changes, in addition to the parts that all walks share."""
+"""Planning: moves, refreshing, decisions and changes; the parts that all walks share are elsewhere."""

@@ -1,8 +1,8 @@
 """The action of one object, as the rules of rules/plan/actions.dl and reasons.dl derive it from its facts.
 
-Only the shape of the facts matters (the predicates that hold, rather than the instance or path). So each shape is
-derived once per process and cached: creating ten thousand resources of one kind costs one derivation. The shape
-includes the values that rules examine, which datalog/engine/compile.py determines."""
+The action depends only on the shape of the facts (which predicates they have), not on the instance or path. So the
+action for each shape is derived once per process and cached: creating ten thousand resources of one kind needs one
+derivation. The shape includes the values that rules examine (see datalog/engine/compile.py)."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from planner.logic.programs.actions import does
 from planner.logic.programs.rule_programs import product_program
 
 Facts: TypeAlias = dict[str, tuple[Any, ...]]
-"""predicate -> for each fact, its columns after the instance: a string or, for several columns, a tuple of strings; an
+"""by predicate, the columns of each fact after the instance: a string or, for several columns, a tuple of strings; an
 empty tuple if the instance is the only column"""
 
 _DERIVED = ("action", "reason", "destroy_prevented", "undecided", "differs_from_plan", "read_now")
 _INSTANCE = "instance"
 _OTHER = "\0"
-"""the placeholder for every value that no rule reads; it does not occur in rules"""
+"""the placeholder for values that no rule examines; it does not occur in rules"""
 
 
 @frozen
@@ -47,21 +47,21 @@ class Decision:
     reason: str
     destroy_prevented: bool
     undecided: tuple[str, ...] = ()
-    """the possible decisions, of which the provider would select one; set if the provider could not be called"""
+    """the possible decisions, if only the provider could select one and it was not called"""
     unforeseen: bool = False
-    """whether the plan that is being applied contains another decision"""
+    """whether the plan that is being applied contains a different decision"""
     read_now: bool = False
     """for a data source: whether it is read while planning"""
 
 
 def decide(facts: Facts) -> Decision:
-    """The decision about an object with these facts."""
+    """The decision that the rules derive for an object with these facts."""
     return _decide(_shape(facts))
 
 
 def derive(facts: Facts, predicate: str) -> Sequence[tuple[Any, ...]]:
-    """Further conclusions about an object with these facts: the rows of a predicate, without the column for the object.
-    The facts contain only strings that rules use."""
+    """Further conclusions for an object with these facts: the rows of a predicate, without the column for the object.
+    The facts must contain only strings that rules use."""
     return _derive(_shape(facts), predicate)
 
 
@@ -98,7 +98,7 @@ def _columns_looked_at() -> dict[str, tuple[frozenset[object] | None, ...]]:
 
 
 def rows(instance: str, facts: Facts) -> tuple[tuple[str, ...], ...]:
-    """The facts about an instance as sorted rows that begin with the predicate; the plan keeps them for the command
+    """The facts about an instance as sorted rows that begin with the predicate; the plan stores them for the command
     `why`."""
     items: list[tuple[str, ...]] = []
     for name in sorted(facts):
@@ -140,7 +140,7 @@ def _decide(shape: frozenset[tuple[str, ...]]) -> Decision:
     )
 
 
-# Arguments of lifecycle blocks that affect destroying: `destroy` and `prevent_destroy`.
+# Evaluates the arguments of lifecycle blocks about destroying: `destroy` and `prevent_destroy`.
 
 
 def keeps_object(decl: ResourceDecl | None) -> bool:
@@ -158,8 +158,8 @@ def keeps_object(decl: ResourceDecl | None) -> bool:
 
 
 def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Diagnostic]]:
-    """The decision about an instance (its facts include whether prevent_destroy is true), and diagnostics that explain
-    why the action is forbidden."""
+    """The decision about an instance (its facts include whether prevent_destroy is true), and the diagnostics if the
+    action is forbidden."""
     decision = decide(facts)
     decl = it.decl
     if decl is None or decl.lifecycle.prevent_destroy is None or it.deposed:
@@ -171,8 +171,8 @@ def decided(it: Instance, facts: Facts, scope: Scope) -> tuple[Decision, list[Di
         decision = decide(facts)
     if decision.destroy_prevented:
         detail = (
-            f"The plan would destroy {it.address}, but prevent_destroy is true. Change that if the object may be "
-            f"destroyed, or leave the resource out of this plan with {option('exclude', it.resource_address)}."
+            f"The plan would destroy {it.address}, but prevent_destroy is true. Change prevent_destroy if the object "
+            f"may be destroyed, or exclude the resource from this plan with {option('exclude', it.resource_address)}."
         )
         problems.append(error("plan.destroy_prevented", "Resource instance cannot be destroyed", detail, decl.span))
     return decision, problems
@@ -190,7 +190,7 @@ def _prevents_destroy(
     for node in variables(expr.node):
         ref = parse_reference(node)
         if isinstance(ref, Ref) and ref.kind in ("each", "count"):
-            detail = f"{ref.kind}.{ref.name} has no value for instances that are no longer declared."
+            detail = f"{ref.kind}.{ref.name} has no value in instances that are no longer declared."
             span = Span(expr.source, ref.start, ref.end)
             diagnostics.append(error("plan.prevent_destroy", "Invalid reference in prevent_destroy", detail, span))
     if diagnostics:
@@ -209,15 +209,15 @@ def _prevents_destroy(
     except ConversionError as bad:
         reason = str(bad)
     if SENSITIVE in marks:
-        reason = "it is sensitive, but the plan would reveal it by destroying or keeping the object"
+        reason = "it is sensitive, but whether the plan destroys the object would reveal it"
     elif EPHEMERAL in marks:
         reason = "it is ephemeral, but plan and apply must agree about it"
     elif not reason and destroys and value.__class__ is Unknown:
-        reason = f"it is only known after apply. Leave the resource out of this plan with {option('exclude', address)}"
+        reason = f"it is known only after apply. Exclude the resource from this plan with {option('exclude', address)}"
     elif not reason and destroys and value.__class__ is Null:
-        reason = "it is null; write false to allow that the object is destroyed"
+        reason = "it is null; to allow destroying the object, write false"
     if reason:
-        detail = f"prevent_destroy of {address} does not fit: {reason}."
+        detail = f"prevent_destroy of {address} is not valid: {reason}."
         problems.append(error("plan.prevent_destroy", "Invalid value for prevent_destroy", detail, expr.span))
         return False
     return value is True

@@ -1,4 +1,4 @@
-"""Planning data sources: each is read now, or the reasons are recorded why it has to be read later."""
+"""Plans data sources: each is read now, or the reasons are recorded why it must be read during the apply."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def plan_data(walk: PlanWork, it: Instance) -> list[Diagnostic]:
         return problems
     if is_wholly_known(value):
         walk.write(walk.record.refreshed, it, write_object(value, it.schema))
-    elif it.decl.check is not None:  # the data source of a check that could not be read
+    elif it.decl.check is not None:  # the data source of a check could not be read
         walk.write(walk.record.refreshed, it, write_object(_state_value(value), it.schema))
     else:
         walk.record.refreshed.remove_object(it.resource_address, it.key)
@@ -87,7 +87,7 @@ def readiness(walk: PlanWork, it: Instance, config: Value) -> Facts:
 
 
 def _coming_state(walk: PlanWork, it: Instance, config: Value) -> ComingState | None:
-    """The planned state that a terraform_remote_state reads, if another unit will write that state."""
+    """The planned state that a terraform_remote_state reads, if another unit is about to write that state."""
     if not walk.options.coming_states or not it.provider.is_inline or it.type != remote_state.NAME:
         return None
     if not is_wholly_known(config):
@@ -107,14 +107,14 @@ def _state_value(value: Value) -> Value:
 
 
 def _planned_object(it: Instance, config: Value) -> Value:
-    """The object as far as its configuration determines it, with the configuration's marks."""
+    """The parts of the object that its configuration determines, with the configuration's marks."""
     planned = planned_unknown_object(it.schema.block, unmark_deep(config)[0])
     return apply_marks(planned, marked_paths(config))
 
 
 def _record(walk: PlanWork, it: Instance, planned: Value, facts: Facts, decision: Decision) -> None:
-    """Record, as a change, that the data source is read while applying. If the data source was read while planning, the
-    plan only stores the reasons."""
+    """Record, as a change, that the data source is read while applying. If the data source was already read while
+    planning, only the reasons are stored."""
     if not does(decision.action, "changes"):
         walk.record.decided(rows(it.address, facts))
         return

@@ -1,4 +1,4 @@
-"""The sources of the facts behind a decision: the argument that sets them, the state, or the command line."""
+"""Finds the sources of the facts behind a decision: arguments of the configuration, the state, or the command line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPTIONS = {
 
 @cache
 def _kinds() -> dict[str, str]:
-    """For each predicate, the kind of source of its facts, as the rules declare it (fact_source)."""
+    """The kind of source that the facts of each predicate have, as the rules declare (fact_source)."""
     rows = evaluate(product_program("decisions"), FactBuilder().build(), ["fact_source"])["fact_source"]
     return {str(predicate): str(source) for predicate, source in rows}
 
@@ -64,7 +64,7 @@ def output_source(config: Config, name: str, predicate: str) -> Any:
 def _place(
     config: Config, decl: ResourceDecl, change: ResourceChange, kind: str, columns: Sequence[Any]
 ) -> Span | None:
-    """The part of the configuration from which a fact comes; None for the whole resource block."""
+    """The span in the configuration from which a fact comes; None for the whole resource block."""
     if kind == "argument":
         return _attribute(decl, change, str(columns[0]))
     if kind == "trigger":

@@ -1,4 +1,4 @@
-"""Planning to destroy or forget objects: orphans, deposed objects, and all objects in a destroy plan."""
+"""Plans to destroy or forget objects: orphans, deposed objects, and all objects in a destroy plan."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def _end(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Fact
         answer = it.provider.plan(request)
         problems += in_body(answer.diagnostics, it.body, it.address)
         if answer.planned.__class__ is not Null and not has_errors(problems):
-            detail = f"The provider {it.configuration} planned an object although {it.address} is to be destroyed."
+            detail = f"The provider {it.configuration} planned an object although {it.address} should be destroyed."
             problems.append(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         if has_errors(problems):
             return problems
         private, identity = answer.private, answer.identity
     elif does(decision.action, "forgets") and warns:
-        detail = f"After apply {it.address} is no longer managed. To manage the object again, import it."
+        detail = f"After the apply, {it.address} is no longer managed. To manage the object again, import it."
         problems.append(warning("plan.forgets", "Resource will be removed from the state", detail))
     has_triggers = it.decl is not None and bool(it.decl.lifecycle.action_triggers)
     if current is not None and has_triggers and not it.deposed and not has_errors(destruction):

@@ -1,4 +1,4 @@
-"""Searches for existing objects: list blocks, and the configuration of the objects that are found."""
+"""Runs list blocks, which search for existing objects, and generates configuration for the results."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class _SearchReport:
         return problems
 
     def element(self, result: FoundObject) -> Value:
-        """A result for references."""
+        """A result as references see it."""
         value = {"display_name": result.display_name, "identity": result.identity}
         if self.with_values:
             is_known = result.value.__class__ is not Null
@@ -125,7 +125,7 @@ class _SearchReport:
         return value
 
     def _compared_with_state(self, results: list[FoundObject], identities: list[dict[str, Any]]) -> Database:
-        """The relations between the results and the managed objects: rules/discover/managed.dl."""
+        """The relations between the results and the managed objects, which rules/discover/managed.dl derives."""
         facts = FactBuilder()
         for number, (result, identity) in enumerate(zip(results, identities, strict=True)):
             add_found(facts, self.it.address, number, self.it.type, identity, _id_of(result.value))
@@ -133,7 +133,7 @@ class _SearchReport:
         return evaluate(product_program("discover"), facts.build(), ("managed_as", "imported_as", "perhaps_managed"))
 
     def _name(self) -> str:
-        """The next name that the configuration does not use."""
+        """The next generated name that the configuration does not use."""
         key = "" if self.it.key is None else re.sub(r"\W", "_", f"_{self.it.key}")
         declared = self.walk.config.root.resources
         while True:
@@ -143,7 +143,7 @@ class _SearchReport:
                 return name
 
     def _config(self, name: str, value: Value) -> tuple[str, list[Diagnostic]]:
-        """The resource block of an object."""
+        """A generated resource block for an object."""
         from planner.engine.plan.generated_config import attributes_text, resource_text
 
         problems: list[Diagnostic] = []
@@ -166,8 +166,9 @@ def _id_of(value: Value) -> str:
 
 
 def configurable(block: BlockSchema, value: Value) -> Value:
-    """The value of a body without values that configurations omit: empty strings in optional attributes, and single
-    blocks in which nothing is set. (Attributes that only a provider sets are omitted when the text is written.)"""
+    """The value of a body without values that configurations usually omit: empty strings in optional attributes, and
+    single blocks in which nothing is set. (Attributes that only a provider sets are omitted later, when the text is
+    written.)"""
     if value.__class__ is not dict:
         return value
     made = dict(value)
@@ -185,7 +186,7 @@ def configurable(block: BlockSchema, value: Value) -> Value:
 
 
 def _import_text(type: str, name: str, identity: Value) -> str:
-    """The import block of an object, without a last line break."""
+    """The import block of an object, without a line break at the end."""
     parts = [f"    {key} = {expression_text(part)}\n" for key, part in identity.items() if part.__class__ is not Null]
     return format_text(f"import {{\n  to = {type}.{name}\n  identity = {{\n{''.join(parts)}  }}\n}}")
 

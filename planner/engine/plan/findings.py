@@ -39,7 +39,7 @@ class Seen:
 
 
 class PlanRecord:
-    """Results of a walk. The work on vertices may add to it from several threads."""
+    """The results of a walk. Several threads may add to them."""
 
     def __init__(self, moves: MoveResults) -> None:
         self.moves = moves
@@ -66,12 +66,13 @@ class PlanRecord:
                 self._by_config.setdefault(_without_keys(resource), set()).add((change.action, change.module))
 
     def invoke(self, invocation: Invocation) -> None:
-        """Add a planned invocation of an action; invocations of one object must be added in their order."""
+        """Add a planned invocation of an action. The invocations of one object must be added in order."""
         with self._lock:
             self._invocations.append(invocation)
 
     def invocations(self) -> tuple[Invocation, ...]:
-        """All invocations, sorted by the invoking object; the invocations of one object are in their order."""
+        """All invocations, sorted by the invoking object; the invocations of one object are in the order in which they
+        were added."""
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
@@ -104,7 +105,7 @@ class PlanRecord:
     def change_of(
         self, it: Instance, action: Action, reason: str, before: Value, after: Value, **others: Any
     ) -> ResourceChange:
-        """The planned change of an instance; `others` are further fields of ResourceChange."""
+        """The planned change of an instance. `others` are additional fields of ResourceChange."""
         return ResourceChange(
             it.address,
             self.moves.previous_address(it.address),
@@ -128,13 +129,13 @@ class PlanRecord:
         return self._by_resource.get(address, [])
 
     def pending(self, config_address: str) -> set[tuple[str, str]]:
-        """The planned actions on the current objects of a resource (given by its address without keys), each with its
+        """The planned actions on the current objects of a resource (named by its address without keys), each with its
         module instance."""
         with self._lock:
             return {item for item in self._by_config.get(config_address, ()) if does(item[0], "changes")}
 
     def saw(self, address: str, seen: Seen) -> None:
-        """Record how refreshing changed an object of the state."""
+        """Record the effect of refreshing on an object of the state."""
         facts: Facts = {"looked_at": ()}
         if seen.after.__class__ is Null:
             facts["vanished"] = ()
@@ -194,7 +195,7 @@ def relevant_attributes(
     changes: Iterable[ResourceChange],
     outputs: Iterable[tuple[str, str]],
 ) -> tuple[tuple[str, Path], ...]:
-    """(resource instance address, path of steps ("attr", name) and ("index", key)), sorted.
+    """The relevant attributes, sorted: (resource instance address, path of steps ("attr", name) and ("index", key)).
 
     `changes` may contain unchanged objects, which are ignored; `outputs` are (module instance address, name) of the
     output values that change, including those of child modules."""
@@ -205,7 +206,7 @@ def relevant_attributes(
 
 
 def changed_outputs(outputs: Iterable[OutputChange], context: EvaluationContext) -> list[tuple[str, str]]:
-    """(module instance address, name) of the root outputs that change, and of all outputs of child modules."""
+    """The root outputs that change, and all outputs of child modules, as (module instance address, name)."""
     changed = [("", name) for name in sorted(output.name for output in outputs if output.action != "no-op")]
     for module in context.all_instances():
         if module.text:

@@ -1,4 +1,4 @@
-"""The configuration text for an object that was imported without a resource block, with the same bytes as OpenTofu's
+"""Generates configuration for an object that was imported without a resource block, byte for byte as OpenTofu does
 (internal/genconfig). Only arguments that a configuration may set are written. Secrets are omitted with a comment, and a
 string that contains a JSON object or array is written as a call of jsonencode."""
 
@@ -31,7 +31,7 @@ def attributes_text(type: str, provider: ProviderConfiguration, schema: BlockSch
 
 
 def resource_text(type: str, name: str, attributes: str) -> str:
-    """A complete resource block with this content, without a last line break."""
+    """A complete resource block with this content, without a line break at the end."""
     return format_text(f"resource {quote(type)} {quote(name)} {{\n{attributes}}}")
 
 
@@ -77,7 +77,7 @@ def _expression(value: Value) -> str:
         try:
             return f"jsonencode({expression_text(implied_value(loads(value.strip().encode())))})"
         except ValueError:
-            pass  # not JSON, although the beginning looks like it
+            pass  # not JSON, although it begins like JSON
     return expression_text(value)
 
 
@@ -161,7 +161,7 @@ def _part(value: Value, name: str) -> Value | None:
 
 
 def _without_unknown(value: Value) -> Value:
-    """The value, with collections as tuples and objects, and without unknown values, which become null in sequences."""
+    """The value, with collections converted to tuples and objects, and without unknown values (null in sequences)."""
     plain, marks = unmark(value)
     cls = plain.__class__
     result: Value = plain

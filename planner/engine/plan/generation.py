@@ -29,12 +29,12 @@ REQUEST = "# Please review these resources and move them into your main configur
 
 
 def check_output(path: str, mode: str) -> list[Diagnostic]:
-    """Reasons why generated configuration cannot be written to a file."""
+    """Errors if configuration cannot be generated in this mode or to this file."""
     if mode != "normal":
-        detail = "-generate-config-out works with an ordinary plan, neither with -destroy nor with -refresh-only."
+        detail = "-generate-config-out requires an ordinary plan: remove -destroy or -refresh-only."
         return [error("plan.generate_mode", "This kind of plan cannot generate configuration", detail)]
     if path_exists(path):
-        detail = f"{path} exists already. Name a new file, or move the existing file."
+        detail = f"{path} already exists. Name a new file, or move the existing file."
         return [error("plan.generate_exists", "File for generated configuration already exists", detail)]
     return []
 
@@ -63,7 +63,7 @@ def with_missing(config: Config, path: str) -> tuple[Config, frozenset[str], lis
 def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | None:
     if target.path:
         title = "Cannot generate configuration inside a module"
-        detail = f"{target} has no configuration, and only blocks of the root module can be generated."
+        detail = f"{target} has no configuration, and only blocks in the root module can be generated."
         return error("plan.generate_module", title, detail, decl.span)
     if decl.instance is None or decl.instance.key is not None:
         title = "Cannot generate configuration for count or for_each"
@@ -73,7 +73,7 @@ def _cannot_generate(target: ResourceAddress, decl: ImportDecl) -> Diagnostic | 
 
 
 def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDecl:
-    """The declaration in a generated text. Raises Failure if it is not valid."""
+    """The declaration in generated configuration. Raises Failure if it is not valid."""
     from planner.engine.plan.generated_config import resource_text
 
     shown = os.path.basename(path)
@@ -91,7 +91,8 @@ def _declaration(type: str, name: str, attributes: str, path: str) -> ResourceDe
 
 def generate(it: Instance, value: Value, path: str, by_provider: bool) -> str:
     """Replace the empty declaration of an imported instance with one generated from its object, and return the text.
-    `by_provider`: the provider selects the arguments. Raises Failure if the generated declaration is not valid."""
+    `by_provider`: whether the provider selects the arguments. Raises Failure if the generated declaration is not
+    valid."""
     from planner.engine.plan.generated_config import attributes_text, resource_text
 
     if by_provider:
@@ -120,5 +121,5 @@ def write_generated(plan: Plan, path: str) -> list[Diagnostic]:
     except OSError as problem:
         detail = f"{path}: {problem.strerror or problem}."
         return [error("plan.generate_write", "Cannot write the generated configuration", detail)]
-    detail = "Read it before you keep it: the form of generated configuration may change."
+    detail = "Review the configuration before you use it: the format of generated configuration may change."
     return [warning("plan.generated", "Configuration was generated", detail)]

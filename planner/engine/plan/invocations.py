@@ -1,4 +1,4 @@
-"""Plans which actions the change of an object invokes, as the rules of rules/plan/invocations.dl decide."""
+"""Plans the actions that the change of an object invokes, as rules/plan/invocations.dl decides."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class DeferredInvocation(Failure):
     reason = ""
     """the reason that the provider reported"""
     unknown: tuple[str, ...] = ()
-    """the arguments of the action that the provider received as unknown"""
+    """the arguments of the action whose values were unknown"""
 
 
 def plan_invocations(
     walk: PlanWork, it: Instance, facts: Facts, before: Value, after: Value, problems: list[Diagnostic]
 ) -> None:
-    """Plan the invocations that the change of an instance, decided by these facts, causes, and add the facts about its
-    triggers.
-    `before` and `after` are the values of the object, with marks. Raises Failure with all problems so far."""
+    """Plan the invocations that the change of an instance causes. `facts` are those that decided the change; facts
+    about triggers are added. `before` and `after` are the values of the object, with marks. Raises Failure with all
+    problems so far."""
     triggers = it.decl.lifecycle.action_triggers if it.decl is not None else ()
     if not triggers or it.decl is None or it.module is None or it.is_offline:
         return
@@ -90,7 +90,7 @@ def _in_order(
 
 
 def _recorded_scope(walk: PlanWork, it: Instance) -> ModuleScope:
-    """The scope for an instance that exists only in the state."""
+    """The scope of an instance that exists only in the state."""
     return walk.module_scope(it).inside(repetition_of(it.key))
 
 
@@ -110,8 +110,8 @@ def _plan(
 def _put_off(
     planned: Invocation, invoked: str, reason: str, caller: str, problems: list[Diagnostic]
 ) -> DeferredInvocation:
-    """The error for an object that is deferred because of an action, or for the action itself."""
-    detail = f"The provider of {planned.address} deferred its invocation for the reason {reason}."
+    """The error if an object is deferred because of an action, or if the action itself is deferred."""
+    detail = f"The provider of {planned.address} deferred the invocation with the reason {reason}."
     failure = DeferredInvocation([*problems, deferral_error(reason, detail, caller)])
     failure.invoked, failure.reason = invoked, reason
     failure.unknown = tuple(sorted({path_name(path[:1]) for path in unknown_paths(unmark_deep(planned.config)[0])}))
@@ -145,7 +145,8 @@ def _invocation(
 
 
 def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: str) -> list[Diagnostic]:
-    """The reason why the plan cannot store the configuration of an action until the object has been destroyed."""
+    """Why the plan cannot store the configuration with which an action will be invoked after the object is destroyed;
+    "" if it can."""
     assert action.decl is not None
     wrong = ""
     if not is_wholly_known(plain):
@@ -154,7 +155,10 @@ def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: st
         wrong = "has ephemeral values"
     if not wrong:
         return []
-    detail = f"It is invoked when {caller} is destroyed, with the configuration that the plan has; but that {wrong}."
+    detail = (
+        f"The action is invoked when {caller} is destroyed, with the planned configuration; but this configuration "
+        f"{wrong}."
+    )
     return [
         error("plan.action_at_end", "Invalid action configuration", detail, action.decl.span, address=action.address)
     ]
@@ -164,7 +168,7 @@ def _unfit_for_the_end(action: Instance, config: Value, plain: Value, caller: st
 
 
 def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> list[Diagnostic]:
-    """Errors for addresses of -invoke that name no action in the configuration."""
+    """Errors for addresses of -invoke that do not name an action in the configuration."""
     problems = []
     known = {
         str(ResourceAddress(ModuleAddress(tuple((name, None) for name in module.path)), "action", decl.type, decl.name))
@@ -175,7 +179,7 @@ def unknown_actions(config: Config, addresses: Iterable[ResourceAddress]) -> lis
     for address in addresses:
         if str(address.config) not in known:
             detail = f"The configuration has no {address.config}.{did_you_mean(str(address.config), known)}"
-            problems.append(error("plan.undeclared_action", f"-invoke={address} names no action", detail))
+            problems.append(error("plan.undeclared_action", f"-invoke={address} does not name an action", detail))
     return problems
 
 
@@ -202,7 +206,7 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
         called = (parse_resource_instance(address) for address in _callers(module, action))
         callers = [str(a) for a in called if not targets or any(target.covers(a) for target in targets)]
         if not callers:
-            detail = f"{action.address} uses caller, but no object that exists has a trigger that names it."
+            detail = f"{action.address} uses caller, but no existing object has a trigger that names this action."
             raise Failure([*problems, error("plan.invoke_nothing", "Nothing to invoke", detail, action.decl.span)])
     for caller in callers:
         value = calling_object(module, caller) if caller else None
@@ -210,7 +214,7 @@ def _request(walk: PlanWork, action: Instance, module: ModuleInstance, problems:
         if reason:
             raise _put_off(planned, action.address, reason, action.address, problems)
         if unknown := unknown_arguments(unmark_deep(planned.config)[0]):
-            detail = f"Only actions are planned, so these arguments of {action.address} stay unknown: {unknown}."
+            detail = f"Only actions are planned, so these arguments of {action.address} remain unknown: {unknown}."
             problem = error(
                 "plan.invoke_unknown", "Action configuration contains unknown value", detail, action.decl.span
             )

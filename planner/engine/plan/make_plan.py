@@ -1,8 +1,6 @@
-"""Making a plan: the steps before the walk and after it.
-
-First, the objects in the state are moved to their current addresses. Before a plan that destroys everything, an
-ordinary plan is made to read the objects. The caller builds the graphs, because facts and rules belong to another part
-of the program."""
+"""Makes a plan: the steps before and after the walk. First, the objects in the state are moved to their current
+addresses. Before a plan that destroys everything, an ordinary plan is made to read the objects. The caller builds the
+graphs, because facts and rules belong to planner.logic."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from planner.logic.model.plan import Plan
 from planner.world.state.model import State
 
 BuildGraph: TypeAlias = Callable[[Walk, State], Graph]
-"""builds the graph of a walk (`plan` or `plan-destroy`) over a state whose objects have moved; raises Failure"""
+"""builds the graph of a walk (`plan` or `plan-destroy`), given the state after moves; raises Failure"""
 
 
 @as_step("make plan")
@@ -40,8 +38,7 @@ def make_plan(
     build_graph: BuildGraph,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Make the plan that the options describe. If the diagnostics contain errors, the plan, if any, is marked as
-    errored."""
+    """Make the plan that the options describe. If there are errors, the plan is marked as errored, or None."""
     problems = _warnings(config, variables, options)
     try:
         plan, item = _make(config, state, variables, schemas, options, build_graph, hooks or Hooks())
@@ -60,7 +57,7 @@ def _make(
     hooks: Hooks,
 ) -> tuple[Plan | None, list[Diagnostic]]:
     if options.limits.replace and options.mode != "normal":
-        detail = "Only an ordinary plan can replace objects: leave out -replace, or -destroy or -refresh-only."
+        detail = "Only an ordinary plan can replace objects: remove either -replace, or -destroy or -refresh-only."
         return None, [error("plan.replace_mode", "This kind of plan cannot replace objects", detail)]
     if options.limits.invoke:
         if problems := _unfit_invocations(config, options):
@@ -77,7 +74,7 @@ def _make(
         refreshed, problems = _make(config, state, variables, schemas, ordinary, build_graph, hooks)
         if refreshed is None or has_errors(problems) or options.stop.requested:
             return None, problems
-        # objects that could not be moved may be the cause of the errors, so they are always reported
+        # always report objects that could not be moved, because they may be the cause of the errors
         moves = apply_moves(config, refreshed.prior_state)
         problems = check_targets(moves, options.limits)
         if problems:
@@ -96,7 +93,7 @@ def _make(
 def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]:
     """Errors for actions that -invoke names and that cannot be invoked."""
     if options.mode != "normal" or options.limits.replace:
-        detail = "A plan that invokes actions changes nothing else: leave out -destroy, -refresh-only and -replace."
+        detail = "A plan that invokes actions changes nothing else: remove -destroy, -refresh-only and -replace."
         return [error("plan.invoke_mode", "This kind of plan cannot invoke actions", detail)]
     from planner.engine.plan.invocations import unknown_actions
 
@@ -106,10 +103,10 @@ def _unfit_invocations(config: Config, options: PlanOptions) -> list[Diagnostic]
 def _only_invocations(
     plan: Plan | None, problems: list[Diagnostic], options: PlanOptions
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """A plan that only invokes actions, derived from a plan that read the objects."""
+    """A plan that only invokes actions, created from a plan that read the objects."""
     if plan is not None and not plan.errored and not plan.invocations and not options.deferred:
         asked = ", ".join(f"-invoke={address}" for address in options.limits.invoke)
-        detail = f"The configuration has no instance of an action that {asked} names."
+        detail = f"The configuration has no instance of the action that {asked} names."
         problems = [*problems, error("plan.invoke_nothing", "Nothing to invoke", detail)]
         plan = evolve(plan, errored=True)
     return (evolve(plan, mode="normal", changes=(), drift=(), outputs=()) if plan else None), problems

@@ -1,5 +1,5 @@
-"""Planning one instance of a managed resource: read and refresh the object, evaluate the configuration, call the
-provider, and let the rules decide."""
+"""Plans one instance of a managed resource: reads and refreshes the object, evaluates the configuration, calls the
+provider, and lets the rules decide."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     try:
         change, planned, destruction, current = _plan(walk, it, current, problems, facts)
     except Failure:
-        if generated and current is not None:  # the generated configuration is written even if it has to be corrected
+        if generated and current is not None:  # record the generated configuration even if it must be corrected by hand
             walk.record.add(_nothing_but(walk, it, current, generated))
         raise
     if importing is not None:
@@ -89,7 +89,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
     if it.decl is not None and it.decl.lifecycle.action_triggers and not has_errors(destruction):
         from planner.engine.plan.invocations import DeferredInvocation, plan_invocations
 
-        it.objects.set(it.key, planned)  # conditions may refer to it
+        it.objects.set(it.key, planned)  # conditions of triggers may refer to the planned object
         try:
             plan_invocations(walk, it, facts, change.before, planned, problems)
         except DeferredInvocation as put_off:
@@ -111,7 +111,7 @@ def plan_managed(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def _nothing_but(walk: PlanWork, it: Instance, current: RemoteObject, generated: str) -> ResourceChange:
-    """The change for generated configuration that cannot be planned; it only contains the configuration."""
+    """A change that contains only generated configuration, because it could not be planned."""
     value = without_write_only(current.value, it.schema.block)
     return walk.record.change_of(
         it,
@@ -134,7 +134,7 @@ def _without_plan(walk: PlanWork, it: Instance, current: RemoteObject | None) ->
 
 
 def _missing(it: Instance) -> Value:
-    """The value that expressions get for an object that neither exists nor is planned."""
+    """The value of an object that neither exists nor is planned, for expressions."""
     assert it.decl is not None
     return Unknown(it.object_type) if it.decl.enabled is None else Null(it.object_type)
 
@@ -142,8 +142,8 @@ def _missing(it: Instance) -> Value:
 def _plan(
     walk: PlanWork, it: Instance, current: RemoteObject | None, problems: list[Diagnostic], facts: Facts
 ) -> tuple[ResourceChange, Value, list[Diagnostic], RemoteObject | None]:
-    """The change of an instance with the facts known so far, its planned object with marks, the reasons why the change
-    is forbidden, and the current object. Raises Failure with all problems so far."""
+    """The change of an instance with these facts, its planned object with marks, the errors if the change is forbidden,
+    and the current object. Raises Failure with all problems so far."""
     assert it.decl is not None
     if it.is_offline:
         facts["offline"] = ()
@@ -205,8 +205,8 @@ def _proposed(
     problems: list[Diagnostic],
     facts: Facts,
 ) -> tuple[Proposal, tuple[Any, ...]]:
-    """The provider's plan for an instance, and the paths that require replacement; the facts about them are added.
-    Raises Failure with all problems so far."""
+    """The provider's plan for an instance, and the paths that require replacement. Facts about both are added. Raises
+    Failure with all problems so far."""
     meta = walk.meta(it)
     proposal = propose(it, current, config, problems, meta, True)
     _describe(walk, it, current, facts)
@@ -223,8 +223,8 @@ def _proposed(
 @frozen(eq=False)
 class Proposal:
     """The provider's plan for a configuration: `prior` is the existing object (Null if there is none or it is tainted),
-    `planned` the object with marks, `config_marks` the marks that come from the configuration, `ignored` the paths at
-    which ignore_changes ignores a difference."""
+    `planned` the object with marks, `config_marks` the marks that come from the configuration, and `ignored` the paths
+    at which ignore_changes hides a difference."""
 
     prior: Value
     answer: PlanAnswer
@@ -235,8 +235,8 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """The input of a provider's plan: the object (Null if there is none), its private data, its identity, and the
-    provider_meta of the module."""
+    """What a provider needs to plan an existing object: the object (Null if there is none), its private data, its
+    identity, and the provider_meta of the module."""
 
     prior: Value
     private: str | None = None
@@ -276,7 +276,7 @@ def propose(
 
 
 def _ignored(it: Instance, prior: Value, config: Value, effective: Value) -> tuple[str, ...]:
-    """The paths of an existing object at which the configuration differs and ignore_changes ignores the difference."""
+    """The paths of an existing object at which the configuration differs, but ignore_changes hides the difference."""
     assert it.decl is not None
     ignored = it.decl.lifecycle.ignore_changes
     if not ignored or prior.__class__ is Null or config is effective:
@@ -310,15 +310,14 @@ def ask_plan(
     answer = it.provider.plan(request)
     deferrals = [p for p in answer.diagnostics if p.deferred and may_defer]
     extend(problems, in_body((p for p in answer.diagnostics if p not in deferrals), it.body, it.address))
-    if deferrals:  # the planned object, if any, is the provider's best guess
+    if deferrals:  # the planned object, if there is one, is the provider's best guess
         return answer if isinstance(answer.planned, dict) else evolve(answer, planned=proposed)
     if not answer.legacy_type_system:
         plain = unmark_deep(answer.planned)[0]
         wrong = plan_problems(block, prior, config, plain)
         if wrong:
             details = (
-                f"The provider {it.configuration} planned something that {it.address} does not allow: {p}."
-                for p in wrong
+                f"The provider {it.configuration} returned an invalid plan for {it.address}: {p}." for p in wrong
             )
             hint = " This is a bug in the provider."
             raise Failure([error("provider.invalid_plan", "Provider produced invalid plan", d + hint) for d in details])
@@ -332,8 +331,8 @@ def with_marks(it: Instance, planned: Value, config_marks: list[Any]) -> Value:
 
 
 def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
-    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in the elements before the first
-    one that changes."""
+    """The targets of the elements of replace_triggered_by. Raises Failure for mistakes in elements before the first one
+    whose target changes."""
     assert it.decl is not None
     assert it.module is not None
     rows: set[tuple[str, str, str]] = set()
@@ -354,7 +353,7 @@ def _triggers(walk: PlanWork, it: Instance) -> tuple[tuple[str, str, str], ...]:
 
 
 def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts: Facts) -> None:
-    """Add the facts that do not result from comparing values."""
+    """Add the facts that do not depend on comparing values."""
     assert it.decl is not None
     if current is not None:
         facts["exists"] = ()
@@ -369,8 +368,8 @@ def _describe(walk: PlanWork, it: Instance, current: RemoteObject | None, facts:
 
 
 def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta: Value, facts: Facts) -> None:
-    """Add facts about the plan that a tainted object would have if it were not tainted, for explanations; none if that
-    fails."""
+    """For explanations, add facts about the plan that a tainted object would have if it were not tainted. Adds none if
+    planning this fails."""
     sound = evolve(current, record=evolve(current.record, tainted=False))
     differing: Facts = {}
     try:
@@ -385,7 +384,7 @@ def _describe_if_sound(it: Instance, current: RemoteObject, config: Value, meta:
 
 
 def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, facts: Facts) -> tuple[Any, ...]:
-    """Add facts about the differences. Returns the paths that require replacement."""
+    """Add facts about the differences between the object and its plan. Returns the paths that require replacement."""
     before, after = unmark_deep(prior)[0], unmark_deep(planned)[0]
     different = tuple(name for name in sorted(after) if not _same(before[name], after[name]))
     if different:
@@ -398,7 +397,8 @@ def differences(it: Instance, prior: Value, planned: Value, answer: PlanAnswer, 
         if old is None and new is None:
             where = path_name(path)
             detail = (
-                f"The provider {it.configuration} wants to replace {it.address} because of {where}, which is missing."
+                f"The provider {it.configuration} plans to replace {it.address} because of {where}, which does not "
+                "exist."
             )
             raise Failure(error("provider.invalid_plan", "Provider produced invalid plan", detail))
         old = Null(type_of(new)) if old is None else old
@@ -425,19 +425,19 @@ def _at(value: Value, path: Any) -> Value:
 
 
 def _same(a: Value, b: Value) -> bool:
-    """Whether two values are certainly equal. Nulls of different types differ, because they give the objects that
-    contain them different types."""
+    """Whether two values are certainly equal. Nulls of different types differ, because objects that contain them have
+    different types."""
     return a is b or (same_value(a, b) and (a.__class__ is not Null or a.type == b.type))
 
 
-# lifecycle.replace_triggered_by: whether an object or value that an instance watches changes.
+# lifecycle.replace_triggered_by: determines whether a resource or attribute that an element names changes.
 
 
 def watched_facts(
     expr: Expr, ref: Ref, module: ModuleInstance, changes: Sequence[ResourceChange]
 ) -> set[tuple[str, str, str]]:
-    """The facts (the columns of `watched`) about the target of an element; `changes` are the planned changes of the
-    resource or instance. Raises Failure."""
+    """The facts (the columns of `watched`) about the target of an element. `changes` are the planned changes of the
+    target. Raises Failure."""
     text = expr.span.text
     decl = module.config.resources.get(ref.name)
     place = module.text or "the root module"

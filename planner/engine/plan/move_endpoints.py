@@ -1,5 +1,5 @@
-"""The algebra of move statements: which addresses an end of a statement selects, and what their new addresses are. An
-end is a pattern of module instance steps. The steps up to the declaring module match any key. If neither end has a key
+"""The two ends of move statements: which addresses an end selects, and what their new addresses are. An end is a
+pattern of module instance steps, in which the steps up to the declaring module match any key. If neither end has a key
 for the moved object (a whole resource or module call), the object keeps its key."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from planner.foundation.vocabulary.records import frozen
 from planner.language.config.model import ModulePath
 
 ANY: Any = object()
-"""the key that matches every key"""
+"""the key in a pattern that matches any key"""
 
 Kind: TypeAlias = Literal["module call", "module instance", "resource", "resource instance"]
 Steps: TypeAlias = tuple[tuple[str, Any], ...]
@@ -30,18 +30,17 @@ class Endpoint:
     key: Any = None
 
     def selects_module(self, steps: Steps) -> bool:
-        """Whether this end denotes the module instance, or an object directly in it."""
+        """Whether this end selects the module instance, or an object directly in it."""
         return len(steps) == len(self.steps) and _matches(self.steps, steps)
 
     def mentions(self, address: Address) -> bool:
-        """Whether this end denotes the resource or module instance, or a part of it."""
+        """Whether this end selects the resource or module instance, or a part of it."""
         if isinstance(address, ModuleAddress):
             return self.selects_module(address.steps)
         return self.resource == (address.mode, address.type, address.name) and self.selects_module(address.module.steps)
 
     def chains_from(self, other: Endpoint) -> bool:
-        """Whether an object that was moved to `other` can be moved further by a statement with this end as its
-        source."""
+        """Whether a statement with this end as its source can move an object that was moved to `other`."""
         if len(self.steps) != len(other.steps) or not _overlap(other.steps, self.steps):
             return False
         if self.resource is None or other.resource is None:
@@ -49,7 +48,7 @@ class Endpoint:
         return self.kind == other.kind and self.resource == other.resource and self.key == other.key
 
     def within(self, other: Endpoint) -> bool:
-        """Whether the object that this end denotes is inside the object that `other` denotes."""
+        """Whether the object that this end selects is inside the object that `other` selects."""
         if len(other.steps) > len(self.steps) or not _overlap(other.steps, self.steps):
             return False
         if other.resource is None:
@@ -72,7 +71,7 @@ def _overlap(a: Steps, b: Steps) -> bool:
 
 
 def endpoints(base: ModulePath, from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
-    """Both ends of a statement in the module `base`. If only one end has a key, the other one denotes the instance
+    """Both ends of a statement in the module `base`. If only one end has a key, the other end selects the instance
     without a key."""
     keyed = from_.key is not None or to.key is not None
     return _endpoint(base, from_, keyed), _endpoint(base, to, keyed)
@@ -96,15 +95,15 @@ def implied_endpoints(from_: Address, to: Address) -> tuple[Endpoint, Endpoint]:
 
 
 def changes_key_only(from_: Endpoint, to: Endpoint) -> bool:
-    """Whether the statement only changes keys of a module call."""
+    """Whether the statement only changes the key of a module call."""
     if from_.resource is not None or "module instance" not in (from_.kind, to.kind):
         return False
     return [name for name, _ in from_.steps] == [name for name, _ in to.steps]
 
 
 def carry(from_: Endpoint, to: Endpoint, at: ResourceAddress) -> tuple[ResourceAddress, str, str] | None:
-    """The new address of an instance under the statement; the kind of object that moves as a whole (module, resource,
-    instance); and its address at the destination, which must be vacant. None if the statement does not apply to the
+    """The new address of an instance after the statement; the kind of object that moves as a whole (module, resource,
+    instance); and that object's new address, which must not be in use. None if the statement does not apply to the
     instance."""
     # decided in Python: the address to which a single move statement moves an object -- patterns are matched key by key
     steps = at.module.steps

@@ -1,6 +1,6 @@
 """Moves: before planning, every object in the state gets its new address, as rules/plan/moves.dl derives it. This
-module provides the facts (the effect of each statement on each address), changes the state, and reports the derived
-errors as diagnostics."""
+module provides the facts (the effect of each statement on each address), changes the state, and converts derived errors
+to diagnostics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from planner.world.state.model import State
 
 @frozen(eq=False)
 class MoveStatement:
-    """A moved block, or a move that is implied by a change of `count`. `name` is its name in facts and messages."""
+    """A moved block, or a move that a change of `count` implies. `name` is its name in facts and messages."""
 
     name: str
     position: int
@@ -66,7 +66,7 @@ class Move:
 @frozen(eq=False)
 class MoveResults:
     """The state after all moves; the moves, by new instance address; and the moves that failed, as pairs of the current
-    address and the occupied address."""
+    address and the new address, which is occupied."""
 
     state: State
     statements: tuple[MoveStatement, ...] = ()
@@ -75,13 +75,13 @@ class MoveResults:
     cycles: tuple[tuple[str, ...], ...] = ()
 
     def previous_address(self, instance: str) -> str:
-        """The address that the instance had before the moves."""
+        """The address of an instance before the moves."""
         move = self.moves.get(instance)
         return move.origin if move else instance
 
 
 class ExpandedDeclarations(Protocol):
-    """The instances of the expanded configuration."""
+    """The declarations and instances in the expanded configuration."""
 
     def module_instances(self, path: ModulePath) -> list[ModuleAddress]: ...
     def declaration(self, kind: str, address: Address) -> Span | None: ...
@@ -188,7 +188,7 @@ def move_facts(statements: list[MoveStatement], state: State) -> FactBase:
 
 
 def asked_facts(config: Config, state: State, limits: Limits) -> FactBase:
-    """All facts about moves, for queries."""
+    """All facts about moves in a state, for queries."""
     results = apply_moves(config, state)
     facts = FactBuilder(command_line("plan", limits))
     _state_counts(facts, config, state, [s for s in results.statements if not s.implied])
@@ -202,7 +202,7 @@ def moved_back(state: State, origins: Mapping[str, str]) -> State:
     builder = StateBuilder(state)
     known = (resource.address + format_key(instance.key) for resource, instance in state.instances())
     left = {to: origins[to] for to in known if origins.get(to, to) != to}
-    # the other addresses are still occupied
+    # first move objects whose former address is free
     while free := [to for to in sorted(left, key=sort_key) if left[to] not in left]:
         for to in free:
             _move(builder, to, left.pop(to))
@@ -348,7 +348,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
     moves: dict[str, Move] = {}
     by_block = {row[0] for row in derived["moved_by_block"]}
     ranks = {(origin, at): rank for origin, at, rank in derived["arrives_at"]}
-    # a move that frees an address comes before the move to that address
+    # a move from an address must come before a move to that address
     for origin, to in sorted(derived["moved"], key=lambda row: (ranks[row], sort_key(row[0]))):
         _move(builder, origin, to)
         moves[to] = Move(origin, implied=to not in by_block)
@@ -368,7 +368,7 @@ def _moved_state(state: State, statements: list[MoveStatement], derived: Databas
 
 
 def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
-    """Report moves that -target covers only in part, or that -exclude affects."""
+    """Errors for moves that -target covers only partly, or that -exclude affects."""
     facts = FactBuilder(command_line("plan", limits))
     if not facts.rows("target") and not facts.rows("exclude"):
         return []
@@ -381,15 +381,15 @@ def check_targets(results: MoveResults, limits: Limits) -> list[Diagnostic]:
     option, advice = ("-target", "Add") if facts.rows("target") else ("-exclude", "Leave out")
     lines = "".join(f"\n  {option}={address}" for address in sorted(outside, key=sort_key))
     detail = (
-        "Objects of the state have moved to other addresses, and the plan is only right when it covers both the old "
-        f"and the new ones. {advice} these options, or plan without {option}:{lines}"
+        "Objects of the state have moved to other addresses, and the plan must include both their old and their new "
+        f"addresses. {advice} these options, or plan without {option}:{lines}"
     )
     return [error("plan.move_not_targeted", "Moved resource instances excluded by targeting", detail)]
 
 
 def check_moves(results: MoveResults, declared: ExpandedDeclarations, destroys: bool = False) -> list[Diagnostic]:
-    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`: the
-    plan destroys everything, so no object is regarded as still declared."""
+    """Errors in move statements, as rules/plan/move_errors.dl finds them in the expanded configuration. `destroys`:
+    whether the plan destroys everything; if so, no object is treated as still declared."""
     if not results.statements:
         return []
     facts = FactBuilder()
@@ -427,17 +427,23 @@ def _move_errors(results: MoveResults, by_name: dict[str, MoveStatement], databa
         )
         report(s, "plan.move_still_declared", "Moved object still exists", detail)
     for s, from_, to, earlier, other in database.sorted("second_destination"):
-        detail = f"The statement at {earlier} moves {from_} to {other}, this one to {to}: it can only be in one place."
+        detail = (
+            f"The statement at {earlier} moves {from_} to {other}, but this one moves it to {to}: an object can have "
+            "only one address."
+        )
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
     for s, from_, to, earlier, other in database.sorted("second_source"):
-        detail = f"The statement at {earlier} moves {other} to {to}, this one {from_}: only one object can be there."
+        detail = (
+            f"The statement at {earlier} moves {other} to {to}, but this one moves {from_} to it: only one object can "
+            "have this address."
+        )
         report(s, "plan.move_ambiguous", "Ambiguous move statements", detail)
     if not problems:
         for cycle in results.cycles:
             lines = "".join(f"\n  - {s.name}: {s.from_} to {s.to}" for s in map(by_name.__getitem__, cycle))
             detail = (
                 f"These statements form a cycle, so the objects have no address to move to:{lines}\n\nRemove one of "
-                "them: the last address must be that of an object in the configuration."
+                "the statements, so that the last address is that of an object in the configuration."
             )
             problems.append((0, error("plan.move_cycle", "Cyclic dependency in move statements", detail)))
     return [d for _, d in sorted(problems, key=lambda p: p[0])]

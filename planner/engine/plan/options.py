@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @frozen(eq=False)
 class ComingState:
-    """A planned state: the unit that will write it, and its planned root outputs, with unknown parts."""
+    """A state that another unit is about to write: the unit, and the planned root outputs, with unknown parts."""
 
     unit: str
     outputs: Mapping[str, Value]
@@ -33,7 +33,7 @@ class ComingState:
 
 
 Settled: TypeAlias = "Mapping[InstanceKey, Value]"
-"""the planned objects of a resource, as expressions see them"""
+"""the planned objects of a resource, for expressions"""
 
 
 @frozen(eq=False, kw_only=True)
@@ -43,16 +43,16 @@ class PlanOptions(WalkOptions):
     mode: Mode = "normal"
     refresh: bool = True
     minimal_refresh: bool = False
-    """whether only objects that are about to change are refreshed; the rules determine these
+    """whether only objects that are about to change are refreshed, as the rules determine
     (rules/plan/minimal_refresh.dl)"""
     limits: Limits = UNLIMITED
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """the blocks among `excludes` that are left for a later plan, as in Plan.deferred"""
+    """the blocks among `excludes` that are deferred to a later plan, as in Plan.deferred"""
     timestamp: str = ""
     generate_to: str = ""
     """the file for generated configuration"""
     generated: frozenset[str] = frozenset()
-    """resources whose configuration is generated from the imported object"""
+    """the resources whose configuration is generated from the imported object"""
     describes_found: bool = False
     """whether the results of searches include their configuration"""
     known_objects: tuple[KnownObject, ...] = ()
@@ -62,17 +62,17 @@ class PlanOptions(WalkOptions):
     before_destroy: bool = False
     """whether the walk only refreshes the state before a plan that destroys; failed conditions are then warnings"""
     offline: bool = False
-    """whether no provider is called; differences from the real objects are then not reported"""
+    """whether no provider is called, so that differences from the real objects are not reported"""
     coming_states: Mapping[str, ComingState] = field(factory=dict)
-    """states that another unit is about to write (`planner.world.state.backend`)"""
+    """the states that other units are about to write, by state identity (`planner.world.state.backend`)"""
     evaluates_once: bool = False
-    """whether the expressions of a resource are not evaluated again after the resource is planned; their compiled forms
-    are then released"""
+    """whether the expressions of a resource are not needed after the resource is planned, so that their compiled forms
+    can be freed"""
     settled: Mapping[str, Settled] = field(factory=dict)
     """the addresses of resources of the root module, and of outputs of called modules, that are already planned and are
     not planned again"""
     keep: Callable[[EvaluationContext], None] | None = None
-    """receives the values of the finished plan; without a receiver, the values are released"""
+    """receives the values of the finished plan; if it is None, the values are freed"""
 
     @property
     def walk(self) -> Walk:
@@ -85,9 +85,9 @@ class PlanOptions(WalkOptions):
         return self.mode == "refresh-only" or self.before_destroy
 
 
-# -target and -exclude within a resource: the selected instances. Whole resources and modules are removed from the graph
-# before the walk. Addresses with keys are decided here, as soon as the instances are known. This module states the
-# facts for rules/graph/instances.dl, which decides.
+# Applies -target and -exclude to instances of a resource. Whole resources and modules are removed from the graph before
+# the walk. Addresses with keys are handled here, as soon as the instances are known: this module provides the facts,
+# and rules/graph/instances.dl decides.
 
 
 def command_line(walk: str, limits: Limits) -> FactBase:
@@ -108,7 +108,8 @@ class InstanceLimits:
         self._is_limited = bool(command.relation("target") or command.relation("exclude"))
 
     def concern(self, node: str) -> bool:
-        """Whether the instances of this vertex's resource must be checked; if not, all of them are selected."""
+        """Whether the instances of this vertex's resource must be checked individually; if not, all of them are
+        selected."""
         return self._is_limited and (self._in_part is None or node in self._in_part)
 
     def facts(self) -> FactBuilder:
@@ -116,6 +117,6 @@ class InstanceLimits:
         return FactBuilder(self._command)
 
     def left_out(self, facts: FactBuilder) -> set[str]:
-        """The added instances that are not selected."""
+        """The instances in the builder that are not selected."""
         result = evaluate(product_program("limits"), facts.build(), ["walked", "takes_part"])
         return {row[0] for row in result["walked"]} - {row[0] for row in result["takes_part"]}

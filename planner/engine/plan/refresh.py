@@ -1,4 +1,4 @@
-"""The current object: read from the state, refreshed by its provider, or imported."""
+"""Determines the current object of an instance: read from the state, refreshed by its provider, or imported."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _moved_from(walk: PlanWork, it: Instance) -> tuple[str, str] | None:
 
 
 def reads(walk: PlanWork, facts: Facts) -> bool:
-    """Whether the provider reads an object with these facts, all of which come from the state."""
+    """Whether the rules require that the provider reads an object with these facts, which all come from the state."""
     if not walk.options.refresh or not walk.options.minimal_refresh:
         return walk.options.refresh
     return bool(derive({**facts, "recorded_only": ()}, "read_anew"))
@@ -63,8 +63,8 @@ def reads(walk: PlanWork, facts: Facts) -> bool:
 def refreshed(
     walk: PlanWork, it: Instance, current: RemoteObject, problems: list[Diagnostic], reads: bool = True
 ) -> RemoteObject | None:
-    """The object as the provider reads it now, which is recorded in the refreshed state; None if it no longer exists.
-    The provider's warnings are added to `problems`. `reads`: whether the provider reads it. Raises Failure."""
+    """The refreshed object, which is recorded in the refreshed state; None if it no longer exists. The provider's
+    warnings are added to `problems`. `reads`: whether to call the provider. Raises Failure."""
     record = _with_lifecycle(walk, it, current.record)
     if not walk.options.refresh or not reads:
         if record is not current.record:
@@ -126,14 +126,14 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
         raise Failure(diagnostics)
     if len(item) != 1 or item[0].value.__class__ is Null:
         count = "no object" if not item or item[0].value.__class__ is Null else f"{len(item)} objects"
-        detail = f"For {id} the provider of {it.address} returned {count}; exactly one is needed."
+        detail = f"For {id}, the provider of {it.address} returned {count} instead of exactly one."
         raise Failure(
             error("plan.import_result", "Import did not return exactly one object", detail, address=it.address)
         )
     record = ObjectState({}, it.schema.version, private=item[0].private)
     current = refresh(walk, it, RemoteObject(item[0].value, record, item[0].identity), diagnostics)
     if current is None:
-        detail = f"There is no object {id} that could be imported as {it.address}."
+        detail = f"There is no object {id} to import as {it.address}."
         raise Failure(error("plan.import_missing", "Cannot import non-existent remote object", detail))
     config, _ = decode_block(it.decl.body, it.schema.block, it.unknown_scope) if it.decl is not None else (None, [])
     value = current.value
@@ -146,7 +146,7 @@ def import_object(walk: PlanWork, it: Instance, target: ImportTarget) -> RemoteO
 
 
 def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with the current lifecycle settings for replacing and destroying."""
+    """The record with the lifecycle settings in the configuration for replacing and destroying."""
     if it.decl is None or it.deposed or it.is_orphan:
         return record
     first, kept = it.created_first, keeps_object(it.decl)
@@ -156,7 +156,8 @@ def _with_lifecycle(walk: PlanWork, it: Instance, record: ObjectState) -> Object
 
 
 def _with_dependencies(walk: PlanWork, it: Instance, record: ObjectState) -> ObjectState:
-    """The record with both its recorded dependencies and its current references, which apply until the next apply."""
+    """The record with both its recorded dependencies and its current references; both are valid until the next
+    apply."""
     wanted = walk.dependencies(it.node).union(record.dependencies)
     return record if len(wanted) == len(set(record.dependencies)) else evolve(record, dependencies=wanted)
 

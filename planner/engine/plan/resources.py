@@ -1,4 +1,4 @@
-"""Vertices of resources, which are expanded to instances with their declarations, records and providers."""
+"""Expands resources to instances with their declarations, records and providers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from planner.logic.programs.rule_programs import product_program
 from planner.world.provider.propose import planned_unknown_object
 from planner.world.state.model import InstanceKey, ResourceState
 
-# Planning ephemeral resources: opened if everything that they need is known.
+# Plans ephemeral resources: they are opened if everything that they need is known.
 
 
 def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Open an ephemeral resource, or leave it to be opened by the apply. Raises Failure."""
+    """Open an ephemeral resource, or defer opening it to the apply. Raises Failure."""
     assert it.objects is not None
     problems = walk.self_references(it) or walk.conditions(it, "precondition")
     if has_errors(problems):
@@ -67,7 +67,7 @@ def plan_ephemeral(walk: PlanWork, it: Instance) -> list[Diagnostic]:
 
 
 def run_search(walk: PlanWork, it: Instance) -> list[Diagnostic]:
-    """Run a list block; few commands do. Raises Failure."""
+    """Run a list block. The import is delayed, because few commands need it. Raises Failure."""
     from planner.engine.plan import discover
 
     return discover.run_search(walk, it)
@@ -78,7 +78,7 @@ InstanceWork = Callable[["PlanWork", Instance], list[Diagnostic]]
 
 @frozen(eq=False)
 class InstanceTask:
-    """Work on one instance."""
+    """The work on one instance."""
 
     instance: Instance
     run: InstanceWork
@@ -96,7 +96,7 @@ class ResourceVertices:
     def __init__(self, walk: PlanWork) -> None:
         self.walk = walk
         self.tasks: dict[str, InstanceTask] = {}
-        """the work on instances that became separate vertices"""
+        """the work on the instances that became separate vertices"""
         command = command_line("plan", walk.options.limits)
         in_part = None
         if walk.graph.database is not None:
@@ -145,9 +145,8 @@ class ResourceVertices:
                     self._add_orphan(node, resource, key, decl, None, left_out, tasks, problems)
         self.walk.checks.announce("resource", config_address, _declarations(decl, modules))
         result = self._start(tasks, problems, self.walk.own_references.get(config_address, ()))
-        if (
-            self.walk.options.evaluates_once and not path and result.children is None
-        ):  # calls of a module share its text
+        # Only in the root module, because calls of a module share its compiled expressions.
+        if self.walk.options.evaluates_once and not path and result.children is None:
             forget_compiled(decl.body)
         return result
 
@@ -162,7 +161,7 @@ class ResourceVertices:
     def _start(
         self, tasks: list[InstanceTask], problems: list[Diagnostic], own_references: Iterable[str] = ()
     ) -> WorkResult:
-        """Do inline tasks here; other tasks become separate vertices."""
+        """Do inline tasks immediately. Other tasks become separate vertices."""
         waits: Waits = {}
         order: dict[str, int] | None = {}
         if own_references:
@@ -275,7 +274,7 @@ class ResourceVertices:
         schema = self.walk.schemas.resource(parsed.source, resource.mode, resource.type)
         address = ResourceAddress(parse_module(resource.module), resource.mode, resource.type, resource.name, key)
         if schema is None:
-            detail = f"The provider {parsed.source} does not know the type {resource.type} of {address}."
+            detail = f"The provider {parsed.source} does not have the type {resource.type} of {address}."
             raise Failure(error("plan.invalid_resource_type", "Invalid resource type", detail))
         provider_key = resource.instances[key].provider_key
         if resource.mode == "managed":
@@ -323,7 +322,7 @@ class ResourceVertices:
     def _left_out(
         self, node: str, config_address: str, decl: ResourceDecl, modules: list[ModuleInstance]
     ) -> Collection[str]:
-        """The instances that -target or -exclude leave out although their resource is selected."""
+        """The instances that -target or -exclude leaves out although their resource is selected."""
         if not self._limits.concern(node):
             return ()
         facts = self._limits.facts()
@@ -359,7 +358,7 @@ class ResourceVertices:
                 f"\n  {option('replace', module.instance_address(decl, key))}" for key in expansion.instances
             )
             hint = f" Name an instance:{lines}" if lines else " The resource has no instances."
-            detail = f"-replace={address} matches nothing, because every instance has a key.{hint}"
+            detail = f"-replace={address} matches no instance, because every instance has a key.{hint}"
             summary = "Incompletely-matched force-replace resource instance"
             problems.append(warning("plan.incomplete_replace", summary, detail))
         return problems
@@ -393,17 +392,17 @@ _PLANNERS: dict[str, InstanceWork] = {
 _DEPARTURES: dict[str, InstanceWork] = {"orphan": plan_orphan, "deposed": plan_deposed, "plan_destroy": plan_destroy}
 
 
-# References of a resource to itself: instances that wait for other instances of the same resource, as the rules of
-# rules/graph/own_references.dl derive it.
+# Handles references of a resource to itself: instances that wait for other instances of the same resource, as
+# rules/graph/own_references.dl derives.
 
 
 Waits: TypeAlias = dict[str, list[str]]
-"""instance address -> the other instances of its resource for which it waits"""
+"""by instance address, the other instances of the same resource for which the instance waits"""
 
 
 def waiting_instances(facts: FactBase) -> tuple[Waits, dict[str, int] | None]:
-    """The instances for which each instance waits, and a position for each instance that is after those for which it
-    waits; None if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
+    """The instances for which each instance waits, and for each instance a position after those for which it waits;
+    None if there is a cycle. The facts are `expanded` and `mentions_itself` of one resource."""
     derived = evaluate(product_program("limits"), facts, ["instance_waits", "instance_level", "instance_cycle"])
     waits: Waits = {row[0]: [] for row in facts.relation("expanded")}
     for address, other in derived.sorted("instance_waits"):

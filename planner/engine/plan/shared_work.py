@@ -1,4 +1,4 @@
-"""Data shared by the work of a plan walk: the options, facts of the graph, and the record of results."""
+"""Data that a plan walk shares: the options, facts of the graph, and the record of results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from planner.logic.model.graph import Graph
 
 
 class PlanWork(ConfigurationWalk):
-    """The services of a plan walk for work on an instance. Such work returns its problems and changes only `record`."""
+    """The services of a plan walk for work on an instance. This work returns its problems, and changes nothing except
+    `record`."""
 
     def __init__(
         self,
@@ -55,15 +56,14 @@ class PlanWork(ConfigurationWalk):
             self._waits.setdefault(resource, []).append(dependency)
 
     def self_references(self, it: Instance) -> list[Diagnostic]:
-        """References of the resource's own body to itself, which have no value yet."""
-        # the graph shows whether any reference of a resource, even in depends_on, names the resource itself
+        """Errors for references of the resource's body to the instance itself, which has no value yet."""
+        # according to the graph, no reference of the resource, not even in depends_on, names the resource itself
         if it.config_address not in self.own_references and self.graph.database is not None:
             return []
         return self._self_references.of(it)
 
     def changes_before(self, it: Instance) -> tuple[tuple[str, str, str], ...]:
-        """The planned changes of resources because of which a data source must be read later: (resource, action,
-        place)."""
+        """The planned changes because of which a data source must be read later: (resource, action, position)."""
         own = parse_resource_instance(it.config_address).module
         items = set()
         for resource in self._waits.get(it.config_address, ()):

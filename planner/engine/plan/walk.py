@@ -60,8 +60,8 @@ def plan_walk(
     options: PlanOptions,
     hooks: Hooks | None = None,
 ) -> tuple[Plan | None, list[Diagnostic]]:
-    """Walk a plan graph. `moves` has the state after moving, from which the plan starts. If there are errors, the plan
-    is marked as errored and contains the changes planned so far, or it is None."""
+    """Walk a plan graph. `moves` contains the state after the moves, from which the plan starts. If there are errors,
+    the plan is marked as errored and contains the changes planned so far, or is None."""
     with collector_paused():
         walk = PlanWalk(graph, config, moves, variables, schemas, options, hooks or Hooks())
         try:
@@ -86,7 +86,7 @@ class PlanWalk(PlanWork):
     resources: ResourceVertices
 
     keeps = False
-    """whether the values were passed to a receiver"""
+    """whether the values were passed to a receiver, so that they must not be freed"""
 
     def take_apart(self) -> None:
         if self.keeps:
@@ -140,8 +140,8 @@ class PlanWalk(PlanWork):
         )
 
     def _relevant_attributes(self, changes: tuple[ResourceChange, ...]) -> Later[tuple[str, tuple[Any, ...]]]:
-        """The attributes on which the changes depend: changes of resources, of root outputs, and all outputs of child
-        modules. Rarely needed."""
+        """The attributes on which the changes depend: those of resources and root outputs, and of all outputs of child
+        modules. Computed on request, because few callers need them."""
         config, block_of = self.config, block_lookup(self.schemas)
         changed = changed_outputs(self.record.outputs.values(), self.context)
         return Later(lambda: relevant_attributes(config, block_of, changes, changed))
@@ -233,7 +233,8 @@ def variable_origins(variables: Mapping[str, RootVariable]) -> tuple[tuple[str, 
     return tuple((name, one.origin) for name, one in sorted(variables.items()) if one.origin in named)
 
 
-# Output values: those of child modules are for their callers, those of the root module are planned changes.
+# Output values. Outputs of child modules are passed to their callers; for outputs of the root module, changes are
+# planned.
 
 
 def plan_output(walk: PlanWork, module: ModuleInstance, name: str, config_address: str) -> list[Diagnostic]:
@@ -271,7 +272,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
     facts = _facts(decl, recorded, before, plain)
     action = output_action(facts)
     sensitive = decl.sensitive or (recorded is not None and recorded.sensitive)
-    # the value stays null: the type of the expression's null is not reported
+    # if the value remains null, the type of the expression's null is not relevant
     after = before if not does(action, "changes") and plain.__class__ is Null else value
     origins = rows(f"output.{decl.name}", facts)
     record.outputs[decl.name] = OutputChange(decl.name, action, before, after, sensitive, origins)
@@ -283,7 +284,7 @@ def _plan_root(record: PlanRecord, state: State, decl: OutputDecl, value: Value)
 
 
 def _facts(decl: OutputDecl, recorded: OutputState | None, before: Value, plain: Value) -> Facts:
-    """The facts about an output in the configuration that rules/plan/outputs.dl reads."""
+    """The facts about a declared output that rules/plan/outputs.dl reads."""
     facts: Facts = {"output_declared": ()}
     if recorded is not None:
         facts["output_recorded"] = ()
@@ -319,13 +320,14 @@ def plan_destroyed_output(record: PlanRecord, state: State, name: str, facts: Fa
     return []
 
 
-# Addresses on the command line that match nothing would change a plan without notice. This module states the facts for
-# rules/graph/instances.dl, and suggests similar names.
+# Warns about addresses on the command line that match nothing, which would silently change a plan. This module provides
+# the facts for rules/graph/instances.dl, and suggests similar names.
 
 
 def unmatched(walk: PlanWork) -> list[Diagnostic]:
     """Warnings for addresses of -target, -exclude and -replace that match no instance in the configuration or in the
-    state. Such an address may match instances of blocks that the plan omits, whose instances are unknown."""
+    state. There is no warning if the address may match an instance of a block that the plan omits and whose instances
+    are unknown."""
     options = walk.options
     named = dict.fromkeys(options.limits.options())
     if not named or options.before_destroy:
@@ -371,7 +373,7 @@ def _state_instance_facts(walk: PlanWork, facts: FactBuilder) -> None:
 
 
 def _names(address: Address, known: Iterable[ResourceAddress]) -> list[str]:
-    """Similar names: of modules for a module address, of resources and instances for other addresses."""
+    """Similar addresses: of modules for a module address, otherwise of resources and instances."""
     if isinstance(address, ModuleAddress):
         return sorted(
             {str(ModuleAddress(one.module.steps[: i + 1])) for one in known for i in range(len(one.module.steps))}

@@ -1,6 +1,6 @@
-"""The validate walk: whether the configuration is valid for every choice of variables, states and real objects. Every
-module has one instance, and everything that a plan would read is unknown. So every error that is found would also occur
-in a plan. Bodies are decoded by their schemas and passed to their providers."""
+"""The validate walk: checks whether the configuration is valid for all values of variables, states and real objects.
+Every module has one instance, and everything that a plan would read is unknown. So every error that is found would also
+occur in a plan. Bodies are decoded with their schemas and passed to their providers for validation."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class Provisioners(Protocol):
     """The schemas of provisioners."""
 
     def provisioner_schema(self, type: str) -> BlockSchema | None:
-        """None for an unknown type."""
+        """The schema of a provisioner's block; None for an unknown type."""
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration; if it is None, the problems that every configuration of this type has."""
+        """The problems of a configuration. If it is None, the problems that every configuration of this type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:
@@ -135,7 +135,7 @@ class ValidateWalk(VertexWalk):
         self._arguments: dict[tuple[ModulePath, str], Value] = {}
         self._alike = Alike()
         self._imports = import_blocks(self.context.config)
-        self._repeated: dict[int, ModuleScope] = {}  # used by the calls in each module instance
+        self._repeated: dict[int, ModuleScope] = {}  # the scope of each module call, for its arguments
 
     def _module(self, node: Node) -> ModuleInstance:
         return self.context.instances_at(node.module)[0]
@@ -168,10 +168,10 @@ class ValidateWalk(VertexWalk):
                 what = f'the variable "{decl.name}"'
                 lint_discarded(ExpressionPiece(argument.expr, argument.source), decl.constraint.type, what, problems)
         elif value is None:
-            detail = f"The module call {call.name} must give a value for {decl.name}."
+            detail = f"The module call {call.name} must set a value for {decl.name}."
             return [error("plan.required_variable", "Required variable not set", detail, decl.span)]
         marks = declared_marks(decl.sensitive, decl.ephemeral)
-        # Inside the module the variable is unknown; only its validation rules use the value in the call.
+        # Inside the module the variable is unknown; only its validation rules see the value in the call.
         module.variables[decl.name] = mark(Unknown(decl.constraint.type), marks)
         self._arguments[module.config.path, decl.name] = mark(value, marks)
         return list(problems)
@@ -310,7 +310,7 @@ class ValidateWalk(VertexWalk):
         words = {mode: "resource" if mode == "managed" else mode for mode in known}
         for mode, table in known.items():
             if mode != decl.mode and decl.type in table:
-                hint = f' There is a {words[mode]} block of that type: write {words[mode]} "{decl.type}".'
+                hint = f' The provider has a {words[mode]} of that type: write {words[mode]} "{decl.type}".'
         detail = f"The provider {source} has no {words[decl.mode]} type {decl.type}.{hint}"
         label = decl.block.labels[0] if decl.block.labels else None
         where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span
@@ -392,7 +392,7 @@ class ValidateWalk(VertexWalk):
 
 
 def rule_problems(rule: CheckRule, scope: Scope) -> list[Diagnostic]:
-    """Problems of a condition or its message, whether or not it holds."""
+    """Problems of a condition or its message, whether or not the condition is satisfied."""
     _, problems = try_evaluate(rule.condition.node, scope, rule.condition.source)
     if rule.error_message is not None:
         problems = problems + try_evaluate(rule.error_message.node, scope, rule.error_message.source)[1]
@@ -427,13 +427,13 @@ def _prevent_destroy(decl: ResourceDecl) -> list[Diagnostic]:
     try:
         convert(value, BOOL)
     except ConversionError as bad:
-        detail = f"prevent_destroy of {decl.key} does not fit: {bad}."
+        detail = f"prevent_destroy of {decl.key} is not valid: {bad}."
         return [error("plan.prevent_destroy", "Invalid value for prevent_destroy", detail, expr.span)]
     return []
 
 
 def _as_indexed(steps: tuple[GetAttr | GetIndex, ...], block: BlockSchema) -> tuple[GetAttr | GetIndex, ...]:
-    """The steps, with a key of a list of blocks replaced by the index of the first block, because any key is
+    """The steps, with each key of a list of blocks replaced by the index of the first block, because any key is
     accepted."""
     items: list[GetAttr | GetIndex] = []
     inner: BlockSchema | None = block
@@ -471,9 +471,9 @@ def _ignored(decl: ResourceDecl, schema: ResourceSchema) -> list[Diagnostic]:
     return problems
 
 
-# Values that are equal for all calls of a module, so that only the first call computes them. In validation every
-# variable of a called module is unknown, so values that depend only on variables and local values are the same in each
-# call.
+# Caches values that are equal for all calls of a module, so that only the first call computes them. During validation,
+# every variable of a called module is unknown, so values that depend only on variables and local values are the same in
+# each call.
 
 
 _Foundations = tuple["dict[str, VariableDecl]", "dict[str, LocalDecl]"]

@@ -1,1 +1,2 @@
-"""The executor: a state machine without side effects, the pool and the loop that drive it, and the hooks of a walk."""
+"""Executes walks: a state machine without side effects, the pool and the loop that drive it, and the hooks of a
+walk."""

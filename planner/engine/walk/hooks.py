@@ -1,4 +1,4 @@
-"""Hooks: the events of a walk while it runs. The walks call these; the command line turns them into text and JSON
+"""Hooks: the events of a running walk. Walks call the hooks; the command line converts the events to text and JSON
 lines.
 
 A walk may call them from several threads at once, so an implementation must protect shared data. Hooks cannot change
@@ -21,9 +21,9 @@ class ObjectId(NamedTuple):
 class FoundResource(NamedTuple):
     """A result of a search. `identity` and `value` are JSON values (`value` is None if it was not requested). `config`
     and `import_config` are the texts of the resource block and the import block; "" for none. `managed_as`: the address
-    of the object's instance in the state. `perhaps_as`: the address of an instance that may have the object.
-    `imported_as`: the address in its import block. Each is "" for none. `id` is the object's attribute `id`, and
-    `source` is its provider."""
+    of the object's instance in the state. `perhaps_as`: the address of an instance that may be the object.
+    `imported_as`: the address in its import block. Each is "" if there is none. `id` is the object's attribute `id`,
+    and `source` is its provider."""
 
     type: str
     display_name: str
@@ -44,15 +44,15 @@ class Hooks:
 
     `address` is a resource instance address, `deposed` the deposed key of the object ("" for the current one),
     `identity` the attribute that identifies the object (None if unknown), `elapsed` seconds since the operation
-    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: the listener
-    shows the output of provisioners whose configuration has sensitive values."""
+    started, `action` the executed step: create, update, delete, read, no-op or forget. `show_sensitive`: whether the
+    listener shows the output of provisioners whose configuration has sensitive values."""
 
     show_sensitive = False
 
     # ---- refresh
 
     def refresh_start(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """Reading the object begins."""
+        """The object is about to be read."""
 
     def refresh_complete(self, address: str, identity: ObjectId | None = None, deposed: str = "") -> None:
         """The object was read; `identity` identifies the current object (None if it no longer exists)."""
@@ -60,7 +60,7 @@ class Hooks:
     # ---- operations of providers
 
     def apply_start(self, address: str, action: str, identity: ObjectId | None = None, deposed: str = "") -> None:
-        """A provider call that changes something (or reads a data source) begins; `identity` identifies the prior
+        """A provider call that changes an object (or reads a data source) begins. `identity` identifies the prior
         object by its `id`, otherwise by its `name`."""
 
     def apply_complete(
@@ -109,13 +109,13 @@ class Hooks:
     # ---- imports
 
     def import_planned(self, address: str, id: str) -> None:
-        """Reading the object with this id, in order to import it, begins."""
+        """The object with this id is about to be read for an import."""
 
     def import_start(self, address: str, id: str) -> None:
-        """Recording the object in the state begins."""
+        """The imported object is about to be recorded in the state."""
 
     def import_complete(self, address: str, id: str) -> None:
-        """The object is recorded."""
+        """The imported object was recorded."""
 
     # ---- searches
 
@@ -126,7 +126,7 @@ class Hooks:
         """The search found an object."""
 
     def list_complete(self, address: str, type: str, total: int, managed: int = 0) -> None:
-        """The search ended, successfully or not, with `total` results, of which `managed` are already managed."""
+        """The search ended, successfully or not, with `total` results; `managed` of them are already managed."""
 
     def discovered(self, coverage: dict[str, dict[str, int]]) -> None:
         """All searches ended. `coverage` has, for each type, the numbers of objects found, managed, pending (in import
@@ -135,7 +135,7 @@ class Hooks:
     # ---- ephemeral resources
 
     def ephemeral_start(self, address: str, phase: str) -> None:
-        """`phase` is open, renew or close."""
+        """A phase of an ephemeral resource begins: `phase` is open, renew or close."""
 
     def ephemeral_complete(self, address: str, phase: str) -> None:
         """The phase ended, successfully or not."""
@@ -146,7 +146,7 @@ class Hooks:
         """A walk over `total` nodes begins; `name` is its displayed name: `plan`, `apply`, `refresh`."""
 
     def shows_progress(self) -> bool:
-        """Whether `walk_progress` does anything; it may be called tens of thousands of times in a walk."""
+        """Whether `walk_progress` does anything; it would be called tens of thousands of times in a walk."""
         return False
 
     def walk_progress(self, done: int, total: int) -> None:
@@ -156,15 +156,15 @@ class Hooks:
         """The walk ended."""
 
     def stopping(self) -> None:
-        """An interrupt was received; no new work starts."""
+        """An interrupt was received, and no new work is started."""
 
     def log(self, message: str) -> None:
-        """A message to the user that belongs to no object, such as "Acquiring state lock"."""
+        """A message to the user that does not belong to an object, such as "Acquiring state lock"."""
 
     # ---- walks within a larger operation
 
     def inside(self, component: str) -> Hooks:
-        """The hooks for the work in a component of a stack."""
+        """The hooks for the walk of a stack's component."""
         return PrefixedHooks(self, f"{component}: ")
 
 

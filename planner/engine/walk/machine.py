@@ -3,7 +3,7 @@ clock, and does no work.
 
 Every node is in one state:
 
-    waiting    some node it depends on is not done yet
+    waiting a node on which it depends is not done yet
     ready      instructed to start, no answer yet
     expanded   its own work is done and it added children; it is done when they are
     done       finished well: its dependents may start
@@ -45,10 +45,10 @@ class Failed:
 @frozen(eq=False)
 class Expanded:
     """The work of a node succeeded and added child nodes, each with the nodes for which it waits. The node itself is
-    done when all its children are. Children may wait for nodes that are certainly known by then: other nodes of the
-    same addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored. If a
-    name could refer to a node that may be added earlier or later, the walk would depend on timing. Waiting for a node
-    that waits for the parent is a cycle."""
+    done when all its children are. Children may wait for nodes that certainly exist at that time: other nodes of the
+    same addition, initial nodes, and nodes that were added together with an ancestor. Other names are ignored, because
+    a walk that waits for nodes which may be added earlier or later would depend on timing. Waiting for a node that
+    waits for the parent is a cycle."""
 
     node: str
     children: Mapping[str, Iterable[str]]
@@ -67,7 +67,7 @@ Event: TypeAlias = Finished | Failed | Expanded | Stopped
 
 @frozen
 class StartNode:
-    """Do the work of this node now."""
+    """The work of this node must be done now."""
 
     node: str
 
@@ -120,7 +120,7 @@ class Machine:
         graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies, reverse)
         self._names, self._numbers = graph.names.copy(), graph.numbers.copy()
         self._waits_for, self._dependents = graph.waits_for.copy(), graph.dependents.copy()
-        self._own: dict[int, list[int]] = {}  # the dependents that were added later, in this walk
+        self._own: dict[int, list[int]] = {}  # the dependents that were added during the walk
         self._state = bytearray(len(self._names))
         self._parent: dict[int, int] = {}
         self._children_left: dict[int, int] = {}
@@ -172,8 +172,8 @@ class Machine:
         return self._answer(ready, skips)
 
     def finish(self, name: str) -> tuple[list[str], list[Skip]]:
-        """Like `handle(Finished(name))`, for the most common event and without event objects; returns the nodes to
-        start now, sorted, and the nodes that will never start. Raises ValueError like it."""
+        """A faster `handle(Finished(name))` for the most common event, without event objects. Returns the nodes to
+        start now, sorted, and the nodes that will never start. Raises ValueError like `handle`."""
         node, state, waits_for = self._numbers.get(name), self._state, self._waits_for
         if node is None or state[node] != _READY:
             node = self._started_number(name)
@@ -195,7 +195,7 @@ class Machine:
         if len(ready) > 1:
             self._running -= 1
             return self._order(ready, skips), skips
-        state[ready[0]] = _READY  # it runs in place of the finished vertex
+        state[ready[0]] = _READY  # the number of running nodes is unchanged
         return [self._names[ready[0]]], skips
 
     def _started_number(self, name: str) -> int:
@@ -215,8 +215,8 @@ class Machine:
         self._waits_for[dependent] += 1
 
     def _order(self, ready: list[int], skips: list[Skip]) -> list[str]:
-        """Count these nodes as running, and return their names, sorted. If no node is running any more, the remaining
-        nodes wait for each other."""
+        """Count these nodes as running, and return their names, sorted. If no node is running, the remaining nodes wait
+        for each other and are skipped."""
         for node in ready:
             self._state[node] = _READY
         self._running += len(ready)
@@ -250,7 +250,8 @@ class Machine:
                         ready.append(dependent)
                 elif state[dependent] == _WAITING:
                     skips.append(Skip(names[dependent], "dependency", names[node]))
-                    state[dependent] = _SKIPPED  # at once, so that a second failed dependency does not skip it again
+                    # set immediately, so that a second failed dependency does not skip the node again
+                    state[dependent] = _SKIPPED
                     work.append((dependent, _SKIPPED))
             parent = self._parent.get(node)
             if parent is not None:
@@ -307,7 +308,7 @@ class Machine:
         self._settle([(node, _SKIPPED) for node in waiting], ready, skips)
 
 
-# Slots: how many nodes of a group may run at the same time, if the group has its own bound.
+# Limits the number of nodes of a group that run at the same time, if the group has its own bound.
 
 
 @frozen(eq=False)
@@ -320,8 +321,9 @@ class SlotLimits:
 
 
 class Slots:
-    """Running and waiting nodes, by group. A node waits here only while its group is full. Then a node of the group is
-    running, and passes its slot to the first waiting node. So every waiting node gets a slot eventually."""
+    """Running and waiting nodes, by group. A node waits here only while its group is full. Then at least one node
+    of the group is running, which passes its slot to the first waiting node. So every waiting node eventually gets
+    a slot."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of
@@ -344,7 +346,8 @@ class Slots:
         return True
 
     def give_back(self, node: str) -> str | None:
-        """Record that the node has run, and return the node that no longer has to wait: the first one by name."""
+        """Record that the node is done. Returns the waiting node that may run now, the first one by name; None if there
+        is none."""
         group = self._held.pop(node, None)
         if group is None:
             return None
@@ -359,7 +362,7 @@ class Slots:
         return withdrawn
 
 
-# The input and output of a walk; a walk has no other knowledge of plans, applies or providers.
+# The input and output of a walk. The walk needs no other knowledge of plans, applies or providers.
 
 
 __all__ = [
@@ -395,12 +398,12 @@ class Work(Protocol):
     """The work of all nodes in a walk, including children."""
 
     def is_inline(self, node: str) -> bool:
-        """True if the work only computes: then it runs on the walk's own thread, which saves switching threads. It may
-        be called again and returns the same result."""
+        """Whether the work only computes; if so, it runs on the walk's own thread, to avoid switching threads. May be
+        called several times, with the same result."""
         ...
 
     def run(self, node: str) -> WorkResult:
-        """Do it. It may run on several threads at once, for different nodes. A `Failure` is treated like its
+        """Do the work. May be called on several threads at once, for different nodes. A `Failure` is treated like its
         diagnostics."""
         ...
 

@@ -1,5 +1,6 @@
-"""The walk with a bounded pool. Work that waits for external systems runs on up to `parallelism` threads; work that
-only computes runs on this thread, between the results of the others, so that ten thousand locals need no thread switch.
+"""Walks with a bounded pool of threads. Work that waits for external systems runs on up to `parallelism` threads; work
+that only computes runs on this thread, between the results of the others, so that ten thousand locals do not need
+thread switches.
 
 Among the ready nodes, pooled nodes start first, because they take longest; each kind is started in the order of names.
 Threads are started only when they are needed; a walk that only computes starts none. A node whose group is at its bound
@@ -13,7 +14,7 @@ waiting behind it is queued again."""
 
 from __future__ import annotations
 
-from _queue import Empty, SimpleQueue  # the module `queue` imports them from there, but loads more
+from _queue import Empty, SimpleQueue  # importing them from `queue` would load more modules
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -44,8 +45,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, defect
 
 
 class _Pool:
-    """Worker threads that take nodes from one queue and put results into another. An exception in the work is a result,
-    too."""
+    """Worker threads that take nodes from one queue and put results into another. An exception in the work is returned
+    as a result."""
 
     def __init__(self, work: Work, size: int) -> None:
         self._work = work
@@ -62,7 +63,7 @@ class _Pool:
     def submit(self, node: str) -> None:
         self.busy += 1
         if self.busy > len(self._threads):
-            run = copy_context().run  # the threads read the same files as the walk
+            run = copy_context().run  # threads inherit context variables, such as the view of files
             thread = Thread(target=run, args=(self._run,), name=f"walk-{len(self._threads) + 1}", daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -156,7 +157,7 @@ def walk_pool(
     run, is_inline, finish, bounded = work.run, work.is_inline, machine.finish, bool(slots.bounds)
 
     def compute(node: str) -> None:
-        """Run nodes and report their results if no group has a bound, without the steps that only bounds and threads
+        """A faster loop for walks in which no group has a bound, without the steps that only bounds and threads
         require."""
         try:
             result = run(node)
@@ -181,7 +182,8 @@ def walk_pool(
             if not stopped and (defect is not None or (stop is not None and stop.requested)):
                 stopped = True
                 if stop is not None and stop.requested:
-                    stop.tell()  # the walk may end before the thread that watches for signals notices the stop request
+                    # the walk may end before the thread that watches for signals has notified the listeners
+                    stop.tell()
                 obey(machine.handle(Stopped((*inline, *pooled, *slots.withdraw()))))
                 inline.clear()
                 pooled.clear()
@@ -216,7 +218,7 @@ def walk_pool(
     return WalkResult(in_order(diagnosed), machine, skips, stopped)
 
 
-# Walks that take turns: of several threads, each with its own walk, one computes at a time, and while it waits for an
+# Lets several threads, each with its own walk, take turns: one thread computes at a time, and while it waits for an
 # external system, another one computes.
 
 
@@ -235,7 +237,8 @@ class Turns:
 
     @contextmanager
     def mine(self) -> Iterator[None]:
-        """This thread computes as soon as it is its turn, until it waits for an external system or is done."""
+        """A context in which this thread computes: it waits for its turn, and passes the turn on while it waits for an
+        external system, and at the end."""
         with self._lock:
             _HERE.turns = self
             try:
@@ -254,8 +257,8 @@ class Turns:
 
 @contextmanager
 def meanwhile() -> Iterator[None]:
-    """Inside, this thread waits for an external system. If it takes turns with other threads, one of them may run
-    meanwhile."""
+    """A context in which this thread waits for an external system. If it takes turns with other threads, one of them
+    may compute meanwhile."""
     turns = _HERE.turns
     if turns is None:
         yield
@@ -267,7 +270,8 @@ def meanwhile() -> Iterator[None]:
         turns.take_back()
 
 
-# The walk without threads: one node at a time, always the first ready one by name. Oracle and debug mode.
+# Walks without threads: one node at a time, always the first ready one by name. Used for debugging, and by tests as a
+# reference.
 
 
 def walk_sequentially(machine: Machine, work: Work, stop: StopSignal | None = None) -> WalkResult:
@@ -328,8 +332,8 @@ def said_by(problem: Exception, node: str) -> tuple[Diagnostic, ...]:
     return tuple(problem.diagnostics) if isinstance(problem, Failure) else (defect(problem, node),)
 
 
-# The walk for work that adds no nodes, waits for nothing and is not stopped. It does what `walk_sequentially` does, in
-# the same order, without its bookkeeping, which is half the time of work that only computes.
+# Walks for work that adds no nodes, never waits and is never stopped. The order is that of `walk_sequentially`, but
+# without its bookkeeping, which would take half of the time if work only computes.
 
 
 def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Work) -> tuple[Diagnostic, ...]:
@@ -339,7 +343,7 @@ def walk_straight(dependencies: Mapping[str, Iterable[str]] | Numbered, work: Wo
     graph = dependencies if isinstance(dependencies, Numbered) else Numbered(dependencies)
     names, waits_for, dependents = graph.names, graph.waits_for.copy(), graph.dependents
     diagnosed: Diagnosed = {}
-    ready = [number for number, count in enumerate(waits_for) if not count]  # the sorted list is a valid heap
+    ready = [number for number, count in enumerate(waits_for) if not count]  # a sorted list is a valid heap
     recorder = trace.RECORDER
     run = work.run if recorder is None else lambda name: _with_recorder(work, name, recorder)
     while ready:

@@ -292,7 +292,7 @@ def _elsewhere(host: str, command: str) -> Diagnostic:
 
 
 def _consent(host: Host, mechanism: str, ask: Ask, say: Say) -> None:
-    """Asks the user to confirm. Raises Failure if the user does not confirm."""
+    """Prompts for confirmation. Raises Failure if the user does not confirm."""
     say(f"planner will request an API token for {host.name} using {mechanism}.\n")
     if mechanism == "OAuth":
         say(

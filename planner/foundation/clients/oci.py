@@ -147,8 +147,7 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
     for label, given in settings.blocks:
         helper = given.get("docker_credentials_helper")
         fixed = OciLogin(*(given.get(key, "") for key in (*_GROUPS[0], *_GROUPS[1])))
-        # type: ignore[misc]
-        yield _specificity(label, domain, name), from_helper(helper) if helper else lambda fixed=fixed: fixed
+        yield _specificity(label, domain, name), from_helper(helper) if helper else lambda fixed=fixed: fixed  # type: ignore[misc]
     if settings.helper:
         yield 1, from_helper(settings.helper)
     usual = settings.files is None

@@ -130,7 +130,6 @@ def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, 
         body["Policy"] = quote(policy, safe="-_.~")
     credentials = call("sts", "AssumeRole", "2018-08-13", region, body, keys, http).get("Credentials")
     try:
-        # type: ignore[index]
-        return TencentKeys(credentials["TmpSecretId"], credentials["TmpSecretKey"], credentials["Token"])
+        return TencentKeys(credentials["TmpSecretId"], credentials["TmpSecretKey"], credentials["Token"])  # type: ignore[index]
     except (KeyError, TypeError):
         raise ServiceError("AssumeRole: the response has no keys") from None

@@ -44,8 +44,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
     try:
         for share in range(1, count):
             try:
-                # type: ignore[misc]
-                forks.append(start_fork(lambda share=share: pickled_without_texts(work(share)), forks))
+                forks.append(start_fork(lambda share=share: pickled_without_texts(work(share)), forks))  # type: ignore[misc]
             except OSError:
                 return None
         results = [work(0)]

@@ -91,8 +91,7 @@ def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             with RECORDER.span(name, "DEBUG", {}):
                 return function(*args, **kwargs)
 
-        # type: ignore[attr-defined]
-        step.__doc__, step.__name__, step.__wrapped__ = function.__doc__, function.__name__, function
+        step.__doc__, step.__name__, step.__wrapped__ = function.__doc__, function.__name__, function  # type: ignore[attr-defined]
         return step
 
     return decorate

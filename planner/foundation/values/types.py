@@ -1,6 +1,6 @@
 """The types of the language (OpenTofu's type system, from go-cty), frozen and hashable.
 
-Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of a value whose type is not known).
+Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of values of unknown type).
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ EMPTY_OBJECT = ObjectType({})
 
 @lru_cache(4096)
 def without_optional(t: Type) -> Type:
-    """The type without optional attributes at any depth: the type of values of a type constraint."""
+    """The type without optional attributes at any depth: the type of the values that a type constraint allows."""
     if isinstance(t, Primitive):
         return t
     if isinstance(t, ObjectType):
@@ -162,7 +162,7 @@ def has_dynamic(t: Type) -> bool:
 
 
 def friendly_name(t: Type) -> str:
-    """The type in words for messages: `list of string`, `object`, `tuple`."""
+    """A description of the type for messages: `list of string`, `object`, `tuple`."""
     if isinstance(t, ObjectType):
         return "object"
     if isinstance(t, TupleType):
@@ -205,7 +205,7 @@ def _are_names(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(name, str) for name in data)
 
 
-# Types as text: the output of the console's `type()`, and type constraints in the syntax of the language.
+# Writes types as text: as the console's `type()` does, and as type constraints of the language.
 
 
 def constraint_text(t: Type) -> str:
@@ -222,7 +222,7 @@ def constraint_text(t: Type) -> str:
 
 
 def type_text(t: Type, depth: int = 0) -> str:
-    """A type over several lines, as `type()` prints it."""
+    """A type on several lines, as `type()` prints it."""
     pad, end = "    " * (depth + 1), "    " * depth
     if isinstance(t, Primitive):
         return t.name

@@ -26,8 +26,8 @@ from planner.foundation.values.types import (
 
 @lru_cache(4096)
 def conversion_possible(given: Type, wanted: Type, unsafe: bool = True) -> bool:
-    """Whether values of one type can convert to another. A primitive type has no conversion to itself (callers compare
-    first), but this counts as possible here."""
+    """Whether values of one type can convert to another. For equal primitive types no conversion is needed, and the
+    result is True."""
     if wanted is DYNAMIC or given == wanted:
         return True
     if given is DYNAMIC:
@@ -94,8 +94,9 @@ def _elements_to(elements: Sequence[Type], wanted: Type, unsafe: bool, strict: b
 
 
 def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type | None:
-    """The element type of a collection made from values of these types when its own is left open; None if there is
-    none. With `strict` the result is the dynamic type only if all types are dynamic."""
+    """The element type of a collection of values of these types, for a type constraint that leaves it open
+    (`list(any)`); None if there is no common type. With `strict`, the result is the dynamic type only if all types are
+    dynamic."""
     common = unify(elements, unsafe)
     if strict and common is DYNAMIC and any(e is not DYNAMIC for e in elements):
         return None
@@ -103,7 +104,7 @@ def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type
 
 
 def unify(types: Sequence[Type], unsafe: bool = True) -> Type | None:
-    """The type that values of all the types can convert to, preferring one of them; None if there is none."""
+    """A type to which values of all these types can convert, if possible one of these types; None if there is none."""
     if not types:
         return None
     first = types[0]
@@ -161,7 +162,7 @@ def _unify_elements(types: Sequence[Type], kind: type, unsafe: bool) -> Type | N
 def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
-    """Objects among maps as maps, tuples among lists as lists."""
+    """The types, with objects converted to maps if there are maps, and tuples to lists if there are lists."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
@@ -170,8 +171,8 @@ def _unify_disguised(
 
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
-    """The intermediate type of a conversion to the type that a value shares with another: an object with a map, or a
-    tuple with a list, is first converted to a collection, which can fail where the direct conversion would not."""
+    """The intermediate type in a conversion to a common type: if objects are unified with maps, or tuples with lists,
+    values are first converted to a collection. This can fail where a direct conversion would not."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):
@@ -250,7 +251,7 @@ _RANK: dict[type, int] = {SetType: 2, TupleType: 1, ListType: 0}
 
 
 def _compare(a: Type, b: Type) -> int:
-    """Negative when a is more general than b, positive when less, 0 if neither is."""
+    """Negative if a is more general than b, positive if b is more general, and 0 otherwise."""
     if a is DYNAMIC or b is DYNAMIC:
         return (a is DYNAMIC) - (b is DYNAMIC)
     if isinstance(a, Primitive) and isinstance(b, Primitive):

@@ -8,7 +8,7 @@
     unknown  Unknown(type, refinement)     marked  Marked(value, marks): around any of them, at any depth
 
 Infinity is the mpfr infinity. A whole number is always an int (so equal numbers are equal Python values of one class);
-remember that bool is a subclass of int: test classes with `is`, never isinstance. Values are never changed in place.
+bool is a subclass of int, so test classes with `is`, never with isinstance. Values are never changed in place.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Value: TypeAlias = Any
 Mark: TypeAlias = Any
 
 SENSITIVE: Mark = "sensitive"
-EPHEMERAL: Mark = "ephemeral"  # deprecation marks are objects of their own
+EPHEMERAL: Mark = "ephemeral"  # deprecation marks are objects rather than strings
 
 
 class Null:
@@ -101,8 +101,8 @@ class Refinement:
 
 class Unknown:
     """A value that will be known later; `refinement` narrows it (None: only the type is known). `document`: for a
-    string that is the JSON of a value with unknown parts, that value without marks. It serves policies, and is ignored
-    when two values are compared."""
+    string that is the JSON of a value with unknown parts, that value without marks. Policies use it, and comparisons of
+    values ignore it."""
 
     __slots__ = ("document", "refinement", "type")
 
@@ -182,7 +182,7 @@ class List(_Sequence):
 
 
 class Set(_Sequence):
-    """set(element): items distinct and in the language's set order (build with
+    """set(element): items distinct and in the language's set order (created by
     planner.foundation.values.sets.make_set)."""
 
     __slots__ = ()
@@ -243,7 +243,7 @@ def type_of(value: Value) -> Type:
 
 
 def mark(value: Value, marks: frozenset[Mark]) -> Value:
-    """The value with these marks added at its top."""
+    """The value with these marks added to the value as a whole."""
     if not marks:
         return value
     if value.__class__ is Marked:
@@ -252,7 +252,7 @@ def mark(value: Value, marks: frozenset[Mark]) -> Value:
 
 
 def unmark(value: Value) -> tuple[Value, frozenset[Mark]]:
-    """The value without the marks at its top, and these marks. Marks deeper inside are kept."""
+    """The value without its own marks, and these marks. Marks of nested values are kept."""
     if value.__class__ is Marked:
         return value.value, value.marks
     return value, NO_MARKS
@@ -282,7 +282,7 @@ def is_marked_deep(value: Value) -> bool:
 
 
 def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
-    """The value without any marks at any depth, and all marks that were there."""
+    """The value without marks at any depth, and all removed marks."""
     if not is_marked_deep(value):
         return value, NO_MARKS
     stripped: list[frozenset[Mark]] = []
@@ -340,7 +340,7 @@ def is_null(value: Value) -> bool:
 
 
 def number_from_text(text: str) -> Value:
-    """The number a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
+    """The number that a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
 
     Raises ValueError if the text is not a number.
     """
@@ -351,8 +351,8 @@ def number_from_text(text: str) -> Value:
 
 # Whether two values are the same in every respect: type, value, marks, and refinements of unknown parts.
 #
-# Python's `==` will not do: `(1,) == (True,)`. The language's `==` is different: its result is unknown for unknown
-# operands and true for nulls of different types (planner.foundation.values.operations).
+# Python's `==` is not suitable, because `(1,) == (True,)`. The language's `==` is different: its result is unknown for
+# unknown operands and true for nulls of different types (planner.foundation.values.operations).
 
 
 def identical(a: Value, b: Value) -> bool:
@@ -391,7 +391,8 @@ def _same_number(a: Value, b: Value) -> bool:
 
 
 def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with each of its parts changed, and with its own marks; a value without parts is returned unchanged."""
+    """The value with `change` applied to each of its parts; its own marks are kept. A value without parts is returned
+    unchanged."""
     cls = value.__class__
     if cls is dict:
         return {name: change(part) for name, part in value.items()}
@@ -405,12 +406,13 @@ def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def without_refinements(value: Value) -> Value:
-    """The value without the refinements of its unknown parts, of which only the types remain. It must have no marks."""
+    """The value without the refinements of its unknown parts, which keep only their types. The value must have no
+    marks."""
     if value.__class__ is Unknown:
         return value if value.refinement is None else Unknown(value.type)
     return with_parts(value, without_refinements)
 
 
 def same_but_refinements(a: Value, b: Value) -> bool:
-    """Whether two values are the same apart from refinements of unknown parts. They must have no marks."""
+    """Whether two values are the same, ignoring refinements of unknown parts. The values must have no marks."""
     return identical(a, b) or identical(without_refinements(a), without_refinements(b))

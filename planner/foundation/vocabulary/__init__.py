@@ -1,1 +1,1 @@
-"""Words that all stages share: addresses, diagnostics, spans."""
+"""Concepts that all stages share: addresses, diagnostics, spans."""

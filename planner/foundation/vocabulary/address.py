@@ -1,8 +1,8 @@
 """Addresses: names of managed objects, data, ephemeral objects and modules, with parsing, printing and sorting.
 
 A module address is a path of calls (`module.a["k"].module.b[0]`), a resource address a module address with a resource
-in it (`module.a.data.type.name[0]`). Without any keys the same form names the configuration of an object. Text is in
-the ecosystem's form everywhere: state files, plan JSON, node names, command line."""
+in it (`module.a.data.type.name[0]`). Without keys, an address names the configuration of an object. Addresses have the
+ecosystem's syntax everywhere: state files, plan JSON, node names, command line."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class TraversalStep:
     end: int
 
 
-# ---------------------------------------------------------------- text of keys
+# ---------------------------------------------------------------- keys as text
 
 
 MODULE_STEP = r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.'
-"""a pattern for a module instance in an address, with the dot behind it"""
+"""a pattern for a module instance in an address, including the dot that follows"""
 
 
 def format_key(key: InstanceKey) -> str:
@@ -90,7 +90,7 @@ def format_module(steps: Iterable[tuple[str, InstanceKey]]) -> str:
 
 
 def format_resource(module: str, mode: str, type: str, name: str) -> str:
-    """The address of a resource from its parts; `module` is the text of a module address ("" for the root)."""
+    """The address of a resource from its parts; `module` is a module address as a string ("" for the root)."""
     text = f"{type}.{name}" if mode == "managed" else f"{mode}.{type}.{name}"
     return f"{module}.{text}" if module else text
 
@@ -101,7 +101,7 @@ def format_instance(module: str, mode: str, type: str, name: str, key: InstanceK
 
 
 def join(module: str, relative: str) -> str:
-    """A module-relative address in a module ("" for the root)."""
+    """The absolute address for an address relative to a module ("" for the root)."""
     return f"{module}.{relative}" if module and relative else module or relative
 
 
@@ -110,8 +110,8 @@ def join(module: str, relative: str) -> str:
 
 @frozen
 class ModuleAddress:
-    """A module instance: the calls from the root, each with its key. No steps: the root module. Without any keys it
-    also denotes the module's configuration."""
+    """A module instance: the calls from the root, each with its key. The root module has no steps. Without keys, a
+    module instance also denotes the module's configuration."""
 
     steps: tuple[tuple[str, InstanceKey], ...] = ()
 
@@ -129,7 +129,7 @@ class ModuleAddress:
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The call names (a ModulePath of the configuration)."""
+        """The names of the calls, which is the module's ModulePath in the configuration."""
         return tuple(name for name, _ in self.steps)
 
     @property
@@ -149,7 +149,7 @@ class ModuleAddress:
         return ModuleAddress((*self.steps, (name, key)))
 
     def inside(self, base: ModuleAddress) -> ModuleAddress:
-        """This address, relative to `base`, as an absolute one."""
+        """The absolute address for this address, which is relative to `base`."""
         return ModuleAddress(base.steps + self.steps)
 
     def contains(self, other: Address) -> bool:
@@ -157,7 +157,7 @@ class ModuleAddress:
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
-        """Whether this address, as typed by the user, covers another: without a key in its last step it means all
+        """Whether this address, as typed by the user, covers another: if its last step has no key, it covers all
         instances."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)
@@ -166,7 +166,7 @@ class ModuleAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Shallow modules first, then by name and key, step by step."""
+        """Sort key: modules with fewer steps first, then by name and key, step by step."""
         if not self.steps:
             return (0, ())
         return (len(self.steps), tuple((name, key_order(key)) for name, key in self.steps))
@@ -191,7 +191,7 @@ class ResourceAddress:
 
     @property
     def config(self) -> ResourceAddress:
-        """The resource block: no keys anywhere."""
+        """The resource block: the address without any keys."""
         return ResourceAddress(self.module.config, self.mode, self.type, self.name)
 
     @property
@@ -201,7 +201,7 @@ class ResourceAddress:
 
     @property
     def relative(self) -> str:
-        """The instance as named inside its module."""
+        """The address relative to its module."""
         return format_instance("", self.mode, self.type, self.name, self.key)
 
     @property
@@ -212,11 +212,11 @@ class ResourceAddress:
         return ResourceAddress(self.module, self.mode, self.type, self.name, key)
 
     def inside(self, base: ModuleAddress) -> ResourceAddress:
-        """This address, relative to `base`, as an absolute one."""
+        """The absolute address for this address, which is relative to `base`."""
         return ResourceAddress(self.module.inside(base), self.mode, self.type, self.name, self.key)
 
     def contains(self, other: Address) -> bool:
-        """Whether the other address is this instance, or an instance of this resource when it has no key."""
+        """Whether the other address is this instance, or an instance of this resource if this address has no key."""
         return (
             isinstance(other, ResourceAddress)
             and other.module == self.module
@@ -228,7 +228,7 @@ class ResourceAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """By module, then ephemeral before data before managed, then type, name and key."""
+        """Sort key: by module, then ephemeral before data before managed, then by type, name and key."""
         return (*self.module.sort_key, _MODE_ORDER[self.mode], self.type, self.name, key_order(self.key))
 
 
@@ -249,7 +249,8 @@ def sort_key(address: str) -> tuple[Any, ...]:
 
 
 def address_of(steps: Sequence[TraversalStep]) -> Address:
-    """The address that a traversal denotes. A resource without a key denotes the resource and its only instance.
+    """The address that a traversal denotes. The address of a resource without a key denotes both the resource and its
+    only instance.
 
     Raises AddressError.
     """
@@ -309,7 +310,7 @@ def _type_and_name(rest: Sequence[TraversalStep], mode: str) -> tuple[str, str]:
         )
     for step, what in ((rest[0], "type"), (rest[1], "name")):
         if step.is_index:
-            raise AddressError("Invalid address", f"The {what} of a resource is expected here.", step.start, step.end)
+            raise AddressError("Invalid address", f"Expected the {what} of a resource here.", step.start, step.end)
     return str(rest[0].value), str(rest[1].value)
 
 
@@ -335,7 +336,7 @@ def parse_module(text: str) -> ModuleAddress:
     address = parse_address(text)
     if isinstance(address, ModuleAddress):
         return address
-    raise AddressError("Invalid address", "The address of a module is expected.", 0, len(text))
+    raise AddressError("Invalid address", "Expected the address of a module.", 0, len(text))
 
 
 @lru_cache(maxsize=1 << 16)  # every stage parses the same addresses, possibly of ten thousand instances
@@ -352,7 +353,7 @@ parse_target = parse_address
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:
-    """The steps of a traversal in text form. Raises AddressError."""
+    """The steps of a traversal that a string contains. Raises AddressError."""
     steps: list[TraversalStep] = []
     try:
         _scan(text, steps)
@@ -439,9 +440,9 @@ def _index(text: str, at: int) -> tuple[str | int | float, int]:
             raise ValueError
         number = float(digits)
     except ValueError:
-        detail = "Brackets hold a whole number or a quoted string."
+        detail = "Brackets must contain a whole number or a quoted string."
         if digits and text[end : end + 1] == "]":
-            detail = f"{detail} For a shell, write '{text[:at]}\"{digits}\"{text[end:]}'."
+            detail = f"{detail} In a shell, write '{text[:at]}\"{digits}\"{text[end:]}'."
         raise AddressError("Invalid address", detail, at, max(end, at + 1)) from None
     return int(number) if number.is_integer() else number, end
 

@@ -1,7 +1,7 @@
 """Sets of addresses that stay in a compact form until they are read.
 
-Thousands of objects mostly depend on the same addresses. One list of all addresses, shared, and one whole number for
-each set (bit n: the n-th address) need a hundredth of the memory of tuples of strings."""
+Thousands of objects depend on mostly the same addresses. A shared list of all addresses, and a whole number for each
+set (bit n stands for address n), need a hundredth of the memory of tuples of strings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class AddressSet(Sequence[str]):
         self.bits = bits
 
     def __iter__(self) -> Iterator[str]:
-        # the digits select the names, the lowest first: much faster than testing single bits of a long number
+        # select the names by the binary digits, lowest first: this is much faster than testing single bits of a long
+        # number
         return compress(self.shared.names, bin(self.bits)[:1:-1].encode().translate(_DIGITS))
 
     def __len__(self) -> int:
@@ -73,7 +74,7 @@ class AddressSet(Sequence[str]):
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return AddressSet(self.shared, self.bits | names.bits)
         places = self.shared.places
-        digits = bytearray(b"0") * len(places)  # the last digit belongs to the first address
+        digits = bytearray(b"0") * len(places)  # the last digit represents the first address
         for name in names:
             place = places.get(name)
             if place is None:
@@ -89,8 +90,8 @@ NO_ADDRESSES = AddressSet(Addresses(()), 0)
 
 
 class Numbered:
-    """A graph for walks: nodes as numbers in the order of their `names`, with the number of nodes for which each node
-    waits, and the nodes that wait for it. Copy the graph before changing anything."""
+    """A graph for walks. Nodes are numbers in the order of their `names`. For each node, the graph has the number of
+    nodes for which it waits, and the list of nodes that wait for it. Copy the graph before changing it."""
 
     __slots__ = ("dependents", "names", "numbers", "waits_for")
 

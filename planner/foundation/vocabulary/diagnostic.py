@@ -32,7 +32,7 @@ class CheckedObject:
 @frozen
 class Deprecation:
     """A deprecated object (`module.a.old`), its author's message, if any, and whether it belongs to a remote module. As
-    the mark of a value: the value depends on the object."""
+    the mark of a value, it means that the value depends on the object."""
 
     by: str
     message: str = ""
@@ -41,13 +41,14 @@ class Deprecation:
 
 @frozen
 class Diagnostic:
-    """One problem. `code` is stable and short (`config.duplicate_resource`). `summary` is a title without a full stop.
-    `detail` explains the problem, its cause and its remedy. `subject` is the span the caret points at; `context` is the
-    wider block shown. `address`: the object concerned. `values`: lines like `var.x is 5` about expression operands.
-    `called`: the function whose call failed. `is_check`: the diagnostic comes from a check block, and never represents
-    others. `checked`: the object whose condition failed. `difference`: two values that should be equal. `because`: the
-    origin of the values, step by step (planner.answers.explain.assertions). `deprecation`: the subject of the warning,
-    which is reported once. `group`: only diagnostics with the same summary and group are combined."""
+    """One problem. `code` is stable and short (`config.duplicate_resource`). `summary` is a title without a full
+    stop. `detail` explains the problem, its cause and its remedy. `subject` is the span that is underlined;
+    `context` is a larger span that is shown. `address`: the object that has the problem. `values`: lines like
+    `var.x is 5` about expression operands. `called`: the function whose call failed. `is_check`: whether the
+    diagnostic comes from a check block; it is never combined with others. `checked`: the object whose condition
+    failed. `difference`: two values that should be equal. `because`: the origin of the values, step by step
+    (planner.answers.explain.assertions). `deprecation`: the subject of the warning, which is reported once.
+    `group`: only diagnostics with the same summary and group are combined."""
 
     severity: Severity
     code: str
@@ -71,13 +72,13 @@ class Diagnostic:
 
     @property
     def line(self) -> str:
-        """The diagnostic in one line: its place, title and the first sentence of its detail."""
+        """The diagnostic on one line: its position, summary, and the first line of its detail."""
         place = f"{self.subject.place}: " if self.subject is not None else ""
         first = self.detail.partition("\n")[0]
         return f"{place}{self.summary}{': ' if first else ''}{first}"
 
     def at(self, address: str) -> Diagnostic:
-        """This diagnostic, about the object with this address unless it already names one."""
+        """This diagnostic with this address, unless it already has one."""
         return self if self.address else evolve(self, address=address)
 
 
@@ -97,22 +98,22 @@ def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
 
 
 class Failure(Exception):
-    """Carries diagnostics out of a deep call; each stage catches it at its border and returns the diagnostics."""
+    """An exception with diagnostics. Each stage catches it in its public functions and returns the diagnostics."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic) -> None:
         self.diagnostics = [diagnostics] if isinstance(diagnostics, Diagnostic) else list(diagnostics)
         super().__init__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For process pools, which pass exceptions on: by default an exception is made again from its `args`."""
+        """Pickling for process pools: by default an exception is recreated from its `args`, which do not contain the
+        diagnostics."""
         return type(self), (self.diagnostics,)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
 
     def __str__(self) -> str:
-        """A line for each error, for programs that do not catch the exception; without errors, a line for each
-        warning."""
+        """A line for each error, or for each warning if there are no errors. Shown if the exception is not caught."""
         shown = [d for d in self.diagnostics if d.is_error] or self.diagnostics
         return "\n".join(d.line for d in shown)
 
@@ -124,18 +125,18 @@ T = TypeVar("T")
 
 
 class Diagnostics(list[Diagnostic]):
-    """The diagnostics of a command, in order. Code that cannot continue raises Failure with the diagnostics not
-    reported yet; `until_an_error` catches it, once for the whole command."""
+    """The diagnostics of a command, in order. Code that cannot continue raises Failure with the diagnostics that it has
+    not reported yet; `until_an_error` catches it, once for the whole command."""
 
     def check(self, problems: Iterable[Diagnostic] = ()) -> None:
-        """Report problems, and end the work if any reported diagnostic is an error. Raises Failure."""
+        """Report problems. Raises Failure if any diagnostic reported so far is an error."""
         self += problems
         if has_errors(self):
             raise Failure(())
 
     def take(self, answer: tuple[T | None, Iterable[Diagnostic]]) -> T:
-        """The value of a result; its problems are reported first. Raises Failure if there is none, or if there was an
-        error."""
+        """Report the problems of a result and return its value. Raises Failure if there is no value or if any problem
+        is an error."""
         value, problems = answer
         self.check(problems)
         if value is None:
@@ -144,31 +145,33 @@ class Diagnostics(list[Diagnostic]):
 
     @contextmanager
     def until_an_error(self) -> Iterator[None]:
-        """Inside, a Failure ends the work, and its diagnostics are reported."""
+        """A context that catches Failure and reports its diagnostics."""
         try:
             yield
         except Failure as failure:
             self += failure.diagnostics
 
 
-# Unexpected exceptions as diagnostics: mistakes in planner itself, errors of the machine, and values nested too deeply.
+# Unexpected exceptions as diagnostics: defects in planner itself, errors of the machine, and values nested too deeply.
 
 
 _REFUSED = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE)
 )
-"""errors outside of a program's control: a disk that is full or broken, permissions, limits"""
+"""errors outside a program's control: a full or broken disk, missing permissions, limits"""
 
 
 def defect(problem: Exception, address: str = "") -> Diagnostic:
-    """A diagnostic for an exception; with PLANNER_DEBUG, including the place in the program. `address`: the object
-    being worked on."""
+    """A diagnostic for an exception; with PLANNER_DEBUG, it includes the position in the program. `address`: the object
+    that was being processed."""
     debugging = os.environ.get("PLANNER_DEBUG")
     if isinstance(problem, RecursionError) and not debugging:
         detail = "Something in the configuration or in the state is nested deeper than planner can follow."
         return error("cli.too_deep", "Nested too deeply", detail, address=address)
     if isinstance(problem, FileNotFoundError) and problem.filename is None and not debugging:  # of os.getcwd
-        detail = "The working directory was removed. If it was made again, enter it again, and start planner there."
+        detail = (
+            "The working directory was removed. If it was created again, change into it again and start planner there."
+        )
         return error("cli.no_directory", "The working directory does not exist", detail, address=address)
     if isinstance(problem, OSError) and problem.errno in _REFUSED and not debugging:
         where = f"{problem.filename}: " if problem.filename is not None else ""
@@ -180,7 +183,7 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
         import traceback
 
         advice = "".join(traceback.format_exception(problem))
-    detail = f"{what}\n\nThis is a mistake in planner, not in your configuration: please report it. {advice}"
+    detail = f"{what}\n\nThis is a defect of planner, not a mistake in your configuration: please report it. {advice}"
     return error("cli.internal_error", "Internal error", detail, address=address)
 
 
@@ -188,9 +191,9 @@ def defect(problem: Exception, address: str = "") -> Diagnostic:
 
 
 class ServiceError(OSError):
-    """A request to a service failed. `text` gives the reason, on one line or several; `place` is its subject, when that
-    is known. `code` is the service's own word for it ("AccessDenied"). `may_pass`: the service is unavailable or busy,
-    so a later retry can help."""
+    """A request to a service failed. `text` contains the reason, on one or more lines; `place` names the object of the
+    request, if known. `code` is the service's error code ("AccessDenied"). `may_pass`: the service is unavailable or
+    busy, so a later retry can help."""
 
     def __init__(self, text: str, place: str = "", code: str = "", may_pass: bool = False) -> None:
         super().__init__(0, text, place or None)
@@ -200,13 +203,13 @@ class ServiceError(OSError):
         return self.text
 
 
-# Errors of installing, as an exception inside this package; the package converts it to diagnostics.
+# The exception for errors during installation. planner.world.install converts it to diagnostics.
 
 
 class InstallError(Exception):
-    """Something could not be installed; the text is a sentence without a full stop. `kind` distinguishes errors that
-    callers treat differently: "" for anything, not_found (the source does not know the provider or module), no_platform
-    (no package for this platform)."""
+    """Something could not be installed; the message is a sentence without a full stop. `kind` distinguishes errors that
+    callers treat differently: "" for all other errors, not_found (the source does not know the provider or module),
+    no_platform (no package for this platform)."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)

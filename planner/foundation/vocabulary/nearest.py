@@ -1,4 +1,4 @@
-"""The known name that is closest to a misspelt one, for messages."""
+"""Finds the known name that is closest to a misspelt one, for messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, p
 
 
 def distance(a: str, b: str) -> int:
-    """Levenshtein distance: the least number of inserted, deleted and changed characters that turns a into b."""
+    """The Levenshtein distance: the minimum number of inserted, deleted and changed characters that turn a into b."""
     begin, most = 0, min(len(a), len(b))
     while begin < most and a[begin] == b[begin]:
         begin += 1
     end, most = 0, most - begin
     while end < most and a[-1 - end] == b[-1 - end]:
         end += 1
-    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # equal ends do not change the distance
+    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # a common beginning or end does not change the distance
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         previous, row[0] = row[0], i
@@ -25,8 +25,8 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name, at most `limit` edits away and equal in half of its letters, or with the same
-    letters; of equally close ones the first."""
+    """The candidate closest to a name: at most `limit` edits away and equal in at least half of its letters, or with
+    the same letters in a different order. If several are equally close, the first one."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:
@@ -38,14 +38,14 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """` Did you mean "x"?` for the nearest candidate, or a path that ends with the name, else an empty text; ready to
-    append to a sentence."""
+    """` Did you mean "x"?` for the nearest candidate, or for a path that ends with the name, to be appended to a
+    sentence; otherwise an empty string."""
     known = list(candidates)
     similar = nearest(name, known) or next((one for one in known if one.endswith(f"/{name}")), None)
     return f' Did you mean "{similar}"?' if similar else ""
 
 
-# The most likely address for a misspelt one, for messages.
+# Finds the most likely address for a misspelt one, for messages.
 
 
 _FEW = 6
@@ -53,8 +53,8 @@ _FEW = 6
 
 
 def instead(text: str, known: Collection[str]) -> str:
-    """A suggestion instead of an address, ready to append to a sentence: one with similar spelling, otherwise the same
-    object in another module, otherwise the objects of the same type. Empty if there is no suggestion."""
+    """A suggestion for an unknown address, to be appended to a sentence: an address with similar spelling, otherwise
+    the same object in another module, otherwise the objects of the same type. Empty if there is none."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:
@@ -76,7 +76,7 @@ def instead(text: str, known: Collection[str]) -> str:
         return instead(f"module.{rest}", known)
     kind = tail.rpartition(".")[0]
     listed = [name for name in names if " " not in name and _in_its_module(name).startswith(f"{kind}.")]
-    return _listed_names(f"Of {kind} there are", listed)
+    return _listed_names(f"The objects of type {kind} are", listed)
 
 
 def _in_its_module(text: str) -> str:
@@ -101,11 +101,11 @@ def _listed_names(lead: str, names: list[str]) -> str:
     return f" {lead} {', '.join(names[:_FEW])}{more}."
 
 
-# Words of a command line, quoted for a POSIX shell, for messages that suggest commands.
+# Quotes arguments for a POSIX shell, for messages that suggest commands.
 
 
 def word(text: str) -> str:
-    """One word, quoted if the shell would otherwise change it."""
+    """An argument, quoted if the shell would otherwise change it."""
     import shlex
 
     return shlex.quote(text)
@@ -117,10 +117,10 @@ def option(name: str, value: str) -> str:
 
 
 def file(path: str) -> str:
-    """The path of a file, always quoted: in double quotes, unless something would be expanded in it."""
+    """The path of a file, always quoted: in double quotes, unless the shell would expand something in them."""
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'
 
 
 def enumerated(words: Sequence[str]) -> str:
-    """Words in a sentence: "a, b and c"."""
+    """A list of words for a sentence: "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

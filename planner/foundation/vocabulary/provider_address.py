@@ -37,7 +37,7 @@ class ProviderConfiguration:
 
 @lru_cache(maxsize=1024)
 def parse_provider_configuration(text: str) -> ProviderConfiguration:
-    """The provider configuration that a text names, also in the form without quotes that old state files have.
+    """The provider configuration that a string names. Strings without quotes, as in old state files, are accepted, too.
 
     Raises AddressError."""
     steps = scan_traversal(text)
@@ -86,8 +86,8 @@ def _name(step: TraversalStep, problem: str) -> str:
 
 def _source(step: TraversalStep) -> str:
     if not isinstance(step.value, str):
-        raise AddressError("Invalid provider address", "A provider is named by a string.", step.start, step.end)
-    if not step.is_index:  # provider.aws: from before providers had namespaces
+        raise AddressError("Invalid provider address", "The name of a provider must be a string.", step.start, step.end)
+    if not step.is_index:  # provider.aws, the form of versions in which providers had no namespaces
         return BUILTIN if step.value == "terraform" else f"{DEFAULT_HOST}/-/{step.value}"
     try:
         return provider_source(step.value)

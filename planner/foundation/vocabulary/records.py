@@ -1,9 +1,9 @@
-"""Records: replacements for `attrs.frozen` and `attrs.define` that cost a tenth of the time.
+"""Records: replacements for `attrs.frozen` and `attrs.define` that take a tenth of the time.
 
-A command that plans one resource imports some 150 records, and makes objects of a third of them, most of these less
-than ten times. So nothing is generated when a class is made: it gets its slots, and methods that do their work by
-looking at the fields. A method that is called often is then compiled once, as attrs does for all methods at once. Type
-checkers see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them."""
+A command that plans one resource imports some 150 records, and creates objects of a third of them, mostly fewer than
+ten of each. So no code is generated when a class is created: it gets slots, and methods that examine the fields when
+they are called. A method that is called often is then compiled, as attrs does for all methods at once. Type checkers
+see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Field:
         self.name, self.alias = name, name.lstrip("_")
 
     def initial(self) -> Any:
-        """The default value of the field; `_MISSING`: the argument is required."""
+        """The default value of the field; `_MISSING` if the argument is required."""
         return self.factory() if self.factory is not None else self.default
 
 
@@ -87,12 +87,12 @@ class _Record:
         self.aliases: Any = None
         self.attributes: Any = None
         self.has_more = False
-        """whether something remains to be done after the fields are set"""
+        """whether the constructor must do more than set the fields"""
 
 
 class _Attributes:
-    """The fields in the form of attrs, for the functions of attrs and for libraries that build on them; made on first
-    use."""
+    """The fields in the form of attrs, for the functions of attrs and for libraries that build on them; created on
+    first use."""
 
     __slots__ = ()
 
@@ -205,7 +205,7 @@ _METHODS = frozenset((FunctionType, property, classmethod, staticmethod))
 
 
 def _point(value: Any, old: type, new: type) -> None:
-    """Point `super()` of a method to the new class: its cell holds the class."""
+    """Make `super()` in a method refer to the new class, by changing the method's cell."""
     if value.__class__ is property:
         value = value.fget
     elif value.__class__ in (classmethod, staticmethod):
@@ -220,7 +220,7 @@ def _point(value: Any, old: type, new: type) -> None:
 def _warming(
     cell: list[Any], name: str, loose: Callable[..., Any], compiled: Callable[[_Record], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A method that is compiled when it is called often."""
+    """A method that is compiled as soon as it is called often."""
     calls = 0
 
     def method(self: Any, *given: Any, **named: Any) -> Any:
@@ -241,7 +241,7 @@ def _init(self: Any, record: _Record, /, *given: Any, **named: Any) -> None:
     positional = record.positional
     count = len(given)
     if count > len(positional):
-        _compiled_init(record)(self, *given, **named)  # which reports the problem
+        _compiled_init(record)(self, *given, **named)  # this call raises the error
     for one, value in zip(positional, given, strict=False):
         _set(self, one.name, value)
     used = 0
@@ -389,7 +389,7 @@ def _refuse_deleting(self: Any, name: str) -> None:
 
 
 def _getattr(self: Any, name: str) -> Any:
-    """A cached property that is read the first time."""
+    """Computes a cached property when it is first read."""
     make = self.__record__.cached.get(name)
     if make is None:
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
@@ -421,7 +421,7 @@ def _evolve(inst: Any, **changes: Any) -> Any:
     if record is None:
         import attrs
 
-        # The constructor of a class made by attrs.
+        # The constructor of a class that attrs created.
         return attrs.evolve(inst, **changes)
     if record.aliases is None:
         record.aliases = tuple([(one.alias, one.name) for one in record.fields if one.init])

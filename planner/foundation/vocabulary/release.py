@@ -1,16 +1,18 @@
-"""This release, and limits of the interpreter that its commands need."""
+"""The version of planner, and the interpreter limits that its commands need."""
 
 import os
 from contextvars import ContextVar
 
 RELEASE = "0.1.0"
 COMPATIBLE_VERSION = "1.12.6"  # the version of OpenTofu whose behaviour, files and flags planner follows
-# the announced version of OpenTofu, whose language is available if the variable PLANNER_COMPATIBILITY is 1.13
+# the next version of OpenTofu, whose language is available if the environment variable PLANNER_COMPATIBILITY is 1.13
 NEXT_VERSION = "1.13.0"
 
-# nesting of expressions: hundreds of levels are rare, but the language sets no limit; the C stack suffices for this
+# the recursion limit, for nested expressions: hundreds of levels are rare, but the language has no limit; the C stack
+# is large enough for this depth
 DEPTH = 4000
-# digits of a whole number: the language's numbers have up to 19,729; reading millions of them would take minutes
+# the limit for the digits of a whole number: numbers of the language have up to 19,729 digits, and reading millions of
+# digits would take minutes
 DIGITS = 20_000
 
 
@@ -21,13 +23,13 @@ _LANGUAGE: ContextVar[str] = ContextVar("language", default="")
 
 
 def language() -> str:
-    """The language that the files of the last loaded configuration state: 1.13, terraform, or "" for neither. If they
-    state none, the value of PLANNER_COMPATIBILITY."""
+    """The language that the files of the last loaded configuration state: 1.13, terraform, or "" for neither. If the
+    files state none, the value of PLANNER_COMPATIBILITY."""
     return _LANGUAGE.get() or os.environ.get("PLANNER_COMPATIBILITY", "")
 
 
 def set_language(name: str) -> None:
-    """Set the language that the files of the configuration being loaded state."""
+    """Set the language that the files of the current configuration state."""
     _LANGUAGE.set(name)
 
 

@@ -1,4 +1,4 @@
-"""Span: a piece of a source text, with its position computed only on first use.
+"""Spans: ranges of a source text, whose positions are computed on first use.
 
 Offsets count code points of the decoded text. Positions follow the ecosystem's diagnostics: lines and columns start at
 1, columns count grapheme clusters, bytes are 0-based offsets into the UTF-8 file, ends are exclusive.
@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Position:
-    """A place in a file: 1-based line and column (grapheme clusters), 0-based byte offset."""
+    """A position in a file: 1-based line and column (grapheme clusters), 0-based byte offset."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ _TEXTS: ContextVar[bool] = ContextVar("texts", default=True)
 
 
 def pickled_without_texts(value: Any) -> bytes:
-    """A pickle without the texts of sources: its reader has them, and sets them again."""
+    """A pickle without the texts of sources. Whoever reads it has the texts and sets them again."""
     token = _TEXTS.set(False)
     try:
         return dumps(value, 5)
@@ -38,13 +38,13 @@ def pickled_without_texts(value: Any) -> bytes:
 
 @lru_cache(256)
 def _source(filename: str, text: str, is_secret: bool) -> Source:
-    """The shared source of a text, so that equal diagnostics of two processes are equal."""
+    """The shared Source for a text, so that diagnostics from two processes can be equal."""
     return Source(filename, text, is_secret)
 
 
 class Source:
-    """The text of one file (or other input) and its name as diagnostics print it. `is_secret`: diagnostics never show
-    the text."""
+    """The text of one file (or other input), and its name in diagnostics. `is_secret`: diagnostics never show the
+    text."""
 
     __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
 
@@ -89,7 +89,8 @@ class Source:
         if self._ascii is None:
             self._ascii = self.text.isascii()
         column = 1
-        if self.filename.endswith(".json"):  # where OpenTofu counts a tab as two columns and a carriage return as none
+        # in JSON, OpenTofu counts a tab as two columns and a carriage return as none
+        if self.filename.endswith(".json"):
             column += self.text.count("\t", start, offset) - self.text.count("\r", start, offset)
         if self._ascii:
             return Position(line, offset - start + column, offset)
@@ -156,7 +157,7 @@ def count_graphemes(text: str) -> int:
 
 
 def _clusters(text: str) -> list[str]:
-    import regex  # imported late: only texts outside ASCII need its tables
+    import regex  # imported on first use: only texts that are not ASCII need its tables
 
     clusters = regex.findall(r"\X", text)
     if _may_have_conjuncts(text):

@@ -74,8 +74,8 @@ class Constraint:
         return f"{self.operator} {self.version.text}"
 
     def allows(self, version: Version) -> bool:
-        """Whether the version satisfies the constraint. A prerelease satisfies an ordering constraint only when the
-        constraint itself names a prerelease of the same version."""
+        """Whether the version satisfies the constraint. A prerelease satisfies an inequality only if the constraint
+        itself names a prerelease of the same version."""
         limit = self.version
         if self.operator == "=":
             return version == limit
@@ -132,8 +132,8 @@ _PRIORITY = {">": 1, ">=": 2, "=": 3, "~>": 4, "<=": 6, "<": 7, "!=": 8}
 
 
 def normal_constraints(text: str) -> str:
-    """The constraints without duplicates, by version and then from lower to upper bounds, in the spelling of lock files
-    (`>= 1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). Text that cannot be read stays unchanged."""
+    """The constraints without duplicates, by version and then from lower to upper bounds, spelled as in lock files (`>=
+    1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). An invalid string is returned unchanged."""
     try:
         items = parse_constraints(text).items
     except ValueError:
@@ -150,7 +150,7 @@ def normal_constraints(text: str) -> str:
 
 
 def allowed(constraint: str, version: str) -> bool:
-    """Whether a version is within a constraint; an invalid version is within none."""
+    """Whether a version is within a constraint; an invalid version satisfies no constraint."""
     try:
         return parse_constraints(constraint).allows(Version(version))
     except ValueError:

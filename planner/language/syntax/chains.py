@@ -12,7 +12,7 @@ from planner.language.syntax import nodes
 from planner.language.syntax.body import PARTS
 
 EVERY = "*"
-"""stands in a chain for a splat: a step into every element"""
+"""the part of a chain that represents a splat: a step into every element"""
 Suffix: TypeAlias = tuple[Any, ...]
 """the parts of a chain: steps, index expressions, and EVERY"""
 

@@ -1,1 +1,1 @@
-"""The rule engine. The rule engine. It does not depend on infrastructure."""
+"""The rule engine. It knows nothing about infrastructure."""

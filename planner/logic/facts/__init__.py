@@ -1,2 +1,2 @@
-"""Configuration, state, changes and command line as facts, with one function for each predicate; each fact has its
-source."""
+"""Converts configuration, state, changes and command line to facts with sources, with one function for each
+predicate."""

@@ -1,9 +1,9 @@
-"""Configuration to facts: one function for each predicate of rules/inputs/config.dl."""
+"""Converts the configuration to facts, with one function for each predicate of rules/inputs/config.dl."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from sys import intern  # an address occurs in many facts; interned strings are found and compared faster
+from sys import intern  # an address occurs in many facts, and interned strings are looked up and compared faster
 from typing import Protocol, TypeAlias
 
 from planner.foundation.values.schema import BlockSchema
@@ -20,7 +20,7 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The parts of provider schemas on which facts depend: which members of a body are arguments."""
+    """The parts of provider schemas on which facts depend: the schemas tell arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...
@@ -37,8 +37,8 @@ def module_address(module: ModuleConfig) -> str:
 
 
 def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, imports: bool = True) -> None:
-    """Add the declarations and mentions in the configuration. Every fact has its span. `imports`: whether import blocks
-    count."""
+    """Add the declarations and mentions in the configuration, each with its span. `imports`: whether import blocks are
+    included."""
     for module in config.root.walk():
         address = module_address(module)
         _module_call(facts, config, module, address)
@@ -63,7 +63,8 @@ def from_config(facts: FactBuilder, config: Config, schemas: ArgumentSchemas, im
 def _references(
     facts: FactBuilder, predicate: str, object: str, module: str, found: Iterable[Mention], within: ModuleConfig
 ) -> None:
-    """`within`: the module in which the mentions are written; its address is `module`."""
+    """Add the mentions in an object's configuration. `within`: the module that contains them, whose address is
+    `module`."""
     add = facts.add
     for node, source, path in found:
         if isinstance(node, Call):
@@ -247,7 +248,7 @@ def removed_statements(facts: FactBuilder, config: Config) -> None:
 
 
 Subject: TypeAlias = tuple[str, str | None]
-"""the key; and if it has an instance key, also the key without it"""
+"""the key of the target; if that includes an instance key, also the key without it"""
 
 NO_VERTEX = frozenset(("count", "each", "self", "path", "terraform", "tofu", "template", "lazy", "arg"))
 
@@ -307,7 +308,7 @@ def from_command(facts: FactBuilder, walk: str, limits: Limits = UNLIMITED) -> N
 
 
 def _form(address: Address) -> str:
-    """The form of an address: it means a whole module or resource of the configuration, or only instances."""
+    """The form of an address: whether it denotes a whole module or resource of the configuration, or only instances."""
     keyed = any(key is not None for _, key in address.module.steps)
     if isinstance(address, ModuleAddress):
         return "module_instance" if keyed else "module"

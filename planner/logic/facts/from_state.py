@@ -1,4 +1,4 @@
-"""State to facts: the predicates of rules/inputs/state.dl. The source of each fact is a StateEntry."""
+"""Converts the state to facts: the predicates of rules/inputs/state.dl. The source of each fact is a StateEntry."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def module_path(instance: str) -> str:
 def add_instance(
     facts: FactBuilder, module: str, mode: str, type: str, name: str, key: InstanceKey, source: object
 ) -> str:
-    """Add the facts about the identity of a resource instance. Returns the address of the instance."""
+    """Add the facts that identify a resource instance. Returns the address of the instance."""
     path = module_path(module)
     object = format_resource(path, mode, type, name)
     suffix = format_key(key)
@@ -90,7 +90,7 @@ def declared_instance(
 
 
 def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: bool = False) -> None:
-    """Add an instance that exists only in the state. `abandoned`: its module instance is no longer declared."""
+    """Add an instance that exists only in the state. `abandoned`: whether its module instance is no longer declared."""
     source = StateEntry(address)
     facts.add("left_over", address, object, source=source)
     if abandoned:
@@ -99,8 +99,7 @@ def recorded_instance(facts: FactBuilder, address: str, object: str, abandoned: 
 
 # Facts about the decisions of the plan: the predicates of rules/inputs/changes.dl.
 #
-# The source of each fact is the subject of the decision: the resource block if it exists, otherwise the entry in the
-# state.
+# The source of each fact is the resource block if it exists, otherwise the entry in the state.
 
 
 def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: State, config: Config) -> None:
@@ -121,8 +120,7 @@ def from_changes(facts: FactBuilder, changes: Iterable[ResourceChange], state: S
 
 
 def from_deferral(facts: FactBuilder, plan: Plan, config: Config) -> None:
-    """Add the blocks that a plan defers, the blocks that it excludes for this reason, and the values that were
-    missing."""
+    """Add the blocks that a plan defers, the blocks that it therefore excludes, and the values that were missing."""
     places: dict[str, Span | None] = {}
     for block, cause, _ in plan.deferred:
         address = parse_address(block)

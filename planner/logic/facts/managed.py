@@ -12,7 +12,7 @@ from planner.logic.model.graph import CommandLine, StateEntry
 
 
 def identity_text(identity: Mapping[str, Any]) -> str:
-    """An identity (plain data) as a string; equal for equal objects."""
+    """An identity (plain data) as a string. Equal identities have equal strings."""
     return ", ".join(f"{name}={dumps(part).decode()}" for name, part in sorted(identity.items()) if part is not None)
 
 

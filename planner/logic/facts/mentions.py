@@ -177,7 +177,7 @@ def _is_address(expr: Expr | None, node: Traversal | Variable | Call) -> bool:
     return expr is not None and node.start == expr.node.start
 
 
-# References to providers: the predicates of rules/graph/needed_providers.dl. Each fact occurs once in each module.
+# References to providers: the predicates of rules/graph/needed_providers.dl. Each fact is added once for each module.
 
 
 def provider_mentions(facts: FactBuilder, config: Config, state: State | None = None) -> None:
@@ -203,7 +203,7 @@ def provider_mentions(facts: FactBuilder, config: Config, state: State | None = 
 
 
 def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
-    """The local name, the object that uses it, and the place."""
+    """The local names of providers in a module, each with the object that uses it and the span."""
     for resource in module.resources.values():
         kind = "resource" if resource.mode == "managed" else resource.mode
         yield resource.provider_name, kind, resource.span
@@ -213,7 +213,7 @@ def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
         yield block.name, "provider_block", block.span
     for imported in module.imports:
         target = imported.target
-        # targets whose resource is not declared get generated configuration
+        # configuration will be generated for a target whose resource is not declared
         if target is not None and target.module.is_root and str(target) not in module.resources:
             named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
             yield named, "import", imported.span

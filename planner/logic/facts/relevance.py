@@ -24,8 +24,8 @@ BlockOf = Callable[[ModuleConfig, ResourceDecl], "BlockSchema | None"]
 
 
 class Site(NamedTuple):
-    """An element of the configuration that has expressions, in a module instance. `kind` is resource, var, local,
-    output, module (all outputs of a call) or repetition (the count or for_each of a resource)."""
+    """Part of the configuration with expressions, in a module instance. `kind` is resource, var, local, output, module
+    (all outputs of a call) or repetition (the count or for_each of a resource)."""
 
     module: ModuleAddress
     kind: str
@@ -41,7 +41,7 @@ class Site(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A reference in an expression, as the path of the argument, and its place."""
+    """A reference in an expression, with the path of the argument and the reference's position."""
 
     ref: Ref
     argument: str
@@ -51,8 +51,8 @@ class _Mention(NamedTuple):
 
 
 class RelevanceFacts:
-    """The facts of rules/plan/relevant.dl. `with_sources`: include the text of each reference. `resources` are places
-    in resources, as (resource instance address, path)."""
+    """The facts of rules/plan/relevant.dl. `with_sources`: whether to include the text of each reference. `resources`
+    are attributes of resources, as (resource instance address, path)."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class RelevanceFacts:
                 add("mentions_place", text, mention.argument, place, source=source)
 
     def _meant(self, ref: Ref, module: ModuleAddress, inside: Site) -> str | None:
-        """The place that a reference in a module instance means; None if the target does not depend on anything."""
+        """The site to which a reference in a module instance leads; None if the target does not depend on anything."""
         kind = ref.kind
         if kind == "resource":
             steps = tuple(("attr", s.name) if isinstance(s, nodes.GetAttr) else ("index", s.key) for s in ref.rest)

@@ -46,8 +46,8 @@ class UnknownFacts:
                 add("attribute_mention", instance, attribute, kind, join(change.module, name), source=at)
 
     def _attribute_source(self, decl: ResourceDecl, attribute: str) -> tuple[Span, list[tuple[str, str, Span]]] | None:
-        """The place where an attribute is configured, and the references there, as (kind, name); None if it is not
-        configured."""
+        """The position of an attribute's configuration, and the references in it as (kind, name); None if the attribute
+        is not configured."""
         known = (decl, attribute)
         if known not in self._attributes:
             content, _ = decl.body.partial_content(BodySchema({attribute: False}))

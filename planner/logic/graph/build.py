@@ -26,13 +26,13 @@ from planner.logic.programs.rule_programs import Files, load
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The vertices that names and addresses mean, according to the rules.
+# The vertices that names and addresses denote, according to the rules.
 
 
 SPOKEN = ("address_means", "may_mean_vertex")
-"""the relations from which names are read"""
+"""the relations that map names and addresses to vertices of the graph"""
 SPOKEN_AT_FIRST = ("spoken_at_first", "may_mean")
-"""those relations of names that also contain vertices which are left out of the graph"""
+"""like SPOKEN, but including vertices that are left out of the graph"""
 
 
 @frozen(eq=False)
@@ -45,7 +45,7 @@ class Names:
 
     @classmethod
     def of(cls, relations: Mapping[str, Collection[Any]], read_from: tuple[str, str] = SPOKEN) -> Names:
-        """The names from the relations of rules/graph/names.dl; empty for a program without vertices."""
+        """The names in the relations of rules/graph/names.dl; empty for a program without vertices."""
         spoken, may_mean = read_from
         if spoken not in relations:
             return cls({}, ())
@@ -67,19 +67,19 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message that no vertex has this name. It suggests what was probably meant: a similar name, otherwise the
-        same object in another module, otherwise objects of the same type."""
+        """The message that no vertex has this name. It suggests a similar name, otherwise the same object in another
+        module, otherwise objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 
 def told_instead(text: str, node: str) -> str:
     """A note that a vertex is used in place of the object that was named."""
     whole = node.removesuffix(" (expand)")
-    return f"The answer is about {whole} as a whole: this graph does not divide it into instances such as {text}."
+    return f"The answer is about {whole} as a whole, because this graph has no vertices for instances such as {text}."
 
 
 _SMALL = 5000
-"""the number of facts up to which evaluating all rules takes less time than finding the rules that can be omitted"""
+"""the number of facts up to which evaluating all rules takes less time than determining which rules can be omitted"""
 
 
 def graph_program(own: Files = ()) -> RuleProgram:
@@ -89,7 +89,7 @@ def graph_program(own: Files = ()) -> RuleProgram:
 
 
 @cache
-def _graph_program(own: Files) -> RuleProgram:  # without a default, so that there is one cache entry for no rules
+def _graph_program(own: Files) -> RuleProgram:  # no default argument, so that calls without rules share one cache entry
     program, diagnostics = load("graph", own)
     if program is None:
         raise Failure([d for d in diagnostics if d.is_error])
@@ -97,8 +97,8 @@ def _graph_program(own: Files) -> RuleProgram:  # without a default, so that the
 
 
 def user_files(folders: tuple[str, ...]) -> Files:
-    """(path, text) of the rule files in the directories of users, sorted within each directory. Raises Failure for a
-    file that cannot be read."""
+    """The rule files in the user's directories, as pairs (path, text), sorted within each directory. Raises Failure for
+    a file that cannot be read."""
     items: list[tuple[str, str]] = []
     problems: list[Diagnostic] = []
     for folder in folders:
@@ -116,7 +116,9 @@ def _rule_files(folder: str, problems: list[Diagnostic]) -> list[Path]:
     from pathlib import Path
 
     if not Path(folder).is_dir():
-        problems.append(error("rules.no_folder", "No such directory of rules", f"{folder} is not a directory."))
+        problems.append(
+            error("rules.no_folder", "The directory of rules does not exist", f"{folder} is not a directory.")
+        )
     return sorted(Path(folder).glob("*.dl"))
 
 
@@ -129,8 +131,8 @@ def build_graph(
     facts: FactBase, everything: bool = False, own: Files = (), more: tuple[str, ...] = (), is_walked: bool = True
 ) -> Graph:
     """The graph that the rules derive from the facts of one walk, with the additional relations `more`, or with all
-    relations (`everything`). `own`: the user's rule files. Without `is_walked`, the relations that only walks need are
-    omitted, because the relations of recorded dependencies need much memory."""
+    relations (`everything`). `own`: the user's rule files. If not `is_walked`, relations that only walks need are
+    omitted, because recorded dependencies need much memory."""
     program = graph_program(own)
     want = None if everything else (*(WANTED if is_walked else READ), *more)
     if own:
@@ -143,16 +145,16 @@ def build_graph(
 
 
 def graph_with(program: RuleProgram, facts: FactBase, predicate: str) -> Graph:
-    """The graph, together with a relation that walks do not need."""
+    """The graph, together with an additional relation."""
     return read_graph(program, evaluate(program, facts, (*WANTED, *SPOKEN, predicate)))
 
 
 _lately: deque[tuple[tuple[str, ...] | None, Graph]] = deque(maxlen=4)
-"""the last small graphs, each with the requested relations: many root modules of a fleet are alike"""
+"""the most recent small graphs, each with the requested relations: many root modules of a fleet have equal graphs"""
 
 
 def _lately_built(program: RuleProgram, facts: FactBase, want: tuple[str, ...] | None) -> Graph | None:
-    """A graph that was derived from the equal facts of another root module."""
+    """A recent graph that was derived from equal facts, for example of another root module; None if there is none."""
     for wanted, graph in tuple(_lately):
         if wanted == want and graph.program is program and graph.database.facts.says_the_same(facts):
             return evolve(graph, database=graph.database.of_same_facts(facts))
@@ -173,7 +175,7 @@ class ResourceDependencies:
 
     def __init__(self, database: Database) -> None:
         rows = database.rows("recorded_dependency")
-        # a rule of the user that reads the relation has converted it to rows
+        # if a user's rule reads the relation, it has been converted to rows
         self._behind = rows if isinstance(rows, Behind) else Behind(rows, {(name, name) for _, name in rows})
         self._shared = Addresses(self._behind.names)
 
@@ -182,7 +184,7 @@ class ResourceDependencies:
         return AddressSet(self._shared, self._behind.bits(node))
 
 
-# Builds a Graph from derived relations: converts tuples to values, without decisions.
+# Builds a Graph from derived relations. This only converts tuples to values; all decisions are made by rules.
 
 
 _NAME = itemgetter(0)
@@ -218,8 +220,8 @@ WANTED = (
 
 
 def read_graph(program: RuleProgram, database: Database, is_walked: bool = True) -> Graph:
-    """The graph that the relations describe, with everything sorted. If not `is_walked`, the reduced edges are only a
-    relation."""
+    """The graph that the relations describe, with everything sorted. If not `is_walked`, the reduced edges exist only
+    as a relation."""
     nodes = read_nodes(database)
     reduced = adjacency(nodes, database["reduced_edge"]) if is_walked else {}
     return Graph(nodes, database["edge"], reduced, database=database, program=program)
@@ -245,7 +247,7 @@ def read_nodes(database: Database) -> dict[str, Node]:
 
 
 def graph_problems(graph: Graph, is_edited: Callable[[dict[str, Any]], bool] | None = None) -> list[Diagnostic]:
-    """All reasons, sorted. `is_edited`: returns whether the line of a source differs from the last commit."""
+    """All reasons as errors, sorted. `is_edited` returns whether the line of a source differs from the last commit."""
     others = [*missing_providers(graph), *missing_functions(graph), *unknown_orders(graph)]
     return [*_cycles(graph, is_edited), *others] if graph.database["in_cycle"] else others
 
@@ -264,8 +266,8 @@ def missing_providers(graph: Graph) -> list[Diagnostic]:
     problems = []
     for node, configuration in sorted(graph.database["provider_missing"]):
         detail = (
-            f"{node} is managed through {configuration}, which the configuration no longer has. Restore the provider "
-            "block, apply, and remove it afterwards; or forget the object with a removed block."
+            f"{node} is managed through the provider configuration {configuration}, which no longer exists. Restore "
+            "the provider block, apply, and remove the block afterwards; or forget the object with a removed block."
         )
         problems.append(error("graph.provider_missing", "Provider configuration not present", detail, address=node))
     for object, provider, alias in sorted(graph.database["provider_unresolved"]):
@@ -292,7 +294,8 @@ _LACKS = {
     ),
     "self": (
         "Self reference",
-        "{object} calls {name}, a function of the provider that it configures. The arguments must be known before.",
+        "{object} calls {name}, a function of the provider that it configures. The provider's arguments must be known "
+        "before the call.",
     ),
     "function": ("Function not found in provider", "The provider {provider} has no function {function}.{hint}"),
 }
@@ -342,7 +345,7 @@ def _unknown_orders(graph: Graph, addresses: list[str]) -> list[Diagnostic]:
         known = sorted({row[0] for row in graph.database.facts.relation("resource")})
         hint = did_you_mean(address, known)
         detail = (
-            f"order_before takes whole resources and module calls of the configuration. {address} is neither.{hint}"
+            f"order_before takes whole resources and module calls of the configuration, but {address} is neither.{hint}"
         )
         ordered = (row for row in sorted(graph.database["order_before"]) if address in row)
         proof = prover.why("order_before", next(ordered))

@@ -1,4 +1,5 @@
-"""Explains cycles. For each knot, reports its shortest cycle, the reason of each edge, and the edges to remove."""
+"""Explains cycles. For each knot (a group of connected cycles), reports its shortest cycle, the reason of each edge,
+and the edges to remove."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from planner.logic.datalog.language.link import has_own_reason
 from planner.logic.model.graph import Graph, source_json
 
 REFERENCES = ("reference", "validation_reference", "import_reference", "destroy_reference", "action_reference")
-"""the predicates about references that are written in the configuration"""
+"""the predicates for references in the configuration"""
 ORDER = "order_before"
-"""the source of a mention that comes from a rule of the user, and not from the configuration"""
+"""the predicate for orders that a user's rule requires, instead of a reference in the configuration"""
 
 
 @frozen(eq=False)
 class CycleEdge:
-    """An edge, with the rule that derives it, the reason, and the place (in the proof format, or None)."""
+    """An edge, with the rule that derives it, the reason, and its position (in the proof format, or None)."""
 
     dependent: str
     dependency: str
@@ -35,8 +36,8 @@ class CycleEdge:
 
 @frozen(eq=False)
 class EdgeRemoval:
-    """The references from `object` to `targets`, with their places; `rules`: the user's rules that state these
-    references."""
+    """The references from `object` to `targets`, with their positions. `rules`: the user's rules that require this
+    order instead of references."""
 
     object: str
     targets: tuple[str, ...]
@@ -54,9 +55,9 @@ class Knot:
     removals: tuple[EdgeRemoval, ...]
     cut: Cut
     alternatives: tuple[EdgeRemoval, ...] = ()
-    """if a single removal suffices: all such removals, at most MOST_ALTERNATIVES"""
+    """if a single removal suffices, all single removals that do, at most MOST_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """those alternatives that were edited; empty if all were"""
+    """the alternatives that were edited since the last commit; empty if all were"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ def _edge(graph: Graph, prover: Prover, dependent: str, dependency: str) -> Cycl
 
 
 def own_rule(proof: Proof) -> Proof | None:
-    """The step of a user's rule on which an order depends."""
+    """The step of a proof in which a user's rule requires the order; None if there is none."""
     waiting = [proof]
     while waiting:
         at = waiting.pop()
@@ -126,8 +127,8 @@ def own_rule(proof: Proof) -> Proof | None:
 
 
 def decisive(proof: Proof) -> Proof:
-    """The lowest step about the same two vertices: the steps above it only pass on the relation. If a rule of the user
-    orders them, the step is the derived mention, and not a written reference."""
+    """The lowest step of a proof about the same two vertices; the steps above it only pass on the relation. If a user's
+    rule orders the vertices, this is the derived mention."""
     while True:
         further = [x for x in proof.body if isinstance(x, Proof) and x.row == proof.row and x.rule is not None]
         if len(further) != 1:
@@ -138,7 +139,7 @@ def decisive(proof: Proof) -> Proof:
 
 
 def _sources(graph: Graph, proof: Proof) -> list[dict[str, Any]]:
-    """The places of the leaves of a proof: references first, then the state."""
+    """The positions of the leaves of a proof: references first, then the state."""
     leaves: list[tuple[int, Any]] = []
     for at in proof.leaves():
         source = graph.database.facts.source(at.predicate, at.row)
@@ -207,7 +208,8 @@ def _others(knot: Knot) -> list[str]:
     if not others:
         return []
     return [
-        f"{others} more {'is' if others == 1 else 'are'} in the same group of cycles (planner cycles shows the proof)."
+        f"{others} more {'is' if others == 1 else 'are'} in the same group of cycles (to see the proof: planner "
+        "cycles)."
     ]
 
 
@@ -221,9 +223,8 @@ def cut_lines(knot: Knot) -> list[str]:
     """The removals that together break all cycles of a knot."""
     if knot.cut.stuck:
         return [
-            "No reference can be removed to break it: the order of creating and destroying alone makes this cycle: "
-            + ", ".join(knot.cut.stuck)
-            + "."
+            "No reference can be removed to break it, because the cycle results only from the order of creating and "
+            "destroying: " + ", ".join(knot.cut.stuck) + "."
         ]
     if len(knot.edited) == 1:
         return [f"To break it, remove {removal_text(knot.edited[0])}, which was edited since the last commit."]
@@ -243,15 +244,15 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     problems = []
     for knot in knots(graph, is_edited):
         lines = [*map(_edge_line, knot.edges), *_others(knot), *cut_lines(knot)]
-        detail = "\n".join(["Each of these needs the next, and the last one the first:", *lines])
+        detail = "\n".join(["Each of these depends on the next, and the last one on the first:", *lines])
         problems.append(error("graph.cycle", f"Cycle: {', '.join(knot.cycle)}", detail, None))
     return problems
 
 
-# Removals that break all cycles of a graph: a smallest set of references in the configuration. This is a minimum
+# Finds removals that break all cycles of a graph: a smallest set of references in the configuration. This is a minimum
 # feedback edge set in which the edges of one statement are removed together, and only owned edges (rules/graph/cut.dl)
 # may be removed. Small knots are solved exactly: an iteratively deepening search branches over the owned statements of
-# a short cycle; large ones greedily.
+# a short cycle. Large knots are solved greedily.
 
 
 MOST_ALTERNATIVES = 6
@@ -269,8 +270,8 @@ Edges: TypeAlias = Mapping[str, Collection[str]]
 
 @frozen
 class Cut:
-    """`statements` are the statements to remove, sorted; `is_exact`: there is no smaller set that suffices. `stuck` is
-    a cycle without owned edges. If there is one, a set does not exist, and `statements` is empty. `alternatives`: if
+    """`statements` are the statements to remove, sorted. `is_exact`: whether there is certainly no smaller set. `stuck`
+    is a cycle without owned edges; if there is one, no removal breaks it, and `statements` is empty. `alternatives`: if
     one statement suffices, all statements that suffice alone, in the order of the cycle, at most MOST_ALTERNATIVES."""
 
     statements: tuple[Statement, ...] = ()
@@ -411,7 +412,7 @@ class _CycleSearch:
             result = self._within(size, removed | {statement}, kept)
             if result is not None:
                 return result
-            kept |= {statement}  # every set that contains this statement has been tried
+            kept |= {statement}  # all sets that contain this statement have been tried
         return None
 
     def greedy(self) -> set[Statement]:
@@ -435,7 +436,7 @@ class _CycleSearch:
 
 
 def _core(edges: dict[str, list[str]]) -> dict[str, list[str]]:
-    """The graph without vertices that wait for nothing; such vertices are removed repeatedly."""
+    """The graph after repeatedly removing all vertices that wait for nothing."""
     dependents: dict[str, list[str]] = {}
     count = {a: len(bs) for a, bs in edges.items()}
     for a, bs in edges.items():

@@ -1,5 +1,5 @@
-"""Chains of edges that explain a decision, with the line of each step: why create_before_destroy applies to a vertex,
-why a data source waits, why a vertex is deferred to a later plan."""
+"""Chains of edges that explain a decision, with the source line of each step: why create_before_destroy applies to a
+vertex, why a data source waits, why a vertex is deferred to a later plan."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WAITS = ("delays", "module_delays", "data_waits", "may_wait", "delaying_resourc
 
 @frozen
 class ChainStep:
-    """One step of a chain, with its place in a file (in the format of proofs)."""
+    """One step of a chain, with its position in a file (in the proof format)."""
 
     text: str
     sources: tuple[dict[str, Any], ...] = field(factory=tuple)
@@ -55,7 +55,7 @@ def replacement_chain(graph: Graph, node: str) -> list[ChainStep]:
 
 
 def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
-    """The reason why a data source is not read before an object is changed: the steps that come from the
+    """Why a data source must be read after an object is changed: the steps from one to the other that come from the
     configuration."""
     proof = Prover(graph.program, graph.database).why("data_waits", (object, waited))
     if proof is None:
@@ -83,8 +83,8 @@ def waiting_chain(graph: Graph, object: str, waited: str) -> list[ChainStep]:
 
 
 def target_chain(graph: Graph, node: str, destroys: bool) -> list[ChainStep]:
-    """The reason why a vertex is selected although it is not named as a target: the steps to it from a vertex that is.
-    `destroys`: for a plan that destroys everything, in which dependents are destroyed first."""
+    """Why a vertex is selected although it is not a target: the steps to it from a target. `destroys`: whether the plan
+    destroys everything, so that dependents are destroyed first."""
     proof = Prover(graph.program, graph.database).why("needed", (node,))
     steps: list[ChainStep] = []
     while proof is not None:
@@ -162,7 +162,7 @@ def _below(proof: Proof, predicate: str) -> Proof | None:
 
 
 def _source_lines(graph: Graph, proof: Proof) -> Iterator[dict[str, Any]]:
-    """The lines that cause a link: mentions, entries of the state, or a rule of the user."""
+    """The lines that cause a link: mentions, entries of the state, or a user's rule."""
     seen: set[str] = set()
     for leaf in proof.leaves():
         source = graph.database.facts.source(leaf.predicate, leaf.row)

@@ -1,4 +1,5 @@
-"""Sources of the edges of a graph: their kinds, the rules that derive them, and the lines in files that cause them."""
+"""The sources of a graph's edges: the kinds of edges, the rules that derive them, and the lines in files that cause
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from planner.logic.model.graph import Graph
 LAYERS = ("reference", "order", "provider", "module", "destroy")
 """the kinds of edges that rules/shared/order.dl distinguishes"""
 RELATIONS = ("edge_layer", "edge_mention", "has_too_many_edges")
-"""the relations with which a graph must have been built"""
+"""the relations that a graph must include"""
 MOST_EDGES = 20_000
 """the number of edges above which pages omit implied edges"""
 MOST_PLACES = 3
@@ -31,8 +32,8 @@ Edge: TypeAlias = tuple[str, str]
 
 
 class EdgeSources(NamedTuple):
-    """The sources of edges. `layers` as in LAYERS; `reasons`: the edges that each rule derives; `places`: sources of
-    facts, for edges that follow from mentions."""
+    """The sources of edges. `layers`: kinds of edges, as in LAYERS; `reasons`: the edges that each rule derives;
+    `places`: the sources of facts, for edges that follow from mentions."""
 
     layers: Mapping[Edge, tuple[str, ...]]
     reasons: Iterable[DerivedRows]
@@ -40,8 +41,8 @@ class EdgeSources(NamedTuple):
 
 
 def relations_for_grounds(program: RuleProgram, facts: FactBase) -> tuple[str, ...]:
-    """The relations that a graph of these facts must keep for `grounds`; otherwise `grounds` would derive all relations
-    again."""
+    """The relations that a graph of these facts must keep for `grounds`; without them, `grounds` would derive all
+    relations again."""
     return tuple(sorted({*RELATIONS, *relations_read(program, facts, "edge")}))
 
 
@@ -90,8 +91,8 @@ def _ordered(
     mentions: Mapping[Edge, list[Row]],
     objects: Mapping[str, tuple[str, ...]],
 ) -> Iterator[DerivedRows]:
-    """These reasons; but edges that only users' rules require have these rules as their reasons, because references
-    that are not written anywhere are omitted."""
+    """The reasons of edges. Edges that only users' rules require have these rules as their reasons, because references
+    that are not in any file are omitted."""
     asked = {
         edge: {(row[2], object) for row in those for object in objects[edge[0]]}
         for edge, those in mentions.items()
@@ -136,7 +137,7 @@ def _source(stated: Sequence[Mapping[Row, Any]], objects: tuple[str, ...], targe
 
 
 def declarations(graph: Graph) -> dict[str, Any]:
-    """The declaration of the object of each vertex, if it is in a file, as the source of a fact."""
+    """The declaration of each vertex's object, if it is in a file, as the source of a fact."""
     facts = graph.database.facts
     places: dict[str, Any] = {}
     for predicate in ("resource", "local", "output_value", "input_variable", "child_module", "check", "provider_block"):

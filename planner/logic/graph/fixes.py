@@ -1,5 +1,5 @@
 """Fixes that remove an edge, a path or another fact of a graph: the smallest sets of lines, command line options and
-user's rules. They are found by deriving the graph without them."""
+user's rules to remove. Each set is verified by deriving the graph without it."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ REMOVABLE = (
     "exclude",
     "asked_replacement",
 )
-"""the facts that belong to a line, an option or an entry in the state; declarations are not among them"""
+"""the facts that come from a line, an option or an entry in the state; declarations are not included"""
 _ANNOTATIONS = re.compile(r"(?:@\w+\(\"(?:[^\"\\]|\\.)*\"\)\s*)+\Z")
 
 
 @frozen(order=False)
 class FixLocation:
-    """An item that can be removed or changed. `kind`: line, option, state, rule, variable, value, missing, action,
-    text, file, object or first; `text` describes it, `source` is its place (in the format of proofs); `key`
-    distinguishes it from others."""
+    """An item of a fix, which can be removed or changed. `kind`: line, option, state, rule, variable, value, missing,
+    action, text, file, object or first; `text` describes the item, `source` is its position (in the proof format), and
+    `key` distinguishes it from others."""
 
     kind: str
     key: str
@@ -48,14 +48,14 @@ class FixLocation:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The value as JSON documents contain it."""
+        """The item as data for JSON documents."""
         return {"kind": self.kind, "text": self.text, **({"source": self.source} if self.source else {})}
 
 
 @frozen
 class Fix:
-    """Places that must be changed together. `checked`: the fix was tried, and removes the fact; `note`: further
-    remarks, or why it was not checked."""
+    """Items that must be changed together. `checked`: whether the fix was tried and avoids the fact; `note`: remarks,
+    or why it was not checked."""
 
     places: tuple[FixLocation, ...]
     checked: bool
@@ -63,7 +63,7 @@ class Fix:
 
     @property
     def json(self) -> dict[str, Any]:
-        """The value as JSON documents contain it."""
+        """The fix as data for JSON documents."""
         note = {"note": self.note} if self.note else {}
         return {"places": [place.json for place in self.places], "checked": self.checked, **note}
 
@@ -80,7 +80,7 @@ class Fixes:
     def of(cls, sets: HittingSets[FixLocation], stuck: str, note: str = "") -> Fixes:
         """Fixes, each of which was checked by deriving the graph again."""
         limits = {
-            "sets": f"There may be more; these are the {len(sets.sets)} smallest.",
+            "sets": f"There may be more fixes; these are the {len(sets.sets)} smallest.",
             "proofs": "The search was stopped early.",
         }
         fixes = tuple(Fix(places, True, note) for places in sets.sets)
@@ -89,7 +89,7 @@ class Fixes:
 
 
 def place_of(source: Any, owner: str) -> FixLocation | None:
-    """The place that a source represents. References of one object (`owner`) on one line are one place."""
+    """The item for a source. All references of one object (`owner`) on one line are a single item."""
     if isinstance(source, Span):
         written = source_json(source)
         key = f"{source.filename}:{written['line']:06}:{owner}"
@@ -104,13 +104,15 @@ def place_of(source: Any, owner: str) -> FixLocation | None:
 def fact_fixes(graph: Graph, predicate: str, row: Row, own: Files) -> Fixes:
     """Fixes that remove a fact of a graph."""
     search = _Removals(graph, predicate, row, own)
-    stuck = "There is no line, option or rule to remove: it follows from the declared and planned objects alone."
+    stuck = (
+        "There is no line, option or rule to remove: the result follows from the declared and planned objects alone."
+    )
     most = proofs_for(len(graph.database.facts))
     return Fixes.of(smallest_sets(search.proof_without, order, most_proofs=most), stuck)
 
 
 def order(place: FixLocation) -> str:
-    """The sort key: lines come first, by file and line."""
+    """Sort key: lines first, by file and line number."""
     return f"{place.kind != 'line'} {place.kind} {place.key}"
 
 
@@ -161,7 +163,7 @@ class _Removals:
             waiting += [entry for entry in at.body if isinstance(entry, Proof)]
 
     def without(self, rules: Collection[Rule]) -> RuleProgram:
-        """The program without these rules of the user; their text is replaced by blanks."""
+        """The program without these user's rules, whose text is replaced by blanks."""
         if not rules:
             return self.program
         files = []
@@ -175,10 +177,10 @@ class _Removals:
         return graph_program(tuple(files))
 
 
-# The smallest sets of places whose removal invalidates a fact: minimal hitting sets over the places of all its proofs.
-# Reiter's tree is searched level by level. If a proof remains after places are removed, its places are the candidates
-# for the next removal; if no proof remains, the removed places are a set. Therefore every set was checked by deriving
-# again; and because smaller sets come first, every place in a set is necessary.
+# Finds the smallest sets of items whose removal invalidates a fact: minimal hitting sets over the items in all its
+# proofs. Reiter's tree is searched level by level. If a proof remains after items are removed, the items in it are the
+# candidates for the next removal. If no proof remains, the removed items are a result. So every set is verified by
+# deriving again, and because smaller sets come first, every item in a set is necessary.
 
 
 MOST_SETS = 10
@@ -186,7 +188,7 @@ MOST_PROOFS = 200
 """the number of derivations after which the search gives up"""
 
 _MOST_FACTS = 1_000_000
-"""the maximum number of facts in all derivations of a search together"""
+"""the maximum total number of facts in all derivations of a search"""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -195,7 +197,7 @@ K = TypeVar("K", bound=Hashable)
 class HittingSets(Generic[K]):
     """`sets`: the smallest first, each of them sorted. `limit`: why there may be more sets: "sets" or "proofs"; "" if
     these are all.
-    `is_stuck`: there is a proof that depends on nothing that can be removed, so a set does not exist."""
+    `is_stuck`: whether there is a proof without removable items, so that no set exists."""
 
     sets: tuple[tuple[K, ...], ...] = ()
     limit: str = ""
@@ -208,7 +210,7 @@ def smallest_sets(
     most_sets: int = MOST_SETS,
     most_proofs: int = MOST_PROOFS,
 ) -> HittingSets[K]:
-    """`proof_without`: returns the places of a proof that does not need the given places; None if there is no such
+    """`proof_without`: returns the items in a proof that does not need the given items; None if there is no such
     proof."""
     items: list[frozenset[K]] = []
     known: list[frozenset[K]] = []

@@ -1,4 +1,4 @@
-"""Explains in a few sentences why one vertex does not wait for another, by the relations that are nearest to the
+"""Explains in a few sentences why one vertex does not wait for another, using the relations that come closest to the
 missing edge. Only derived relations are read: paths through other vertices, opposite or dropped orders, omitted
 vertices, and existing mentions. planner.logic.graph.why.why_not lists all rules."""
 
@@ -24,7 +24,7 @@ _LONG = 6
 @frozen
 class Near:
     """A remark of one sentence. `kind`: through-others, other-way, given-up, left-out, itself, instance, destroyer,
-    mentions or nothing-refers; `lines` belong below it; `sources` are places in the format of proofs."""
+    mentions or nothing-refers; `lines` are printed below it; `sources` are positions in the proof format."""
 
     kind: str
     text: str
@@ -33,7 +33,7 @@ class Near:
 
     @property
     def json(self) -> dict[str, Any]:
-        """As documents have it."""
+        """The remark as data for documents."""
         more = {"lines": list(self.lines)} if self.lines else {}
         return {"kind": self.kind, "text": self.text, **more, "sources": list(self.sources)}
 
@@ -45,8 +45,8 @@ def nearest_misses(graph: Graph, dependent: str, dependency: str) -> list[Near]:
 
 
 def left_out(graph: Graph, node: str) -> str:
-    """The reasons why a vertex was left out of the graph by pruning or by the command line; empty if it is in the
-    graph."""
+    """The reasons why a vertex was left out of the graph by pruning or by the command line; empty if the vertex is in
+    the graph."""
     return near_text(_MissSearch(graph, node, node).left_out(node))
 
 
@@ -59,7 +59,7 @@ class _MissSearch:
 
     def all(self) -> Iterator[Near]:
         if self.a == self.b:
-            yield Near("itself", f"{self.a} is the same vertex: nothing waits for itself.")
+            yield Near("itself", f"Both are the vertex {self.a}, and no vertex waits for itself.")
             return
         gone = [near for node in (self.a, self.b) for near in self.left_out(node)]
         yield from gone
@@ -73,7 +73,7 @@ class _MissSearch:
         if (self.a, self.b) in self.database["given_up"]:
             yield Near(
                 "given-up",
-                f"{self.b} should be done before {self.a}, but that order was dropped: it would close a cycle.",
+                f"{self.b} should be done before {self.a}, but that order was dropped because it would close a cycle.",
             )
         yield from self.apart()
         yield from self.mentions()
@@ -103,7 +103,10 @@ class _MissSearch:
             return
         destroyers = {row[0] for row in self.database["destroyer"]}
         if self.b in destroyers:
-            text = f"{self.a} refers to {self.b}, but a reference does not make an object wait for a destruction."
+            text = (
+                f"{self.a} refers to {self.b}, but a reference does not make an object wait until another one is "
+                "destroyed."
+            )
             yield Near("destroyer", text)
             return
         modules = {row[0]: row[2] for row in self.database["module_instance_of"]}
@@ -132,7 +135,7 @@ class _MissSearch:
         yield Near("mentions", f"{self.a} refers to:", tuple(lines), tuple(sources))
 
     def other_way(self) -> Iterator[Near]:
-        """An order in the opposite direction."""
+        """A remark about an order in the opposite direction."""
         way = self.way(self.b, self.a)
         if len(way) == 2:
             proof = self.prover.why("edge", (self.b, self.a))
@@ -140,7 +143,9 @@ class _MissSearch:
             at = "".join(f" ({place(source)})" for source in result)
             yield Near("other-way", f"{self.b} waits for {self.a}{at}, not the other way round.", (), result)
         elif way:
-            yield Near("other-way", f"There is a path in reverse: {self.b} waits for {self.a}:", _steps(way))
+            yield Near(
+                "other-way", f"There is a path in the opposite direction: {self.b} waits for {self.a}:", _steps(way)
+            )
 
     # -------- places
 

@@ -1,4 +1,4 @@
-"""Answers of verbs and set expressions over derived relations, and the pictures for them."""
+"""Answers graph queries (verbs and set expressions) over derived relations, and creates pictures of the answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ABOUT = ("vertex", "edge", "instance_node", "deposed_node", "operation")
 """the relations between vertices and their objects"""
 
 Actions: TypeAlias = dict[tuple[str, str], list[tuple[str, str]]]
-"""planned actions: the (instance, action) pairs of each (resource or instance, deposed key or "")"""
+"""planned actions: (instance, action) pairs, by (resource or instance, deposed key or "")"""
 
 
 @frozen(eq=False)
@@ -35,7 +35,8 @@ class Picture:
 @frozen(eq=False)
 class Answers:
     """The answer to a query: the names of its columns, and sorted rows of plain values (None for a missing value). A
-    query without variables has no columns, and one empty row if it holds. `picture` is present if it was requested."""
+    query without variables has no columns, and one empty row if it is true. `picture` is present if it was
+    requested."""
 
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(factory=list)
@@ -43,15 +44,15 @@ class Answers:
 
 
 def verb_of(expression: NodeSet) -> str:
-    """The verb, if an expression is only a verb; "" for other expressions."""
+    """The verb, if the expression is a single verb; "" for other expressions."""
     return expression.verb if isinstance(expression, SetCall) else ""
 
 
 def search(
     database: Database, expression: NodeSet, actions: Actions, limit: int, draw: bool
 ) -> tuple[Answers, list[Diagnostic]]:
-    """The vertices in the value of an expression. A verb by itself has more columns: `blast` shows depth and planned
-    action, `somepath` and `allpaths` (the `limit` shortest) show the steps. Raises Failure for unknown vertices."""
+    """The vertices in the value of an expression. A single verb has more columns: `blast` shows the depth and planned
+    action, and `somepath` and `allpaths` (the `limit` shortest) show the steps. Raises Failure for unknown vertices."""
     from planner.logic.graph.verbs import SetEvaluation, Waiting
 
     waiting = Waiting.of(database)
@@ -85,19 +86,19 @@ def _paths(
     most = 1 if verb == "somepath" else limit
     items = list(islice(paths(waiting, starts, ends), most + 1))
     if not items and next(paths(waiting, ends, starts), None):
-        detail = "The first does not wait for the second, but the second waits for the first: exchange them."
+        detail = "The first vertex does not wait for the second, but the second waits for the first: swap them."
         problems.append(warning("query.other_way", "No path in this direction", detail))
     if verb == "allpaths" and len(items) > most:
         total = count_paths(waiting, starts, ends)
         listed = f"{most} of {total} paths" if total is not None else f"{most} paths"
-        detail = f"Only {listed} between vertices are listed, the shortest first. -limit=N lists more."
+        detail = f"Only {listed} between vertices are listed, the shortest first. To list more, use -limit=N."
         problems.append(warning("query.limit", "More paths exist", detail))
     return items[:most]
 
 
 def _blast(database: Database, waiting: Waiting, starts: set[str], actions: Actions) -> Answers:
-    """For each vertex that a change reaches, a row for each planned action of its instances. A vertex of an apply graph
-    has its own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
+    """A row for each vertex that a change reaches and each planned action of its instances. A vertex of an apply graph
+    has only its own step of an action; a vertex of a plan graph has the actions of all instances of its resource."""
     from planner.logic.graph.verbs import blast
 
     own: dict[str, str] = dict(database["operation"])
@@ -135,7 +136,7 @@ def picture_of_rows(database: Database, columns: tuple[str, ...], rows: list[tup
     nodes = {row[0] for row in database["vertex"]}
     vertices = [n for n in range(len(columns)) if all(row[n] in nodes for row in rows)]
     if not 1 <= len(vertices) <= 2:
-        detail = "A picture needs an answer with one column of vertices, or two whose rows are the edges."
+        detail = "A picture needs an answer with one column of vertices, or with two columns whose rows are edges."
         raise Failure(error("query.no_picture", "Nothing to draw", detail))
     if len(vertices) == 1:
         return _picture(database, {row[vertices[0]] for row in rows})

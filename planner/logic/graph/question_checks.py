@@ -1,5 +1,6 @@
-"""Mistakes in a query that only the data shows: names in a column of vertices that are not vertices, and constants that
-do not occur in a relation. Without this check, such a query would silently return fewer rows than intended, or none."""
+"""Detects mistakes in a query that only the data can show: names in a column of vertices that are not vertices, and
+constants that do not occur in a relation. Without this check, such a query would silently return fewer rows than
+intended, or none."""
 
 from __future__ import annotations
 
@@ -20,8 +21,7 @@ from planner.logic.datalog.language.values import encode
 from planner.logic.graph.build import Names, told_instead
 
 _OF_OBJECTS = frozenset(("instance", "object"))
-"""types whose values may also be something else than names of vertices; values of other types are checked only if the
-answer is empty"""
+"""types whose values are checked even if the answer is not empty: these may be other things than names of vertices"""
 _FEW = 12
 """the maximum number of values that are listed"""
 _SEVERAL = 10_000
@@ -55,7 +55,7 @@ class _ConditionCheck:
         return {row[at] for row in self.relations[atom.predicate] if all(row[i] == value for i, value in wanted)}
 
     def no_vertices(self, is_answered: bool) -> Iterator[Diagnostic]:
-        """Warnings about variables that are vertices in one place, and addresses other than vertices in another."""
+        """Warnings about variables that are vertices in one literal, and other addresses in another literal."""
         places = self.places()
         if not places:
             return
@@ -88,7 +88,7 @@ class _ConditionCheck:
         tells = "instance_node(node, instance)" if column.type.name == "instance" else "vertex(node, _, _, object)"
         detail = (
             f"{term.name} is a vertex in {other}, but in {atom.predicate} an {column.type.name}, such as {some}, which "
-            f"is not the name of a vertex. For its vertices use {tells}; for other columns see "
+            f"is not the name of a vertex. To get its vertices, use {tells}; for other columns see "
             f'"planner rules doc {atom.predicate}".'
         )
         span = Span(self.query.rules[0].span.source, term.start, term.end)
@@ -109,11 +109,11 @@ class _ConditionCheck:
                     yield warning("query.no_such_value", "No row has this value", detail, span)
 
     def instead(self, text: str, atom: Atom, column: Column, values: set[Any]) -> str:
-        """A suggestion for a constant that does not occur in its column; "" if the constant may be right."""
+        """A suggestion for a constant that does not occur in its column; "" if the constant may be correct."""
         texts = sorted(value for value in values if isinstance(value, str))
         if column.type.name == "word":
             known = text in _WORD.findall(self.predicates[atom.predicate].doc.partition("Example")[0])
-            return "" if known or not texts else f"It has {', '.join(quote(text) for text in texts[:_FEW])}."
+            return "" if known or not texts else f"The column has {', '.join(quote(text) for text in texts[:_FEW])}."
         if len(texts) > _SEVERAL:
             return ""
         about = next((row[3] for row in self.relations["vertex"] if row[0] == text), text)
@@ -135,7 +135,7 @@ def _is_address(column: Column) -> bool:
     return VERTEX in column.type.ancestors[1:]
 
 
-# Addresses in queries: in a column of vertices, an address means its vertex.
+# Replaces addresses in queries: in a column of vertices, an address denotes its vertex.
 
 VERTEX = "node"
 """the type of columns of vertices"""
@@ -143,7 +143,7 @@ VERTEX = "node"
 
 def meant_query(names: Names, predicates: Mapping[str, Predicate], query: Query) -> tuple[Query, list[Diagnostic]]:
     """The query with vertices in place of addresses, in columns of vertices and in comparisons with their variables;
-    and warnings about constants that do not mean a vertex."""
+    and warnings about constants that do not denote a vertex."""
     reader = _VertexReader(names, predicates, query)
     rules = tuple(evolve(rule, body=tuple(map(reader.literal, rule.body))) for rule in query.rules)
     return evolve(query, rules=rules), reader.problems

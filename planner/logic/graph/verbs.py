@@ -1,9 +1,7 @@
-"""Verbs of graphs: the dependencies and the dependents of a vertex, the paths between two vertices, and the vertices
-that a change affects.
-
-The relations of these verbs are closures: their size is quadratic in the size of the graph, but that of a single answer
-is linear. Therefore the verbs are searches over derived edges, and not rules. The docstring of each verb states its
-meaning as rules; the tests evaluate these rules on small graphs, and compare the results."""
+"""Graph verbs: the dependencies and the dependents of a vertex, the paths between two vertices, and the vertices that a
+change affects. As relations, the verbs would be closures, whose size is quadratic in the size of the graph, but the
+size of a single answer is linear. Therefore the verbs are searches over derived edges instead of rules. The docstring
+of each verb states its meaning as rules; the tests evaluate these rules on small graphs, and compare the results."""
 
 from __future__ import annotations
 
@@ -21,7 +19,8 @@ Adjacency = dict[str, list[str]]
 
 
 class Waiting:
-    """The dependencies between vertices: `dependencies[a]` holds every b of edge(a, b), `dependents[b]` every a."""
+    """The dependencies between vertices: for each edge(a, b), `dependencies[a]` contains b, and `dependents[b]`
+    contains a."""
 
     __slots__ = ("_dependencies", "_dependents", "edges", "nodes")
 
@@ -53,7 +52,7 @@ class Waiting:
 
 
 def distances(adjacency: Adjacency, starts: Iterable[str], most: int | None = None) -> dict[str, int]:
-    """Every vertex that can be reached from one of `starts`, with the length of the shortest path. `most` limits that
+    """Every vertex that can be reached from one of `starts`, with the length of the shortest path. `most` limits the
     length.
 
     reached(A) :- start(A).
@@ -95,15 +94,15 @@ def blast(waiting: Waiting, starts: Iterable[str]) -> dict[str, int]:
 
 
 def between(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> set[str]:
-    """The vertices on walks from one of `starts` to one of `ends`.
+    """The vertices on paths from one of `starts` to one of `ends`.
 
     between(N) :- deps(N), rdeps(N)."""
     return deps(waiting, starts) & rdeps(waiting, ends)
 
 
 def shortest_path(waiting: Waiting, starts: Iterable[str], ends: Iterable[str]) -> list[str]:
-    """A shortest path from one of `starts` to one of `ends`; [] if there is none. Of several, the first in the order of
-    names."""
+    """A shortest path from one of `starts` to one of `ends`; [] if there is none. Of several shortest paths, the first
+    in the order of names."""
     return next(paths(waiting, starts, ends), [])
 
 
@@ -178,7 +177,7 @@ class SetEvaluation:
         self.problems: list[Diagnostic] = []
 
     def of(self, wanted: NodeSet) -> set[str]:
-        """The vertices that an expression denotes. Raises Failure for an unknown name."""
+        """The vertices in the set that an expression denotes. Raises Failure for an unknown name."""
         if isinstance(wanted, SetName):
             return self.named(wanted)
         if isinstance(wanted, SetCall):

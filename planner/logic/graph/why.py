@@ -1,4 +1,4 @@
-"""Queries about a graph: why one vertex waits for another, why a fact holds, which rows a query has."""
+"""Questions about a graph: why one vertex waits for another, why a fact is derived, and which rows a query returns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from planner.logic.model.graph import Graph, source_json
 
 
 def find_node(graph: Graph, text: str, pruned: bool = False) -> str:
-    """The vertex that a name means. With `pruned`, it may be a vertex that was left out of the graph. Raises
+    """The vertex that a name denotes. With `pruned`, it may be a vertex that was left out of the graph. Raises
     Failure."""
     names = Names.of(graph.database, SPOKEN_AT_FIRST if pruned else SPOKEN)
     node = names.find(text)
@@ -64,16 +64,19 @@ def prove_wait(
         return {**proof, **_notes_json(notes)}, []
     if direct in graph.database["given_up"]:
         return None, [_given_up(graph, dependent, dependency)]
-    lines = [*notes, f"{dependent} can start before {dependency} is done: there is no chain of edges between them."]
+    lines = [
+        *notes,
+        f"{dependent} can start before {dependency} is done, because there is no chain of edges between them.",
+    ]
     lines += [
         near_text(nearest_misses(graph, dependent, dependency)),
-        "All rules that were tried: planner why -not -full",
+        "To see all rules that were tried: planner why -not -full",
     ]
     return None, [error("graph.no_wait", "Nothing to explain", "\n".join(lines))]
 
 
 def not_an_edge(graph: Graph, dependent: str, dependency: str, notes: Sequence[str] = ()) -> dict[str, Any]:
-    """The explanation of a missing edge: the relations that are nearest to an edge, and the obstacles of each rule for
+    """The explanation of a missing edge: the relations that come closest to an edge, and the obstacles of each rule for
     edges."""
     rules, _ = why_not(graph, "edge", (dependent, dependency))
     near = [item.json for item in nearest_misses(graph, dependent, dependency)]
@@ -94,10 +97,12 @@ def _notes_json(notes: Sequence[str]) -> dict[str, list[str]]:
 
 def _given_up(graph: Graph, dependent: str, dependency: str) -> Diagnostic:
     """The diagnostic that an order was dropped, with the edges that take precedence over it."""
-    lines = [f"{dependency} should be done before {dependent}, but that order was given up, as it would close a cycle."]
+    lines = [
+        f"{dependency} should be done before {dependent}, but that order was dropped, because it would close a cycle."
+    ]
     way = shortest_way(graph, dependency, dependent)[::-1] if dependency in graph.nodes else []
     if way:
-        lines.append("Its edges are instead:")
+        lines.append("These edges take precedence:")
         lines += [f"  {a} needs {b}" for a, b in pairwise([*way, dependent])]
     fact = word(f"given_up({quote(dependent)}, {quote(dependency)})")
     lines.append(f"To see where it comes from: planner why {fact}")
@@ -123,14 +128,14 @@ def shortest_way(graph: Graph, start: str, end: str) -> list[str]:
 
 
 def prove(graph: Graph, predicate: str, row: tuple[Any, ...]) -> dict[str, Any] | None:
-    """The proof of a tuple in the documented format; None if it does not hold."""
+    """The proof of a tuple in the documented format; None if the tuple is not derived."""
     proof = Prover(graph.program, graph.database).why(predicate, row)
     return proof_json(proof, graph.database.facts, source_json) if proof else None
 
 
 def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[dict[str, Any]], str]:
-    """For each rule that could derive the tuple, the first condition that fails, and its obstacles
-    (planner.logic.datalog.explain.why_not); as data and as text."""
+    """For each rule that could derive the tuple, the first condition that fails, and why it fails
+    (planner.logic.datalog.explain.why_not), as data and as text."""
     from planner.logic.datalog.explain.why_not import obstacles, obstacles_text
 
     rules = obstacles(Prover(graph.program, graph.database), predicate, row)
@@ -138,7 +143,7 @@ def why_not(graph: Graph, predicate: str, row: tuple[Any, ...]) -> tuple[list[di
 
 
 def read_query(program: RuleProgram, text: str) -> tuple[Query, list[Diagnostic]]:
-    """A checked question. Raises Failure."""
+    """A checked query. Raises Failure."""
     query, problems = parse_query(program, text)
     if query is None:
         raise Failure(problems)
@@ -155,5 +160,5 @@ def only_fact(query: Query) -> Atom:
 
 def with_nodes(graph: Graph, query: Query) -> tuple[Query, list[Diagnostic]]:
     """The query, with vertices in place of addresses in columns of vertices, and warnings about addresses that do not
-    mean a vertex."""
+    denote a vertex."""
     return meant_query(Names.of(graph.database), graph.program.predicates, query)

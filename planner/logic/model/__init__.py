@@ -1,1 +1,1 @@
-"""The types that stages exchange: Plan, Graph, and the sources of facts."""
+"""Types that several stages share: Plan, Graph, and the sources of facts."""

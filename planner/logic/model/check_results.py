@@ -26,8 +26,7 @@ class CheckGroup:
 
 
 def plan_groups(plan: Plan) -> list[CheckGroup]:
-    """The results of a plan. A result without an address is the status of an object without instances, which would
-    otherwise be unknown."""
+    """The results of a plan. A result without an address is the status of an object that has no instances."""
     return groups(plan.checks, plan.check_configs)
 
 

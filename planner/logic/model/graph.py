@@ -24,7 +24,7 @@ class Node:
     module: str
     object: str
     extra: str = ""
-    """a deposed key, if the work of the node is about a deposed object"""
+    """the deposed key, if the node belongs to a deposed object"""
 
 
 @frozen(eq=False)
@@ -34,13 +34,13 @@ class Graph:
 
     nodes: dict[str, Node]
     edge_rows: Collection[tuple[str, str]]
-    """(a, b): b must be done before a; the pairs are not ordered"""
+    """pairs (a, b), in any order: b must be done before a"""
     reduced: dict[str, tuple[str, ...]]
     diagnostics: tuple[Diagnostic, ...] = ()
     database: Any = field(default=None, repr=False)
-    """the datalog Database from which it was read, for `why` and `query`"""
+    """the Database from which the graph was read, for `why` and `query`"""
     program: Any = field(default=None, repr=False)
-    """the program whose rules derived it"""
+    """the program whose rules derived the graph"""
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
@@ -49,7 +49,7 @@ class Graph:
 
     @cached_property
     def numbered(self) -> Numbered:
-        """The graph for walks."""
+        """The graph in the form that walks need."""
         return Numbered(self.reduced or self.edges)
 
 
@@ -69,7 +69,7 @@ def adjacency(nodes: Iterable[str], rows: Iterable[tuple[str, str]]) -> dict[str
 
 @frozen
 class StateEntry:
-    """A place in the state: the address of an instance or output."""
+    """An entry in the state: the address of an instance or output."""
 
     address: str
 
@@ -83,17 +83,18 @@ class CommandLine:
 
 @frozen
 class Unquoted(Span):
-    """A place in a file whose text must not be shown."""
+    """A position in a file whose text must not be shown."""
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The place of a declaration. Its line may be shown only if it contains nothing but the header of a block."""
+        """The position of a declaration. Its line may be shown only if the line contains nothing but the header of a
+        block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 
 
 def source_json(source: Any) -> dict[str, Any]:
-    """The source of a leaf in the proof format: a place in a file, a state entry, or a command line argument."""
+    """The source of a leaf in the proof format: a position in a file, a state entry, or a command line argument."""
     if isinstance(source, Span):
         position = source.start_position
         place = {"file": source.filename, "line": position.line, "column": position.column}
@@ -104,4 +105,4 @@ def source_json(source: Any) -> dict[str, Any]:
         return {"state": source.address}
     if isinstance(source, CommandLine):
         return {"command_line": source.argument}
-    raise TypeError(f"no source of a fact: {source!r}")
+    raise TypeError(f"not a source of a fact: {source!r}")

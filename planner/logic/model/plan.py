@@ -1,4 +1,4 @@
-"""Plan: the actions, and everything needed to apply, show and explain them. Frozen."""
+"""Plans: the actions, and everything needed to apply, show and explain them. All classes are frozen."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Action: TypeAlias = str
 
 @frozen(eq=False)
 class Importing:
-    """The object that an import block requests: an id (None if it is unknown), with a flag whether it is unknown; or an
-    identity."""
+    """The object that an import block requests: either an id (None with `unknown` if it is unknown) or an identity."""
 
     id: str | None
     unknown: bool = False
@@ -31,7 +30,7 @@ class ResourceChange:
 
     address: str
     previous_address: str
-    """differs from `address` if the object was moved"""
+    """the former address, which differs from `address` if the object was moved"""
     module: str
     """module instance address, "" for the root"""
     mode: str
@@ -57,7 +56,7 @@ class ResourceChange:
     """the identity by which the provider knows the object; None if there is none"""
     after_identity: Value = None
     undecided: tuple[str, ...] = ()
-    """those decisions that depend only on the provider: object, replacement, values or import"""
+    """the decisions that only the provider can make: object, replacement, values or import"""
 
     @property
     def resource_address(self) -> str:
@@ -66,7 +65,7 @@ class ResourceChange:
 
 
 def change_name(change: ResourceChange) -> str:
-    """The name of a change in explanations: the name of its instance, or of the deposed object of the instance."""
+    """The name of a change in explanations: the address of its instance, with the deposed key if it has one."""
     return f"{change.address} (deposed {change.deposed})" if change.deposed else change.address
 
 
@@ -74,7 +73,7 @@ def change_name(change: ResourceChange) -> str:
 class DeferredChange:
     """The change of an object that its provider deferred, as far as it is known. `reason` comes from the provider;
     `unknown` lists the arguments whose values were unknown. `invoked`: the action whose invocation the provider
-    deferred."""
+    deferred, if any."""
 
     change: ResourceChange
     reason: str
@@ -84,9 +83,9 @@ class DeferredChange:
 
 @frozen(eq=False)
 class Invocation:
-    """A planned invocation of an action. `config` has marks, and may have unknown parts; it contains nothing ephemeral.
-    `caller` is the resource instance whose change invokes the action ("" for the command line). `block` is the position
-    of the trigger among the triggers of the resource, `index` the position of the action in the trigger."""
+    """A planned invocation of an action. `config` has marks, and may have unknown parts; it contains no ephemeral
+    values. `caller` is the resource instance whose change invokes the action ("" for the command line). `block` is the
+    position of the trigger among the triggers of the resource, `index` the position of the action in the trigger."""
 
     address: str
     module: str
@@ -124,7 +123,8 @@ class OutputChange:
 
 @frozen(eq=False)
 class CheckResult:
-    """The status of one checkable object: "pass", "fail", "error" or "unknown", with the messages of failures."""
+    """The status of one checkable object: "pass", "fail", "error" or "unknown", with the messages of failed
+    conditions."""
 
     kind: str
     """resource, output_value, check, input_variable"""
@@ -143,8 +143,8 @@ class PolicyRecord:
     overrides: tuple[tuple[str, str], ...] = ()
     verdicts: tuple[tuple[str, str, str, str], ...] = ()
     facts: tuple[tuple[str, ...], ...] = ()
-    """(relation, columns...) of the context when the plan was first checked: the time, the run, versions. With these
-    facts, checking the plan again has the same result."""
+    """facts (relation, columns...) about the context in which the plan was first checked: the time, the run, versions.
+    With these facts, checking the plan again has the same result."""
 
 
 @frozen(eq=False)
@@ -172,32 +172,32 @@ class Plan:
     facts: tuple[tuple[str, ...], ...] = ()
     """the facts of decisions about objects without a change: data sources that were read"""
     rules: tuple[tuple[str, str], ...] = ()
-    """(path, text) of the user's rule files with which the plan was made; they also determine the order of its apply"""
+    """(path, text) of the user's rule files with which the plan was made; the apply uses the same rules"""
     policy: PolicyRecord | None = None
     offline: bool = False
-    """the plan was made without calling providers: it shows possible changes, and cannot be applied"""
+    """whether the plan was made without calling providers; such a plan shows possible changes and cannot be applied"""
     files: tuple[str, ...] = ()
-    """files that functions read"""
+    """the files that functions read"""
     origins: tuple[tuple[str, str], ...] = ()
-    """the origins of those root variables that have no place, as (name, origin); an origin is command line,
+    """the origins of root variables whose values are not from a file, as (name, origin); an origin is command line,
     environment, input or default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, place) of the blocks that are deferred, with everything that depends on them, because their
-    instances are not known yet; these blocks are among `excludes`. For a block that a provider deferred, the argument
-    is the provider's reason."""
+    """(block, argument, position) of the blocks whose instances are not known yet. They are deferred with everything
+    that depends on them, and are among `excludes`. For a block that a provider deferred, the argument is the provider's
+    reason."""
     deferred_changes: tuple[DeferredChange, ...] = ()
     """the objects that a provider deferred after planning them"""
     deferred_dependents: tuple[str, ...] = ()
     """the resources that are deferred because they depend on blocks in `deferred`"""
     deferred_settings: tuple[tuple[str, str], ...] = ()
-    """(provider configuration, argument) of arguments without a value, if anything is deferred"""
+    """(provider configuration, argument) of arguments without a known value, if anything is deferred"""
     providers: tuple[tuple[str, Value], ...] = ()
     """(address with key, value) of the provider configurations with which the plan was made; their ephemeral parts are
     replaced by unknown values"""
     invocations: tuple[Invocation, ...] = ()
-    """the action invocations, sorted by the invoking object, and in their order for each object"""
+    """the action invocations, sorted by the invoking object, and in order for each object"""
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """the completely known outputs of called modules, by address; an apply does not evaluate them again. They are not
+    """the completely known outputs of called modules, by address, which an apply need not evaluate again. They are not
     stored in plan files"""
 
     @property
@@ -214,7 +214,7 @@ class Plan:
 
     @property
     def can_apply(self) -> bool:
-        """Whether applying would have an effect: it changes something or, in refresh-only mode, changes records."""
+        """Whether applying would have an effect: it changes something or, in refresh-only mode, updates the state."""
         if self.errored or not self.is_empty:
             return not self.errored
         return self.mode == "refresh-only" and not same_managed(self.previous_state, self.prior_state)
@@ -228,6 +228,6 @@ _DEFERRED = {
 
 
 def deferral_cause(argument: str) -> str:
-    """The reason why a provider deferred a block, as a clause; "" if the row in Plan.deferred names an argument of the
-    block."""
+    """The reason why a provider deferred a block, as a clause; "" if the entry in Plan.deferred names an argument of
+    the block instead."""
     return _DEFERRED.get(argument, "")

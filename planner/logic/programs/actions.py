@@ -59,12 +59,12 @@ def action_of(named: Sequence[str]) -> str:
 
 
 def verb_of(action: str) -> str:
-    """The name of an action that is shown to people: replace, or its own name."""
+    """The name of an action in output for people: `replace` for all replacements, otherwise its own name."""
     return "replace" if does(action, "replaces") else action
 
 
 def verbs() -> dict[str, tuple[str, ...]]:
-    """The names of actions that are shown to people, each with its actions."""
+    """The names of actions in output for people, each with its actions."""
     named: dict[str, tuple[str, ...]] = {}
     for action in actions():
         named[verb_of(action)] = (*named.get(verb_of(action), ()), action)
@@ -104,7 +104,7 @@ def _event_table() -> tuple[dict[str, EventPlace], dict[tuple[str, str], frozens
 
 
 UNKNOWN = "unknown"
-"""the word that `why` accepts for the reason why a value is unknown"""
+"""the argument with which `why` explains unknown values"""
 
 
 def is_word(text: str) -> bool:
@@ -132,9 +132,8 @@ def _table() -> _ActionTable:
 
 
 class Counts(NamedTuple):
-    """How many objects are (or were) created, changed, destroyed, imported and forgotten, and how many actions are
-    invoked.
-    `failed`: how many failed."""
+    """The numbers of objects that are (or were) created, changed, destroyed, imported and forgotten, and of invoked
+    actions. `failed`: the number of failures."""
 
     add: int = 0
     change: int = 0
@@ -178,9 +177,9 @@ class Counts(NamedTuple):
 
 
 class ActionWords(NamedTuple):
-    """`legend` explains the sign; `is_planned` is the end of a sentence that begins with "aws_instance.a"; `noun` is
-    the singular and plural; `progress` has the words for the start, for the operation in progress, and for its end;
-    `risk` orders lists of changes."""
+    """The words for one step. `legend` explains the sign; `is_planned` is the end of a sentence that begins with
+    "aws_instance.a"; `noun` contains the singular and plural; `progress` contains the words for the beginning, progress
+    and end of the operation; `risk` orders lists of changes."""
 
     sign: str
     colour: str
@@ -214,7 +213,7 @@ _WORDS = {
 
 
 def words_for(action: str) -> ActionWords:
-    """The words for an action or for its verb (`replace`)."""
+    """The words for an action, or for the name `replace`."""
     known = _WORDS.get(action)
     return known if known is not None else _WORDS.get(verb_of(action)) or _other(action)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from planner.logic.datalog.language.spaces import Spaces
 
 
-# The rules about fleets, loaded once: rules/batch, and the rules that users add.
+# The rules about fleets, which are loaded once: rules/batch, and the rules that users add.
 
 
 @cache
@@ -76,7 +76,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "causes": (*_DECISION, "plan/values", "plan/unknowns", "plan/causes", "plan/because"),
     "policy": (*_CLASSES, *_PLANNED, "shared/decided", "shared/edges", "shared/verdicts", "shared/mocked", "policy/*"),
     "batch": ("shared/edges", "shared/order", "shared/verdicts", "batch/*"),
-    # The effect of -target, -exclude and -replace on instances, and the dependencies between instances of one resource.
+    # The effect of -target, -exclude and -replace on instances, and the dependencies between instances of the same
+    # resource.
     "limits": (
         "shared/resource",
         "shared/reference",
@@ -86,11 +87,12 @@ FILES: dict[str, tuple[str, ...]] = {
         "graph/own_references",
         "plan/move_limits",
     ),
-    # All rules about moves, for queries; including the rules about moves of which the command line leaves out a part.
+    # All rules about moves, for queries, including those for moves that the command line partly excludes.
     "moving": ("inputs/command", "graph/instances", *_MOVES, "plan/move_limits"),
     # Determines the removed block that applies to a resource.
     "removals": ("inputs/state", "graph/removals"),
-    # The places that contribute to the changes of a plan, and the causes of unknown values; for documents and policies.
+    # The attributes that contribute to the changes of a plan, and the causes of unknown values, for documents and
+    # policies.
     "relevance": ("plan/relevant", "plan/unknown_causes"),
     "action_classes": _CLASSES,
     # Levels, overrides and waivers, and their effect on the findings of policies.
@@ -101,15 +103,15 @@ FILES: dict[str, tuple[str, ...]] = {
     "testing": ("test/*",),
     # The actions on the instances of the components in a deployment.
     "stacks": _STACKS,
-    # Destroyed and created objects that look like one renamed object, and the moves that would keep them.
+    # Pairs of destroyed and created objects that look like renamed objects, and the moves that would keep them.
     "renames": ("plan/renames",),
     # The actions in plan JSON for objects that wait for a later plan.
     "postponed": ("plan/postponed",),
     # The results of searches that are already managed.
     "discover": ("shared/verdicts", "discover/managed"),
-    # After an edit: the parts of a plan that are kept, and the parts that are planned again.
+    # After an edit, the parts of a plan that are kept and the parts that are planned again.
     "renewal": ("renew/*",),
-    # The rules of deployments, with the relations of everything in the plan of a deployment; for queries.
+    # For queries: the rules of deployments, with relations for everything in the plan of a deployment.
     "deployments": (*_STACKS, "stacks/deployment", "shared/edges", "shared/verdicts", "batch/contents"),
 }
 """for each program, its files below rules, without `.dl` and without the column types; `*`: all files of a directory"""
@@ -152,7 +154,7 @@ def load(
 
 def _in_its_place(program: str, problem: Diagnostic) -> Diagnostic:
     """A diagnostic for a relation that this program does not have, but policies or graphs do: the rule is in the wrong
-    place."""
+    directory."""
     if problem.code != "rules.unknown_predicate" or problem.subject is None:
         return problem
     name = problem.subject.text.removeprefix("not ").partition("(")[0].strip()
@@ -170,7 +172,7 @@ _PLACES = {
     "batch": ("fleets", ".planner/batch-rules or .planner/batch-policies"),
     "deployments": ("deployments of stacks", ".planner/stack-policies"),
 }
-"""the programs to which users can add rules: who owns them, and where the added rules are"""
+"""the programs to which users can add rules, each with its owner and the directory for added rules"""
 
 
 def _declares(program: str, name: str) -> bool:

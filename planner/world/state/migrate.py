@@ -15,7 +15,8 @@ from planner.world.state.model import State
 from planner.world.state.recovery import refusal_to_copy
 
 Ask = Callable[[str, str], str]
-"""Asks the user a question, with an explanation, and returns the answer. Raises Failure if no answer can be read."""
+"""Prompts the user with a question and an explanation, and returns the answer. Raises Failure if no answer can be
+read."""
 
 
 @frozen

@@ -103,7 +103,7 @@ def test_names_that_are_missing(config: str, more: dict[str, str], text: str) ->
     [
         ({"client-certificate": "/nowhere"}, "client-key-data or client-key must be specified for u"),
         ({"client-certificate": "/nowhere", "client-key": "k"}, "unable to read client-cert /nowhere for u due to"),
-        ({"client-key-data": "%"}, "client-key-data of u is not Base64 of a PEM text"),
+        ({"client-key-data": "%"}, "client-key-data of u is not PEM text encoded as Base64"),
         ({"token": "t", "password": "p"}, "more than one authentication method found for u"),
         ({"auth-provider": {"name": "gcp"}}, 'the auth-provider of user "u" is not supported'),
         ({"exec": {"command": "x"}}, "apiVersion must be specified for u to use exec authentication plugin"),

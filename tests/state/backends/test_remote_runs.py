@@ -178,7 +178,7 @@ def test_reports_about_a_run(place: Path, planner: Any) -> None:
     for name, content, problem in (
         ("cost", "canceled", "costs was cancelled"),
         ("check", "hard_failed", "Organization policy check: it ended as hard failed"),
-        ("task", "failed", "These tasks have to succeed: scan"),
+        ("task", "failed", "These mandatory tasks did not succeed: scan"),
     ):
         before = (place / name).read_text()
         (place / name).write_text(content)

@@ -1,6 +1,6 @@
-"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result; when
-the parent stops it after the time limit; when the kernel stops it a moment later; or when the parent ends. None of
-these requires the process to cooperate, even while it runs C code."""
+"""Runs work with limits of time and memory in a separate process. The process always ends: when it has its result, when
+the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. This does
+not require the process to cooperate, so it works even while C code runs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from planner.foundation.vocabulary.diagnostic import Failure, error
 
 T = TypeVar("T")
 
-MOST_MEMORY = 2 << 30  # bytes in addition to those that the process uses already
-GRACE = 2.0  # seconds in which the parent should end the process, before the kernel does
+MOST_MEMORY = 2 << 30  # the number of bytes that may be allocated in addition to those that the process already uses
+GRACE = 2.0  # the number of seconds that the parent has to end the process before the kernel does
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
     """The result of `work()`. It is computed in a fork of this process, which shares all data without copying, and
-    whose effects are not visible here. Raises Failure if the time or memory is exceeded, and any Failure that `work`
+    whose side effects are lost. Raises Failure if a limit of time or memory is exceeded, and any Failure that `work`
     raises."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
@@ -71,19 +71,19 @@ def _limit_memory() -> None:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         resource.setrlimit(resource.RLIMIT_AS, (used + MOST_MEMORY, used + MOST_MEMORY))
     except (OSError, ValueError):
-        pass  # systems other than Linux have only the time limit
+        pass  # on systems other than Linux, only the time is limited
 
 
 # A time limit for work in this thread, without a signal and without another process.
 
 
 AGAIN = 0.05
-"""seconds after which the exception is raised again, because Python drops exceptions that are raised in callbacks such
-as finalizers"""
+"""the number of seconds after which the exception is raised again, because Python drops exceptions that are raised in
+callbacks such as finalizers"""
 
 
 class OutOfTime(BaseException):
-    """The work took too long. This is not an Exception, so that it also stops work that continues after exceptions."""
+    """The work took too long. This is a BaseException, so that it also stops code that catches every Exception."""
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def within(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OutOfTime):  # the exception may be raised at the very end, when the work is already done
+        with suppress(OutOfTime):  # the exception may be raised at the very end, after the work is complete
             ended.set()
         ended.set()
         with suppress(OutOfTime), lock:

@@ -2,10 +2,10 @@
 
     edge(A, "terraform_data.web"), not pruned(A)
 
-The answer is a table. It has a column for each variable, in the order of appearance, and a row for each way in which
-all literals hold. A query that begins with a constant is answered by pyDatalog, which is goal-directed, over the
-derived relations (see below). Other queries, and queries with aggregates or computed values, are answered bottom up by
-planner's own evaluator. Relations may be recursive; queries may not."""
+The answer is a table. It has a column for each variable, in the order of appearance, and a row for each assignment for
+which all literals are true. A query that begins with a constant is answered by pyDatalog, which is goal-directed, over
+the derived relations (see below). Other queries, and queries with aggregates or computed values, are answered bottom up
+by planner's own evaluator. Relations may be recursive; queries may not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _HEAD = "?"  # a predicate of a rule file cannot have this name
 @frozen
 class Query:
     """A checked query, with a rule for each of its alternatives. `columns` are the variables that occur in all
-    alternatives; `predicates` are the predicates that the query reads; they must be evaluated before it."""
+    alternatives; `predicates` are the predicates that the query reads, which must be evaluated first."""
 
     text: str
     columns: tuple[str, ...]
@@ -65,7 +65,7 @@ class Query:
 @frozen
 class QueryResult:
     """`columns` are variables; `rows` are sorted, and in the form of the engine (see values.decode). A query without
-    variables has no columns, and one row if it holds."""
+    variables has no columns, and one row if it is true."""
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -126,7 +126,7 @@ def ask(program: RuleProgram, database: Database, query: Query, seconds: float |
 
 
 def is_goal_directed(query: Query) -> bool:
-    """Whether every atom has a known first column when atoms are joined in their order, and nothing is computed."""
+    """Whether the first column of every atom is known when atoms are joined in order, and nothing is computed."""
     if len(query.rules) > 1 or not all(_is_plain(literal) for literal in query.literals):
         return False
     known: set[str] = set()
@@ -173,17 +173,17 @@ def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Ro
     return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}
 
 
-# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause: the query as a
-# head, and for each literal a separate predicate over the literal's variables. Python functions resolve these
+# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause. Its head is the
+# query, and its body has a separate predicate over the variables of each literal. Python functions resolve these
 # predicates, so that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only
-# compares values for equality. It gets no recursion and no strings; the literals are in joining order, on which its
-# time depends.
+# compares values for equality. The clause contains no recursion and no strings. The literals are in joining order,
+# which determines the time of the query.
 
 _numbers = count(1)  # pyDatalog has one table of resolvers for the whole process, so the names in it must be unique
 
 
 def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...]) -> set[Row]:
-    """The assignments to `columns` (the variables of the body) with which all literals hold."""
+    """The assignments to `columns` (the variables of the body) for which all literals are true."""
     relations = Relations(database)
     clause: list[tuple[Literal, list[str]]] = []
     for literal in join_order(body, (), set(columns)):
@@ -191,7 +191,7 @@ def solve(database: Database, body: tuple[Literal, ...], columns: tuple[str, ...
         if names:
             clause.append((literal, names))
         elif next(relations.extensions(literal, {}, set(columns)), None) is None:
-            return set()  # the relation is empty, so the literal does not hold
+            return set()  # the relation is empty, so the literal is false
     if not clause:
         return {()}
     return _ask(relations, clause, columns)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MADE_BY = ("logic/datalog/language", "logic/datalog/engine", "language/syntax", "datalog.lark")
 Beside = Callable[[], Sequence[tuple[str, str]]]
 PROGRAMS = Shelf("programs", 50, made_by=MADE_BY)
-"""each change of a rule file leaves one"""
+"""the maximum number of entries; each change of a rule file creates one"""
 
 
 def load_program(
@@ -33,16 +33,15 @@ def load_program(
     beside: Beside | None = None,
     spaces: Spaces | None = None,
 ) -> tuple[RuleProgram | None, list[Diagnostic]]:
-    """Parse, check, stratify and compile rule files given as (name, text). The names of files are those that
-    diagnostics print. Rules without a name are named after their file: `house.1` is the first such rule in `house.dl`.
+    """Parse, check, stratify and compile rule files, which are pairs (name, text). Diagnostics print these names. Rules
+    without a name are named after their file: `house.1` is the first such rule in `house.dl`.
 
     `core` are the names of the files that belong to the product: other files may add rules only to predicates of these
-    files that are declared `.open`. None: there is no difference between files.
+    files that are declared `.open`. None means that all files are equal.
 
-    `beside` returns all files that share the vocabulary of the core files; their names must not be declared in any
-    other file.
-    `made` are further files that a program has constructed (language/constructed.py), and that are not parsed. `spaces`
-    maps files to their namespaces (language/spaces.py).
+    `beside` returns all files that share the vocabulary of the core files; other files must not declare the names in
+    them. `made` are additional files that a program has constructed (language/constructed.py), which are not parsed.
+    `spaces` maps files to their namespaces (language/spaces.py).
 
     The program is None if a diagnostic is an error. A program without errors is stored in the user's cache under the
     digest of its text."""
@@ -95,8 +94,8 @@ class _Unpickler(Unpickler):
 
     def __init__(self, data: bytes, sources: dict[str, Source]) -> None:
         super().__init__(io.BytesIO(data))
-        # Not a method: the memo of an unpickler would refer to it, and the garbage collector does not look into the
-        # memo, so that everything that was read would stay in memory.
+        # Not a method: the memo of an unpickler would refer to it, and the garbage collector does not traverse the
+        # memo, so all unpickled objects would stay in memory.
         self._source = lambda filename, _: sources[filename]
 
     def find_class(self, module: str, name: str) -> Any:
@@ -116,16 +115,16 @@ def _read(name: str, sources: dict[str, Source]) -> tuple[RuleProgram, list[Diag
     try:
         code, model, rules = marshal.loads(data)
         predicates, strata, compiled, diagnostics = _Unpickler(model, sources).load()
-    except Exception:  # written by another version: compile again
+    except Exception:  # another version wrote the entry: compile again
         return None
     return RuleProgram(predicates, strata, compiled, code, lambda: _Unpickler(rules, sources).load()), diagnostics
 
 
-# The rows that rules derive without any facts: small tables in the user's cache, next to the compiled rules.
+# Caches the rows that rules derive without any facts: small tables, stored next to the compiled rules.
 
 
 TABLES = Shelf("derived", 10, made_by=MADE_BY)
-"""each change of a rule file leaves one"""
+"""the maximum number of entries; each change of a rule file creates one"""
 
 
 def derive_rows(files: Sequence[tuple[str, str]], want: Iterable[str]) -> dict[str, list[Row]]:

@@ -34,7 +34,7 @@ from planner.logic.datalog.language.values import encode
 
 
 def index_code(number: int, index: CompiledIndex) -> str:
-    """`x3(rows, d)`: the function that enters rows into an index."""
+    """`x3(rows, d)`: the function that adds rows to an index."""
     if index.has_rows:
         key = key_code([f"row[{i}]" for i in index.keys])
         return f"def x{number}(rows, d):\n    for row in rows:\n        d[{key}].append(row)\n"
@@ -99,9 +99,9 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
     )
 
 
-# The values that rules examine, for each column: the derivations can depend on these. A cache of results, such as the
-# one in plan/action.py, may replace all values that no rule examines by one word. They are computed from the rules, so
-# that a new rule is always taken into account.
+# For each column, the values that rules examine and on which derivations can therefore depend. A cache of results, such
+# as the one in plan/action.py, may replace all other values by a single word. This is computed from the rules, so new
+# rules are always taken into account.
 
 
 _Place = tuple[str, int]
@@ -112,9 +112,9 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
     """For each input, how the rules use each of its columns."""
     seen: _Looks = {}
     passed: dict[_Place, set[_Place]] = {}
-    """the columns of heads to which the values of a column are passed, by column"""
+    """for each column, the columns of heads to which rules pass its values"""
     for predicate in predicates.values():
-        for name in predicate.inputs:  # the input of a native operator, which compares whole rows
+        for name in predicate.inputs:  # this is an input of a native operator, which compares whole rows
             _see(seen, ((name, n) for n in range(predicates[name].arity)), Look(compared=True))
         if predicate.is_output:
             _see(seen, ((predicate.name, n) for n in range(predicate.arity)), Look(shown=True))
@@ -127,7 +127,8 @@ def looks(rules: Iterable[Rule], predicates: Mapping[str, Predicate]) -> dict[st
             before = seen.get(place, UNSEEN)
             _see(seen, (place,), _together(seen.get(head, UNSEEN) for head in heads))
             changed |= seen.get(place, UNSEEN) != before
-    one = {look: look for look in (UNSEEN, *seen.values())}  # shared between entries, so that the stored form is small
+    # share equal objects between entries, so that the stored form is small
+    one = {look: look for look in (UNSEEN, *seen.values())}
     return {
         p.name: tuple(one[seen.get((p.name, n), UNSEEN)] for n in range(p.arity))
         for p in predicates.values()
@@ -147,12 +148,12 @@ def _look(rule: Rule, seen: _Looks, passed: dict[_Place, set[_Place]]) -> None:
         if isinstance(argument, RuleVariable):
             heads.setdefault(argument.name, set()).add(place)
         else:
-            for variable in variables(argument):  # the value in the head is computed from it
+            for variable in variables(argument):  # the value in the head is computed from this variable
                 times[variable.name] = 2
     for literal in rule.body:
         if isinstance(literal, Aggregate):
             for atom in (x.atom if isinstance(x, Negation) else x for x in literal.body):
-                if isinstance(atom, Atom):  # its rows are counted
+                if isinstance(atom, Atom):  # the rows of the aggregate are counted
                     _see(seen, ((atom.predicate, n) for n in range(len(atom.arguments))), Look(compared=True))
             continue
         atom = literal.atom if isinstance(literal, Negation) else literal
@@ -241,7 +242,7 @@ def build_program(
 
 
 _parse_core = lru_cache(64)(parse_rules)
-"""Parsed files of the product. They are the same in each program of a process, and their syntax is never changed."""
+"""Parsed files of the product. All programs of a process share them, and their syntax is never changed."""
 
 
 def _in_order(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

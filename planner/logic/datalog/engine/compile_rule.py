@@ -1,4 +1,4 @@
-"""Rules to Python: each rule becomes a function of nested loops.
+"""Compiles rules to Python: each rule becomes a function of nested loops.
 
     edge(A, B) :- reference(A, B, _), not pruned(A), A != B.
 
@@ -35,7 +35,7 @@ from planner.logic.datalog.language.types import RuleTypes
 _COMPARISONS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _ORDERS = {"<": "less", "<=": "less_or_equal", ">": "greater", ">=": "greater_or_equal"}
 _DEEPEST = 15
-"""the maximum nesting of statements; Python allows 20 nested loops, but any number of clauses in a comprehension"""
+"""the maximum nesting of statements; Python allows 20 nested blocks, but any number of clauses in a comprehension"""
 
 
 class Loop(NamedTuple):
@@ -51,7 +51,7 @@ class Loop(NamedTuple):
 
 
 class Check(NamedTuple):
-    """`if (v0,) not in r2`. `passed_by`: the check always succeeds if this relation is empty."""
+    """`if (v0,) not in r2`. `passed_by`: if this relation is empty, the check always succeeds."""
 
     condition: str
     passed_by: str = ""
@@ -102,7 +102,8 @@ class BodyCompiler:
         self.names: dict[str, str] = {}
         self.bases: dict[str, str] = {}
         self.used = 0
-        self.prelude: dict[str, str] = {}  # the name to which the function first assigns each code
+        # the local variable to which the function assigns each expression at its beginning
+        self.prelude: dict[str, str] = {}
         self.needs: set[int] = set()
         self.uses: set[tuple[str, str]] = set()
 
@@ -120,8 +121,8 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression for a term. The conditions under which the term has a value are appended to `clauses`
-        first."""
+        """The expression for a term. Before that, the conditions under which the term has a value are appended to
+        `clauses`."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):
@@ -146,7 +147,7 @@ class BodyCompiler:
     def _inline(self, term: syntax.RuleCall, arguments: list[str], bases: list[str]) -> str | None:
         if term.function in ("+", "-") and bases == ["number", "number"]:
             return f"({arguments[0]} {term.function} {arguments[1]})"
-        # With a constant, each rule adds at most its length to the text; two variables may double it, which `join`
+        # Joining a constant adds at most its length to a string; joining two variables may double it, which `join`
         # limits.
         is_short = any(isinstance(a, syntax.Constant) for a in term.arguments)
         if term.function == "++" and bases == ["symbol", "symbol"] and is_short:
@@ -220,7 +221,7 @@ class BodyCompiler:
             clauses.append(Check(f"{row} in {self.relation(atom)}"))
             return
         if not keys and not rest and not is_delta:
-            clauses.append(Check(self.relation(atom)))  # there are only wildcards: any row suffices
+            clauses.append(Check(self.relation(atom)))  # if there are only wildcards, any row suffices
             return
         if not scan:
             key = key_code([self.term(arguments[i], clauses) for i in keys])
@@ -388,7 +389,8 @@ class BodyCompiler:
         return tuple_code(head) if head else "()", clauses
 
     def comprehension(self) -> str:
-        """The whole rule as an expression: its value are new rows, or an existing relation with the same rows."""
+        """The whole rule as an expression, whose value is either new rows or an existing relation with the same
+        rows."""
         row, clauses = self.clauses()
         return self._choice(row, clauses) or _new_rows(row, clauses)
 

@@ -36,7 +36,7 @@ class Condensed:
             result = graph[group[0]]
             if has_cycles:
                 result = list({component_of[j] for i in group for j in graph[i]} - {number})
-            else:  # each successor once; reuses the lists of the graph
+            else:  # keep each successor once, reusing the lists of the graph
                 result[:] = [component_of[j] for j in result if j != group[0]]
             if len(result) > 1:
                 result.sort(reverse=True)
@@ -54,7 +54,7 @@ class Condensed:
 
     @property
     def ends(self) -> tuple[Iterator[int], Iterator[int]]:
-        """The two components that each row connects, in the order of the rows of the relation."""
+        """The two components that each row connects, in the order of the relation's rows."""
         of = self._component_of.__getitem__
         return map(of, self._left), map(of, self._right)
 
@@ -83,7 +83,8 @@ def _condense(edges: Relation, shared: Shared) -> Condensed:
     return made
 
 
-# The operator `reachable_labels`: the labels that each node reaches. A relation that creates its rows when it is read.
+# The operator `reachable_labels`: the labels that each node reaches. The result is a relation that creates its rows
+# when it is read.
 #
 #     reachable_labels(A, L) :- path(A, B), label(B, L), not label(A, L).
 #
@@ -101,7 +102,7 @@ class Behind(Mapping[Row, None]):
         self._edges, self._labels = edges, labels
         self._bits: dict[Any, int] | None = None
         self.names: list[Any] = [name for (name,) in sorted_rows({(label,) for _, label in labels})]
-        """the labels in the order of the bits in a node's bitset"""
+        """the labels, in the order of the bits"""
         self._places = {name: place for place, name in enumerate(self.names)}
 
     def bits(self, node: Any) -> int:
@@ -116,7 +117,7 @@ class Behind(Mapping[Row, None]):
         for node, label in self._labels:
             own[node] = own.get(node, 0) | 1 << self._places[label]
         reached: dict[Any, int] = {}
-        behind: list[int] = []  # for each component, the labels that it reaches, including its own labels
+        behind: list[int] = []  # the labels that each component reaches, including its own labels
         for members, targets in zip(graph.members, graph.successors, strict=True):
             bits = 0
             for target in targets:

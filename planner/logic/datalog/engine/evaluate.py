@@ -20,10 +20,10 @@ Relation = AbstractSet[Row]
 
 
 class Database(Mapping[str, Relation]):
-    """The rows that hold: `database["edge"]` is the set of rows of a predicate; the rows may be facts or derived. The
-    sets must not be changed. `facts` are the given rows. A predicate that was not requested (`want`) is missing, and
-    raises KeyError. A predicate that was released during evaluation is derived again on use, with all predicates on
-    which it depends."""
+    """The evaluated relations: `database["edge"]` is the set of rows of a predicate, both facts and derived rows. The
+    sets must not be changed. `facts` are the rows that were given. A predicate that was not requested (`want`) raises
+    KeyError. A predicate that was released during evaluation is derived again on use, with all predicates on which it
+    depends."""
 
     def __init__(self, program: RuleProgram, facts: FactBase, relations: dict[str, Rows]) -> None:
         self.program, self.facts = program, facts
@@ -31,7 +31,7 @@ class Database(Mapping[str, Relation]):
         self._let_go: frozenset[str] = frozenset()
         # rounds[p]: for a predicate of a recursive component, the rows that were derived in each round, in order
         self.rounds: dict[str, list[Relation]] = {}
-        # seconds[rule number], and the number of rows that the rule returned (including rows that were already known)
+        # for each rule number, the seconds of the rule and the number of rows that it returned (including known rows)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
         self.native_seconds: dict[str, float] = {}  # the same for native operators, by predicate
@@ -73,21 +73,21 @@ class Database(Mapping[str, Relation]):
         return ranks.get(row, 0)
 
     def of_same_facts(self, facts: FactBase) -> Database:
-        """This database for equal facts that come from another source."""
+        """A copy of this database with other fact objects that are equal but have other sources."""
         copy = Database(self.program, facts, self._relations)
         copy.rounds, copy._ranks, copy._let_go = self.rounds, self._ranks, self._let_go
         copy.seconds, copy.produced, copy.native_seconds = self.seconds, self.produced, self.native_seconds
         return copy
 
     def narrowed(self, predicate: str, rows: Relation) -> Database:
-        """This database with only some rows of one predicate, for a proof that does not need the other rows."""
+        """A copy of this database with only some rows of one predicate, for a proof that does not need the others."""
         self._complete()
         copy = Database(self.program, self.facts, {**self._relations, predicate: dict.fromkeys(rows)})
         copy.rounds, copy._ranks = self.rounds, self._ranks
         return copy
 
     def beside(self, program: RuleProgram, relations: Mapping[str, Iterable[Row]]) -> Database:
-        """This database extended by relations of another program; `program` declares the relations of both
+        """A copy of this database, extended by relations of another program; `program` declares the relations of both
         (Program.beside)."""
         self._complete()
         more = {name: dict.fromkeys(rows) for name, rows in relations.items()}
@@ -102,9 +102,8 @@ def evaluate(
 ) -> Database:
     """Derive the predicates in `want`, and the predicates that they need (None: all). `let_go`: intermediate relations
     are dropped as soon as no further rule needs them, which takes much less memory. Facts may be given for any
-    predicate. For a derived predicate, they hold in addition to the derived rows. Raises KeyError for an unknown
-    predicate in `want`, ValueError for facts that do not fit their declaration, Failure when computed values grow
-    without bound."""
+    predicate. For a derived predicate, they are added to the derived rows. Raises KeyError for an unknown predicate in
+    `want`, ValueError for facts that do not fit their declaration, Failure when computed values grow without bound."""
     want = list(program.predicates if want is None else want)
     needed = program.needed(want)
     check_facts(program, facts, needed)
@@ -132,12 +131,12 @@ def check_facts(program: RuleProgram, facts: FactBase, needed: frozenset[int]) -
             continue
         if set(map(len, rows)) != {predicate.arity}:
             wrong = next(row for row in rows if len(row) != predicate.arity)
-            raise ValueError(f"the fact {predicate.name}{wrong!r} does not fit {predicate.declaration}")
+            raise ValueError(f"the fact {predicate.name}{wrong!r} does not match {predicate.declaration}")
         for number, column in enumerate(predicate.columns):
             base = _BASES.get(column.type.base)
             if base is not None and not set(map(type, map(itemgetter(number), rows))) <= base:
                 values = sorted(repr(row[number]) for row in rows if type(row[number]) not in base)
-                raise ValueError(f"{values[0]} in the column {column.name} does not fit {predicate.declaration}")
+                raise ValueError(f"{values[0]} in the column {column.name} does not match {predicate.declaration}")
 
 
 class _Evaluation:
@@ -181,7 +180,7 @@ class _Evaluation:
             rows = dict.fromkeys(derived)
             self.relations[number] = rows | given if given else rows
             return
-        own: set[int] = set()  # heads whose set of rows is not shared
+        own: set[int] = set()  # the heads whose set of rows is no longer shared
         for function in step.functions:
             if function.delta >= 0:
                 continue
@@ -204,16 +203,17 @@ class _Evaluation:
             self.fixpoint(step)
 
     def is_read(self, number: int) -> bool:
-        """Whether a relation is read by a rule that is evaluated here."""
+        """Whether a rule in this evaluation reads a relation."""
         reads = self.program.compiled.reads
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows`, with the rows of the rule added; or only the rule's rows, if they are the rows of one relation."""
+        """`rows` with the rows of the rule added. If there were none, this may be an existing relation with the rule's
+        rows."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
-        if all(relations[number] for number in function.positives):  # otherwise an index is useless, too
+        if all(relations[number] for number in function.positives):  # an index is needed only if the relation is
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)
@@ -261,11 +261,11 @@ class _Evaluation:
             self.database.rounds[self.names[n]] = rounds[n]
 
 
-# The tasks of an evaluation for a few predicates: which rules can derive anything from the given facts, which of these
-# are needed, and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot have a
-# row, because no facts were given for the predicate and all its rules are dead, or because no row can have the
-# constants of the atom. `pruned(N) :- temporary(N), walk("apply").` is dead while the only fact is `walk("plan")`, and
-# unless a live rule reads `temporary`, that relation need not be derived.
+# Plans the evaluation of a few predicates: determines which rules can derive anything from the given facts, which of
+# these are needed, and how long each relation and index is needed. A rule is dead if one of its positive atoms cannot
+# have a row, because no facts were given for the predicate and all its rules are dead, or because no row can have the
+# constants of the atom. For example, `pruned(N) :- temporary(N), walk("apply").` is dead if the only fact is
+# `walk("plan")`. Unless a live rule reads `temporary`, that relation need not be derived.
 
 
 Columns: TypeAlias = list[set[Any] | None]
@@ -281,7 +281,7 @@ class Task(NamedTuple):
 
 
 def everything(program: RuleProgram, needed: Collection[int]) -> list[Task]:
-    """Every step for these predicates. No rule is omitted, and no relation is dropped."""
+    """All steps for these predicates, without omitting rules or dropping relations."""
     return [Task(step, (), ()) for step in program.compiled.steps if step.predicates[0] in needed]
 
 
@@ -308,7 +308,7 @@ def demanded(program: RuleProgram, facts: FactBase, wanted: Collection[int]) -> 
 
 
 def living(program: RuleProgram, facts: FactBase) -> list[CompiledStratum]:
-    """The steps without those functions that can derive nothing from the facts."""
+    """The steps, without functions that cannot derive anything from the facts."""
     given = [facts.rows(name) for name in program.predicates]
     arities = [predicate.arity for predicate in program.predicates.values()]
     possible: list[Columns | None] = [
@@ -356,7 +356,7 @@ def _compared(program: RuleProgram) -> set[tuple[int, int]]:
 
 
 def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> Columns:
-    """The values that the columns may have if rows of this head may hold in addition."""
+    """The values that the columns may have, extended by the rows that this head may derive."""
     if known is None:
         return [None if values is None else set(values) for values in head]
     return [
@@ -366,7 +366,7 @@ def _wider(known: Columns | None, head: tuple[tuple[Any, ...] | None, ...]) -> C
 
 
 def _needed(steps: list[CompiledStratum], wanted: Collection[int]) -> set[int]:
-    """The requested predicates, and the predicates that the rules for needed predicates read."""
+    """The requested predicates, and all predicates on which they depend."""
     reads: dict[int, set[int]] = {}
     for step in steps:
         for number in step.predicates:

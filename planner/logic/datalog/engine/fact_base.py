@@ -1,4 +1,4 @@
-"""A FactBase contains facts with their sources, and is immutable; a FactBuilder creates one."""
+"""Facts with their sources: FactBase is immutable, and a FactBuilder creates it."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class FactBuilder:
 
     def __init__(self, base: FactBase | None = None) -> None:
         self._base = base if base is not None else FactBase({}, {})
-        self._relations: dict[str, Rows] = {}  # relations with additions; they include the rows of the base
+        self._relations: dict[str, Rows] = {}  # the relations to which rows were added, including the rows of the base
         self._sources: dict[str, dict[Row, Any]] = {}
 
     def add(self, predicate: str, *columns: Any, source: Any = None) -> None:

@@ -1,6 +1,6 @@
-"""The meaning of rule bodies under an assignment of variables, for evaluation without compilation. Values are plain
-here. For another domain of values, such as the symbols for unknown values in case_analysis.py, override the methods
-that compare and compute values."""
+"""The meaning of rule bodies under an assignment of variables, for evaluation without compilation. In this class,
+values are plain. For another domain of values, such as the symbols for unknown values in case_analysis.py, override the
+methods that compare and compute values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planner.logic.datalog.language.values import Row, Value, encode
 
 Assignment = dict[str, Value]
 Way: TypeAlias = tuple[Row | None, Assignment]
-"""a way in which a literal holds: the row (of an atom), and the resulting assignment"""
+"""a match of a literal: the row (of an atom), and the resulting assignment"""
 Solution: TypeAlias = tuple[Assignment, dict[int, Row]]
 """an assignment, and the rows by the id of the atom that they match"""
 
@@ -28,7 +28,7 @@ class Interpreter:
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """The rows of a relation that may match an atom. The result may include rows that do not match."""
+        """The rows of a relation that may match an atom. They may include rows that do not match."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:
@@ -74,7 +74,7 @@ class Interpreter:
     # -------- literals
 
     def solutions(self, ordered: list[syntax.Literal], assignment: Assignment, outer: set[str]) -> Iterator[Solution]:
-        """Every extension of the assignment under which all literals hold. Names that are not in `outer` are local to
+        """All extensions of the assignment for which all literals are true. Names that are not in `outer` are local to
         the aggregate in which they occur."""
         if not ordered:
             yield assignment, {}
@@ -87,7 +87,7 @@ class Interpreter:
                 yield final, rows
 
     def extensions(self, literal: syntax.Literal, assignment: Assignment, outer: set[str]) -> Iterator[Way]:
-        """The extensions of the assignment under which one literal holds."""
+        """The extensions of the assignment for which one literal is true."""
         if isinstance(literal, syntax.Atom):
             yield from self.matching(literal, assignment)
         elif isinstance(literal, syntax.Negation):
@@ -138,7 +138,8 @@ class Interpreter:
             yield None, assignment
 
     def comparison(self, literal: syntax.Comparison, assignment: Assignment) -> Iterator[Way]:
-        """A comparison without values does not hold; `=` assigns a value to a variable that has none."""
+        """A comparison is false if an operand has no value, except that `=` assigns a value to a variable that has
+        none."""
         if literal.operator == "=":
             for target, term in literal.sides:
                 if isinstance(target, syntax.RuleVariable) and target.name not in assignment:
@@ -149,16 +150,16 @@ class Interpreter:
             yield None, assignment
 
     def holds(self, literal: syntax.Test, assignment: Assignment) -> bool:
-        """Whether a test of known values holds. If a value does not exist, the test does not hold, whether negated or
-        not; only `undefined` tests for this."""
+        """Whether a test of known values is true. If an argument has no value, the test is false, whether negated or
+        not; only `undefined` detects this."""
         values = [self.value(t, assignment) for t in literal.arguments]
         if literal.function == "undefined":
             return (None in values) != literal.negated
         return None not in values and self.tested(literal.function, values) != literal.negated
 
     def generated(self, literal: syntax.Builtin, assignment: Assignment) -> Iterator[Way]:
-        """The ways in which a built-in relation holds for known inputs. If an input does not exist or is invalid, the
-        relation does not hold, whether negated or not."""
+        """The matches of a built-in relation for known inputs. If an input has no value or is invalid, there are none,
+        whether the literal is negated or not."""
         inputs = [self.value(term, assignment) for term in literal.inputs]
         rows = None if None in inputs else self.related(literal, inputs, assignment)
         outputs = literal.outputs

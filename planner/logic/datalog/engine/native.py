@@ -17,15 +17,15 @@ from planner.logic.datalog.language.values import Row, sorted_rows
 
 def json_values(texts: Iterable[Row], shared: Any) -> list[Row]:
     """json_values(texts)(a, b, inner, value): the last column of (a, b, text) is the text of a JSON object or array,
-    and this string, number or truth value is at `inner` in it (`Statement[0].Effect`); null has no row. If an object
-    has a name twice, all its values count, because JSON readers differ in which one they use."""
+    and this string, number or truth value is at the path `inner` in it (`Statement[0].Effect`); null has no row. If an
+    object has a name twice, all its values are included, because JSON readers differ in which one they use."""
     from planner.logic.datalog.language.documents import json_rows
 
     return [(*key, *row) for key, text in _objects(texts) for row in json_rows(text) or ()]
 
 
 def json_parts(texts: Iterable[Row], shared: Any) -> list[Row]:
-    """json_parts(texts)(a, b, inner, key, part): as json_values, but for the elements of the object or array at
+    """json_parts(texts)(a, b, inner, key, part): like json_values, but for the elements of the object or array at
     `inner`, which is "" for the whole."""
     from planner.logic.datalog.language.documents import json_elements
 
@@ -51,8 +51,8 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     On an acyclic graph this is the transitive reduction (Aho, Garey, Ullman 1972)."""
     components = condensed(edges, shared)
     successors = components.successors
-    highest = [targets[0] if targets else -1 for targets in successors]  # no higher successor could lead there
-    kept: dict[int, list[int]] = {}  # besides that one
+    highest = [targets[0] if targets else -1 for targets in successors]  # no higher successor can lead to this node
+    kept: dict[int, list[int]] = {}  # other than the highest successor
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
     readers: dict[int, int] = {}
@@ -74,7 +74,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
 
 
 _BLOCK = 16384
-"""the number of nodes in a bitset: so small that the bitsets of a large graph stay in the processor's cache"""
+"""the number of nodes in a bitset: small enough that the bitsets of a large graph stay in the processor's cache"""
 _FEW = 8
 """the length up to which searching a list is faster than building a set"""
 _MANY, _MOST_HUBS = 1000, 8
@@ -99,8 +99,8 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _hubs(doubtful: list[list[int]]) -> list[int]:
-    """The few nodes, such as the root, that have very many undecided edges; because of them every block would be
-    processed completely."""
+    """The few nodes, such as the root, that have very many undecided edges. They would make it necessary to process
+    every block completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
@@ -121,9 +121,9 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
 
 
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
-    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the node at which the last such edge
-    begins. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached from a
-    higher successor, which was handled earlier."""
+    """Decide the edges that lead to nodes from `low` to below `high`; `last` is the node at which the last of these
+    edges begins. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached
+    from a higher successor, which was handled earlier."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]
@@ -136,7 +136,7 @@ def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept
                     continue
                 kept.setdefault(node, []).append(target)
             seen |= reach[target - low]
-        reach.append(seen | 1 << node - low if node < high else seen)  # each reaches itself
+        reach.append(seen | 1 << node - low if node < high else seen)  # each node reaches itself
 
 
 def closure(edges: Relation, shared: Shared) -> Relation:
@@ -216,11 +216,11 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """The wished edges (`wished`) that would close a cycle. They are tried in their order. Each is tried together with
-    the edges, and with the wished edges before it that did not close a cycle.
+    """Those of the desired edges (`wished`) that would close a cycle. They are tried in order, each together with all
+    edges, and with the earlier desired edges that did not close a cycle.
 
-    closing(A, B) :- wished(A, B), path(B, A), where path runs along edges and along wished rows that come before (A,
-    B) and are not closing. (No stratified program expresses that; the tests add one row at a time.)
+    closing(A, B) :- wished(A, B), path(B, A), where path uses edges and those rows of `wished` that come before (A, B)
+    and are not closing. (No stratified program can express this; the tests add one row at a time.)
     """
     if not wished:
         return []
@@ -265,4 +265,4 @@ OPERATORS: dict[str, Callable[..., Relation]] = {
     "scc": scc,
 }
 """native operators by name (planner.logic.datalog.language.link): each takes its relations and the shared data. A
-result that is a mapping creates its rows when they are read; this saves time if no rule reads them"""
+result that is a mapping creates its rows only when they are read"""

@@ -14,8 +14,8 @@ from planner.logic.datalog.language.values import FALSE, TRUE, Fraction, Row, Ro
 
 
 class RuleProgram:
-    """Checked rules. `predicates` by name; `strata`, the lowest first; `files` (name, text) as they were loaded. Does
-    not change."""
+    """Checked rules. `predicates` by name; `strata`, the lowest first; `files` (name, text) as they were loaded.
+    Immutable."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """This program with predicates of another program under these names, for queries about both. These predicates
-        are inputs here; the caller provides their rows (Database.beside)."""
+        """This program with predicates of another program under these names, for queries about both. In the result,
+        these predicates are inputs, and the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
@@ -103,9 +103,9 @@ def reached(starts: Iterable[int], reads: Callable[[int], Iterable[int]]) -> set
 
 
 class CompiledIndex(NamedTuple):
-    """The rows of a predicate by some columns (`keys`). It is a dictionary from keys to lists of rows; or a set of
-    keys, if no other column is used (not `has_rows`). The key of one column is its value; the key of several columns is
-    a tuple."""
+    """An index of a predicate's rows by some columns (`keys`): a dictionary from keys to lists of rows or, if no other
+    column is used (not `has_rows`), a set of keys. The key of one column is its value; the key of several columns is a
+    tuple."""
 
     predicate: int
     arity: int
@@ -156,9 +156,8 @@ UNSEEN = Look()
 
 class CompiledRules(NamedTuple):
     """The program as code: `source` defines the functions f0, f1... and the index builders x0, x1... `reads` maps the
-    number of each predicate to the numbers of the predicates on which it depends directly; `looks` describes how the
-    rules use the columns of inputs, by the name of the input; `uses` are the built-in functions (module, name) that
-    must be loaded."""
+    number of each predicate to the numbers of the predicates on which it depends directly; `looks` describes how rules
+    use the columns of each input; `uses` are the built-in functions (module, name) that must be loaded."""
 
     source: str
     steps: list[CompiledStratum]

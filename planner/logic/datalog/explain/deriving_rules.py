@@ -1,4 +1,4 @@
-"""For all rows of a relation at once, the rules that derive each of them. Separate proofs for all edges of a large
+"""Finds the rules that derive each row, for all rows of a relation at once. Separate proofs for all edges of a large
 graph would take minutes. Instead, each rule is run once more over the derived rows, and returns all its rows. The rule
 with the most rows is not run: it derives the rows that no other rule derives. A rule that only passes on another
 relation is replaced by the rules of that relation."""
@@ -27,9 +27,9 @@ from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _FEW = 100
-"""the number of rows below which a rule is applied only to the rows of other relations that are about these"""
+"""the number of requested rows below which a rule is applied only to the rows of other relations that may lead to them"""
 DEEPEST = 12
-"""the maximum length of a chain of relations that only pass rows on"""
+"""the maximum length of a chain of relations that only pass on rows"""
 
 
 @frozen
@@ -79,7 +79,7 @@ def makers(program: RuleProgram, database: Database, predicate: str, rows: Abstr
 def derivations(
     program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]
 ) -> Iterator[DerivedRows]:
-    """As `makers`, but by rule; a row is listed once for each rule that derives it."""
+    """Like `makers`, but by rule; a row occurs once for each rule that derives it."""
     return _Makers(program, database).follow(predicate, rows & database[predicate])
 
 
@@ -205,7 +205,7 @@ class _Makers:
         return indexes
 
     def _is_apart(self, rule: Rule, below: str, rows: AbstractSet[Row]) -> bool:
-        """Whether none of the rows that the rule passes on from `below` matches another atom of the rule."""
+        """Whether the rows that the rule passes on from `below` cannot match another atom of the rule."""
         columns = {str(term): n for n, term in enumerate(rule.head.arguments) if isinstance(term, RuleVariable)}
         for atom in rule.body:
             if isinstance(atom, Atom) and atom.predicate != below:
@@ -279,7 +279,7 @@ class _Reasons:
 
     def _looked_up(self, columns: Columns, count: int) -> Columns:
         """The columns, extended by those values of the reason that simple lookups find; None where a value is not
-        unique. Since this rule derives the rows, a unique value is correct. Lookups use atoms without calls; the next
+        unique. Because this rule derives the rows, a unique value is correct. Lookups use atoms without calls; the next
         lookup is always the one with the fewest rows per key."""
         simple = [x for x in self.rule.body if isinstance(x, Atom) and all(map(_is_plain, x.arguments))]
         while not columns.keys() >= self.named and simple:
@@ -320,8 +320,8 @@ def _is_plain(term: Term) -> bool:
 
 
 class _Lookup(NamedTuple):
-    """The values of the variables `sought`, by the values of the variables `known`; each known variable has its column
-    in the rows."""
+    """The values of the variables `sought`, by the values of the variables `known`, each of which has a column in the
+    rows."""
 
     rows: AbstractSet[Row]
     known: dict[str, int]
@@ -366,5 +366,5 @@ class _Lookup(NamedTuple):
 
 
 def _columns(numbers: Collection[int]) -> Callable[[Row], Any]:
-    """A function that returns these columns of a row: a single value for one column, otherwise a tuple."""
+    """A function that returns these columns of a row: the value if there is one column, otherwise a tuple."""
     return itemgetter(*numbers) if numbers else itemgetter(slice(0))

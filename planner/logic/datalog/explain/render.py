@@ -1,4 +1,5 @@
-"""Literals and reasons with values in place of variables, and those entries of proofs that are not proofs."""
+"""Formats literals and reasons with values in place of variables. Also defines the entries of proofs other than
+sub-proofs."""
 
 from __future__ import annotations
 

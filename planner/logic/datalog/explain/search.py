@@ -1,4 +1,4 @@
-"""Finds proofs that a row holds, on demand, in the evaluated relations.
+"""Finds proofs for rows of evaluated relations, on demand.
 
 Nothing is recorded while the rules run. A row of a predicate outside recursive components depends only on earlier
 strata. Inside a recursive component, the rounds of evaluation rank the rows, and a proof uses only rows of lower rank,
@@ -127,16 +127,16 @@ class Prover:
         for rule in program.rules:
             if not any(
                 isinstance(x, syntax.Atom) and x.predicate in empty for x in rule.body
-            ):  # otherwise it derives nothing
+            ):  # without rows for all of these predicates, the rule derives nothing
                 self._rules.setdefault(rule.head.predicate, []).append(rule)
         self._component = {p: n for n, stratum in enumerate(program.strata) for p in stratum.predicates}
         self._least = self._least_heights()
 
     def why(self, predicate: str, row: Row) -> Proof | None:
-        """A proof of the row, None if it does not hold. Of the proofs that, within a recursive component, depend only
-        on rows of earlier rounds, it has the least height. If there are several, it has the earliest rule and the
-        smallest rows. If a row can be derived in more than 32 ways, only the most promising are compared. Raises
-        KeyError for a predicate that was not evaluated."""
+        """A proof of the row; None if the row is not in the relation. Within a recursive component, a proof depends
+        only on rows of earlier rounds. The result is the proof with the least height; of several, the one with the
+        earliest rule and the smallest rows. If a row can be derived in more than 32 ways, only the most promising are
+        compared. Raises KeyError for a predicate that was not evaluated."""
         if row not in self.database[predicate]:
             return None
         return self._prove((predicate, row))
@@ -189,7 +189,7 @@ class Prover:
             if missing is not None:
                 stack.append(_Search(self, missing))
             else:
-                assert search.best is not None, f"{search.goal} holds without a proof"
+                assert search.best is not None, f"{search.goal} is in its relation, but has no proof"
                 proofs[search.goal] = search.best
                 stack.pop()
         return proofs[goal]

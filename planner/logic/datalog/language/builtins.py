@@ -3,7 +3,7 @@ and the treatment of invalid values. `planner rules doc NAME` and rules/README.m
 
 A parameter is a `symbol`, a `number`, `any` value, or a string of a certain kind (`cidr`, `json`, ...). Each kind has a
 test (KINDS). A function without a result for its arguments, and a relation with invalid arguments, return None. In
-policies this makes the verdict `broken` (planner.answers.policy.undefined_values), except for functions that search for
+policies, None makes the verdict `broken` (planner.answers.policy.undefined_values), unless the function searches for
 something."""
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ KINDS = {
 
 class BuiltinPredicate(NamedTuple):
     """`inputs` and `outputs` are names with types or kinds. A test has no outputs; its `result` is None.
-    `may_fail`: for some arguments of the right types it has no value. `seeks`: it searches for something that may not
-    exist; then having no value is not an error. `function` is the attribute `attribute` of `module` in this package."""
+    `may_fail`: whether there is no value for some arguments of the right types. `seeks`: whether the function
+    searches for something that may not exist, so that having no value is not an error. `function` is the attribute
+    `attribute` of `module` in this package."""
 
     name: str
     family: str
@@ -67,7 +68,7 @@ class BuiltinPredicate(NamedTuple):
         """How invalid values are treated, in one sentence; "" if all values are valid."""
         kinds = [f"{KINDS[kind]}({name})" for name, kind in self.inputs if kind in KINDS]
         if self.seeks:
-            return "Without a match, the literal does not hold."
+            return "Without a match, the literal is false."
         if not self.may_fail and not kinds:
             return ""
         test = f" To avoid that, test {' and '.join(kinds)} first." if kinds else ""
@@ -81,7 +82,7 @@ def resolved(module: str, attribute: str) -> Callable[..., Any]:
 
 
 FUNCTION_MODULE = "functions"
-"""the module that is always loaded"""
+"""the module with the functions that are always loaded"""
 TESTS: dict[str, BuiltinPredicate] = {}
 FUNCTIONS: dict[str, BuiltinPredicate] = {}
 RELATIONS: dict[str, BuiltinPredicate] = {}

@@ -1,5 +1,5 @@
 """Checks of a program before any fact is loaded, with one function for each check. Each check takes the linked program,
-and yields diagnostics. A check skips problems that an earlier check reported."""
+and yields diagnostics. Problems that an earlier check reported are skipped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def all_atoms(rule: Rule) -> Iterator[syntax.Atom]:
 def unknown_predicates(
     rules: Iterable[Rule], predicates: Predicates, advice: str = "Declare it with .decl."
 ) -> Iterator[Diagnostic]:
-    """Every predicate is declared."""
+    """Check that every predicate is declared."""
     for rule in rules:
         for atom in all_atoms(rule):
             if atom.predicate in predicates:
@@ -55,7 +55,7 @@ def unknown_predicates(
                 what = "relation" if atom.predicate in RELATIONS else "function"
                 detail = f"{atom.predicate} is a built-in {what}: no rule can derive it."
             elif atom.predicate in FUNCTIONS:
-                detail = f"{atom.predicate} gives a value: compare it, as in X = {atom.predicate}(...)."
+                detail = f"{atom.predicate} returns a value: compare it, as in X = {atom.predicate}(...)."
             else:
                 near = nearest(atom.predicate, predicates, lambda name: predicates[name].declaration)
                 detail = f"There is no predicate {atom.predicate}.{near}"
@@ -71,7 +71,7 @@ def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]
             if predicate is not None and len(atom.arguments) != predicate.arity:
                 given = count_text(len(atom.arguments), "argument")
                 wanted = count_text(predicate.arity, "column")
-                detail = f"{predicate.declaration} has {wanted}; this has {given}."
+                detail = f"{predicate.declaration} has {wanted}, but here there are {given}."
                 yield error("rules.arity", "Wrong number of arguments", detail, at(rule, atom))
 
 
@@ -174,7 +174,7 @@ def unsafe_rule(rule: Rule) -> Iterator[Diagnostic]:
             for variable in inner_variables(literal):
                 if variable.name not in inner and variable.name not in reported:
                     reported.add(variable.name)
-                    detail = f"Nothing between the braces or outside them gives {variable.name} a value."
+                    detail = f"No literal between the braces or outside them assigns a value to {variable.name}."
                     yield error("rules.unsafe_variable", "Variable without a value", detail, at(rule, variable))
 
 
@@ -186,21 +186,27 @@ def _without_value(body: tuple[syntax.Literal, ...], name: str, bound: set[str])
             columns = [column for column, _ in RELATIONS[literal.relation].inputs]
             if not waiting or name not in names(literal):
                 continue
-            needs = f"{literal.relation} needs values for {' and '.join(columns)} before it gives rows"
+            needs = f"{literal.relation} needs values for {' and '.join(columns)} before it returns rows"
             if name in waiting:
-                detail = f"{needs}, and nothing gives {name} one: it is {RELATIONS[literal.relation].declaration}."
+                detail = (
+                    f"{needs}, but no literal assigns one to {name}: the relation is "
+                    f"{RELATIONS[literal.relation].declaration}."
+                )
                 return "Built-in relation without its inputs", detail
-            return "Variable without a value", f"Nothing gives {name} a value: {needs}, and {waiting[0]} has none."
+            return (
+                "Variable without a value",
+                f"No literal assigns a value to {name}: {needs}, but {waiting[0]} has none.",
+            )
     detail = (
-        f"Nothing gives {name} a value. Bind it in a positive literal of the body: "
+        f"No literal assigns a value to {name}. Bind it in a positive literal of the body: "
         "negations, tests and aggregates only read values."
     )
     return "Variable without a value", detail
 
 
 def _read(literal: syntax.Literal, outer: set[str]) -> Iterator[syntax.RuleVariable]:
-    """The variables that need a value. For an aggregate, these are its result, and the variables from outside its
-    braces."""
+    """The variables that need a value. For an aggregate, these are its result and the variables that also occur outside
+    its braces."""
     if isinstance(literal, syntax.Aggregate):
         yield from variables(literal.result)
         yield from (v for v in inner_variables(literal) if v.name in outer)
@@ -251,7 +257,7 @@ def assigned(literal: syntax.Literal, bound: set[str], outer: set[str]) -> str |
 def _wildcards(rule: Rule, literal: syntax.Literal, is_head: bool) -> Iterator[Diagnostic]:
     for wildcard in _misplaced(literal, is_head):
         where = "The head of a rule" if is_head else "A test or a computation"
-        detail = f"{where} needs a value; the wildcard _ has none. Use a variable."
+        detail = f"{where} needs a value, but the wildcard _ has none. Use a variable."
         yield error("rules.unsafe_variable", "Wildcard without a value", detail, at(rule, wildcard))
 
 
@@ -285,7 +291,7 @@ def form(rules: Iterable[Rule], most: int = MOST_LITERALS) -> Iterator[Diagnosti
             yield from _form(rule, literal, literal is rule.head, False)
         length = len(rule.body) + max((len(x.body) for x in rule.body if isinstance(x, syntax.Aggregate)), default=0)
         if length > most:
-            detail = f"A body has at most {most} literals. Name a part of it as a predicate of its own."
+            detail = f"A body can have at most {most} literals. Move a part of it into a predicate of its own."
             yield error("rules.too_long", "Rule too long", detail, rule.span)
 
 
@@ -299,18 +305,18 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
         signature = table.get(node.function)
         (asked, *_) = node.arguments or (None,)
         if node.function == "undefined" and isinstance(asked, syntax.RuleCall) and asked.function in RELATIONS:
-            table = RELATIONS  # tests whether it has any rows
+            table = RELATIONS  # a test whether the relation has any rows
             node = asked
             signature = table[node.function]
         if signature is None:
             detail = f"There is no function {node.function}.{nearest(node.function, FUNCTIONS)}"
             if node.function in TESTS or node.function in RELATIONS:
                 what = "test" if node.function in TESTS else "relation"
-                detail = f"{node.function} is a {what}: use it as a literal; it has no value."
+                detail = f"{node.function} is a {what} and has no value: use it as a literal."
             yield error("rules.function", "Unknown function", detail, at(rule, node))
         elif len(signature.parameters) != len(node.arguments):
             given, wanted = len(node.arguments), len(signature.parameters)
-            detail = f"{node.function} takes {count_text(wanted, 'argument')}; this has {given}."
+            detail = f"{node.function} takes {count_text(wanted, 'argument')}, not {given}."
             yield error("rules.function", "Wrong number of arguments", detail, at(rule, node))
         else:
             yield from _constants(rule, signature, node.arguments)
@@ -332,7 +338,7 @@ def _form(rule: Rule, node: syntax.RulePart, is_head: bool, inside: bool) -> Ite
 def _plain_columns(rule: Rule, columns: Iterable[syntax.Term]) -> Iterator[Diagnostic]:
     for argument in columns:
         if isinstance(argument, syntax.RuleCall):
-            detail = f"Name the value first: X = {argument}, and write X here."
+            detail = f"Assign the value to a variable (X = {argument}), and write X here."
             yield error("rules.form", "Computation inside a literal", detail, at(rule, argument))
 
 
@@ -341,7 +347,10 @@ def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
     relation = RELATIONS[node.relation]
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
-        detail = f"{relation.declaration} has {count_text(wanted, 'column')}; this has {count_text(given, 'argument')}."
+        detail = (
+            f"{relation.declaration} has {count_text(wanted, 'column')}, but here there are "
+            f"{count_text(given, 'argument')}."
+        )
         yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))
         return
     yield from _constants(rule, relation, node.inputs)
@@ -352,10 +361,10 @@ _KINDS = {
     "cidr": "a range of IP addresses",
     "constraint": "a version constraint",
     "duration": "a duration, such as 72h30m or 30d",
-    "time": "a time of RFC 3339, such as 2026-01-31T12:00:00Z",
+    "time": "a time in RFC 3339, such as 2026-01-31T12:00:00Z",
     "version": "a version",
     "json": "JSON",
-    "yaml": "one document of YAML",
+    "yaml": "a single YAML document",
     "base64": "base64 of text",
     "gzip": "base64 of compressed text",
 }
@@ -374,7 +383,7 @@ def _constants(rule: Rule, builtin: Entry, arguments: Sequence[syntax.Term]) -> 
                 detail = f"The pattern has more than {MOST_NESTED:,} nested groups."
             yield error("rules.pattern", "Invalid pattern", detail, at(rule, argument))
         else:
-            detail = f"{builtin.name} takes {_KINDS[kind]} here; {argument} is not one."
+            detail = f"{builtin.name} needs {_KINDS[kind]} here, but {argument} is not one."
             yield error("rules.constant", "String of the wrong kind", detail, at(rule, argument))
 
 
@@ -409,14 +418,14 @@ def listed_words(predicate: Predicate, column: str) -> list[str]:
 def unknown_words(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]:
     """Warn about a constant, or a variable with a constant value, that is not in the complete list of strings for a
     column: no row can have it."""
-    reported_spans: set[Span] = set()  # the alternatives of a rule are rules with the same place
+    reported_spans: set[Span] = set()  # alternatives of one rule are expanded to rules at the same position
     for rule in rules:
         for term, predicate, column in _asked_words(rule, predicates):
             words = listed_words(predicate, column)
             place = at(rule, term)
             if words and term.value not in words and place not in reported_spans:
                 reported_spans.add(place)
-                detail = f"No row of {predicate.name} has {term} as its {column}. Possible words: {', '.join(words)}."
+                detail = f"No row of {predicate.name} has {term} as its {column}. Possible values: {', '.join(words)}."
                 yield warning("rules.unknown_word", "Unknown word", detail, place)
 
 
@@ -448,8 +457,8 @@ def _compared(literal: syntax.Literal) -> list[syntax.Term]:
 
 
 def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Warn about an integer that is written as a decimal (1.0): it equals neither the integer nor any value that is
-    given or computed."""
+    """Warn about an integer that is written as a decimal (1.0): it equals neither the integer nor any fact or computed
+    value."""
     reported_spans: set[Span] = set()
     for rule in rules:
         terms: list[syntax.Term] = [t for atom, _ in atoms(rule.body) for t in atom.arguments]
@@ -466,7 +475,7 @@ def whole_decimals(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
             if place not in reported_spans:
                 reported_spans.add(place)
                 whole = int(term.value)
-                detail = f"{term} never equals {whole}, and computed whole numbers are whole. Write {whole}."
+                detail = f"{term} never equals {whole} or a computed whole number. Write {whole}."
                 yield warning("rules.whole_decimal", "Whole number as a decimal", detail, place)
 
 
@@ -484,7 +493,7 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
     """Warn about a variable that occurs only once, which is usually a mistake. `_`, or a name that begins with it,
     marks it as intended."""
     written: dict[tuple[str, int, int], list[Rule]] = {}
-    for rule in rules:  # the alternatives of a rule are rules with the same place
+    for rule in rules:  # alternatives of one rule are expanded to rules at the same position
         key = (rule.file, rule.span.start, rule.span.end) if " (or " in rule.name else ("", rule.number, 0)
         written.setdefault(key, []).append(rule)
     for alternatives in written.values():
@@ -533,7 +542,7 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
                         if literal.predicate in stratum.predicates:
                             places.setdefault(argument.name, set()).add((literal.predicate, i))
                         else:
-                            finite.add(argument.name)  # one of finitely many values of an earlier stratum
+                            finite.add(argument.name)  # the value is one of finitely many values of an earlier stratum
         for name in finite:
             places[name] = set()
         origins = _origins(rule.body, places)
@@ -555,8 +564,8 @@ def _flows(stratum: Stratum, rules: list[Rule]) -> Iterator[Diagnostic]:
         if component[place] == component[target] and rule.number not in reported:
             reported.add(rule.number)
             detail = (
-                f"{argument} is computed from {place[0]}, and {place[0]} depends on {rule.head.predicate}: such a rule "
-                "might never end. Compute the value outside the recursion."
+                f"{argument} is computed from {place[0]}, and {place[0]} depends on {rule.head.predicate}: such a "
+                "recursion might never end. Compute the value outside the recursion."
             )
             yield error("rules.computed_recursion", "Computation in a recursion", detail, at(rule, argument))
 

@@ -45,7 +45,7 @@ def call(function: str, *arguments: Term) -> RuleCall:
 
 
 def concatenation(first: Term, *others: Term) -> Term:
-    """The concatenation of strings."""
+    """The expression that concatenates strings."""
     for other in others:
         first = call("++", first, other)
     return first
@@ -95,7 +95,8 @@ class MadeFile:
         operator: str = "",
         inputs: Sequence[str] = (),
     ) -> None:
-        """Add a declaration (`.decl`) with its directive, or a `.native` one; `columns` are names with types."""
+        """Add a declaration (`.decl`) with its directive, or a `.native` declaration. `columns` are names with
+        types."""
         shown = ", ".join(f"{column}: {kind}" for column, kind in columns)
         lines = [f"/// {line}" for line in doc.splitlines()]
         if operator:
@@ -129,6 +130,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """The file with all rules added so far."""
+        """The file with all rules that were added so far."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

@@ -1,5 +1,5 @@
 """The content of JSON and YAML strings: the built-in relations for it, and their common part with the native operators.
-A string counts as invalid if it is too large, nested too deeply, or has too many values for policies."""
+A string is treated as invalid if it is too large, nested too deeply, or has too many values for policies."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def is_yaml(value: Value) -> bool:
 
 
 def yaml_rows(text: Value) -> list[Row] | None:
-    """json_rows for YAML."""
+    """Like json_rows, for YAML."""
     result = _places(text, "yaml")
     return None if result is None else result[0]
 
 
 def yaml_elements(text: Value) -> list[Row] | None:
-    """json_elements for YAML."""
+    """Like json_elements, for YAML."""
     result = _places(text, "yaml")
     return None if result is None else result[1]
 
@@ -154,8 +154,8 @@ def elements(path: str, value: Any) -> _Elements:
 
 
 class RepeatedNames:
-    """An object in which a name occurs twice. JSON readers differ in which of the values they use; here all of them
-    count."""
+    """An object in which a name occurs twice. JSON readers differ in which of the values they use; rules see all of
+    them."""
 
     __slots__ = ("pairs",)
 

@@ -20,7 +20,7 @@ _LARGEST_NUMBER = 1 << 512
 
 
 def _limit(what: str) -> Failure:
-    detail = f"A rule made {what}. Rules compute names and small numbers; look for a rule that doubles a value."
+    detail = f"A rule computed {what}. Rules compute names and small numbers; look for a rule that doubles a value."
     return Failure(error("rules.limit", "Computed value too large", detail))
 
 
@@ -112,7 +112,7 @@ def finder(pattern: str) -> Callable[[str], Any] | None:
 @lru_cache(maxsize=1000)
 def compiled_pattern(pattern: str) -> Any | None:
     """The compiled regular expression; None if it is not valid RE2 or is nested too deeply."""
-    import re2  # imported late: few programs match
+    import re2  # imported on first use, because few programs match patterns
 
     if is_too_deep(pattern):
         return None
@@ -359,7 +359,7 @@ def optional(function: Callable[..., Any], *arguments: Value | None) -> Any:
 
 
 def aggregate(function: str, values: list[Any]) -> Any | None:
-    """count, sum, min or max of a list; None if there is no result (min of an empty list, sum of strings)."""
+    """The count, sum, minimum or maximum of a list; None if there is none (for example, the sum of strings)."""
     if function == "count":
         return len(values)
     if function == "sum":

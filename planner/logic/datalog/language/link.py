@@ -28,7 +28,7 @@ from planner.logic.datalog.language.model import (
 from planner.logic.datalog.language.spaces import Spaces, bare, nearest
 
 LONGEST_NAME = 100
-"""the maximum length, in characters, of the text of a fact after which the fact is named"""
+"""the maximum length, in characters, of a fact's text that is used as its name"""
 
 
 class Linker:
@@ -88,7 +88,7 @@ class Linker:
                 if base in BASE_TYPES:
                     self.types[name] = ColumnType(name, (*chain, base), statement.doc)
                 elif base in chain:
-                    detail = "A type cannot be a kind of itself: " + " <: ".join([*chain, base]) + "."
+                    detail = "A type cannot be a subtype of itself: " + " <: ".join([*chain, base]) + "."
                     self._error(
                         "rules.unknown_type", "Type lacks a base type", detail, statement.within(statement.base)
                     )
@@ -194,13 +194,13 @@ class Linker:
             if None not in arities and (tuple(arities), len(d.columns)) != (operator.inputs, operator.columns):
                 columns = ["one column" if n == 1 else f"{n} columns" for n in (*operator.inputs, operator.columns)]
                 wants = " and ".join(f"a predicate with {c}" for c in columns[:-1])
-                detail = f"{d.operator.text} takes {wants} and gives {columns[-1]}."
+                detail = f"{d.operator.text} takes {wants} and returns {columns[-1]}."
                 self._error("rules.native", "Invalid use of a native operator", detail, d.span)
 
     # -------- rules
 
     def _rules(self, file: syntax.RuleFile) -> None:
-        """Link the rules. A rule without a name is named after its place. A fact of the product is named after its
+        """Link the rules. A rule without a name is named after its position. A fact of the product is named after its
         text, because this name is stable. The name of a rule in a namespace begins with the name of the namespace."""
         entry = self.spaces.get(file.source.filename)
         stem = entry.stem if entry is not None else file.source.filename.removesuffix(".dl")
@@ -220,7 +220,7 @@ class Linker:
         given: dict[str, str] = {}
         for key, value in statement.annotations:
             if key.text not in ("name", "reason"):
-                detail = f"A rule has a @name and a @reason, not a @{key.text}."
+                detail = f"A rule can have a @name and a @reason, but not a @{key.text}."
                 self._error("rules.annotation", "Unknown annotation", detail, statement.within(key))
             elif key.text in given:
                 detail = f"The rule has two annotations @{key.text}."
@@ -300,7 +300,7 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-# The reason of a rule that is written without one: the assertion of its head, in the words of the declaration.
+# The reason of a rule without a written one: what its head asserts, in the words of the declaration.
 
 
 _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
@@ -331,7 +331,7 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
 
 
 def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
-    """Whether the reason of a rule adds to the assertion of its head."""
+    """Whether the reason of a rule says more than its head asserts."""
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
 
 
@@ -343,7 +343,7 @@ MOST_ALTERNATIVES = 200
 
 
 def expand_alternatives(statement: RuleSyntax) -> tuple[list[tuple[Literal, ...]], list[Diagnostic]]:
-    """The bodies of a rule, one for each combination of its alternatives. There are none if there would be too many."""
+    """The bodies of a rule, one for each combination of its alternatives. Empty if there would be too many."""
     return expanded_body(statement.body, statement.source)
 
 
@@ -351,7 +351,7 @@ def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple
     """The bodies without alternatives to which a body expands."""
     inside = [node for literal in body for node in _within_braces(literal)]
     if inside:
-        detail = "Between the braces of an aggregate there are no alternatives. Derive them as a predicate first."
+        detail = "Alternatives are not allowed between the braces of an aggregate. Derive them as a predicate first."
         return [], [
             error("rules.form", "Alternatives inside an aggregate", detail, Span(source, x.start, x.end))
             for x in inside
@@ -359,8 +359,8 @@ def expanded_body(body: tuple[Written, ...], source: Source) -> tuple[list[tuple
     number = _count(body)
     if number > MOST_ALTERNATIVES:
         detail = (
-            f"The alternatives of this rule multiply to {number}; there are at most {MOST_ALTERNATIVES}. "
-            "Name some of them as a predicate of their own."
+            f"The alternatives of this rule expand to {number} rules; at most {MOST_ALTERNATIVES} are allowed. Move "
+            "some of them into a predicate of their own."
         )
         place = Span(source, body[0].start, body[-1].end)
         return [], [error("rules.too_long", "Too many alternatives", detail, place)]
@@ -397,7 +397,7 @@ def _bodies(body: tuple[Written, ...]) -> Iterator[tuple[Literal, ...]]:
 
 
 def written_body(body: tuple[Written, ...]) -> str:
-    """The body as the text of a rule; alternatives of the whole body need no parentheses."""
+    """The body as rule text, without parentheses if the whole body consists of alternatives."""
     if len(body) == 1 and isinstance(body[0], Either):
         return str(body[0])[1:-1]
     return ", ".join(map(str, body))

@@ -56,7 +56,7 @@ class Column(NamedTuple):
 
 @frozen
 class Predicate:
-    """A declared relation. `is_input`: its rows are given as facts; there is no rule for it. `is_output`: its rows are
+    """A declared relation. `is_input`: its rows are given as facts, and it has no rules. `is_output`: its rows are
     results, which are read outside the rules. `is_open`: users' rules may derive rows of it. `operator` and `inputs`: a
     native operator computes it from these predicates."""
 
@@ -72,7 +72,7 @@ class Predicate:
     operator: str | None = None
     inputs: tuple[str, ...] = ()
     is_exported: bool = False
-    """whether other namespaces may use it"""
+    """whether other namespaces may use the predicate"""
 
     @property
     def space(self) -> str:
@@ -91,11 +91,10 @@ class Predicate:
 
 @frozen
 class Rule:
-    """A rule, or (if it has no body) a fact that is written in a rule file. `name` is the explicit name; otherwise it
-    consists of the file and the position of the rule (`house.2`), or for facts of the product it is their text
-    (`graph/targets.module_form("module")`).
-    `reason` is a line that may contain variables in braces; it is empty if the rule has none. `text` is the rule, on
-    one line."""
+    """A rule or, if it has no body, a fact in a rule file. `name` is the explicit name; otherwise it consists of the
+    file and the position of the rule (`house.2`), or for facts of the product it is their text
+    (`graph/targets.module_form("module")`). `reason` is a line that may contain variables in braces; it is empty if the
+    rule has none. `text` is the rule, on one line."""
 
     number: int
     name: str
@@ -124,7 +123,7 @@ class Stratum(NamedTuple):
     is_recursive: bool
 
 
-# The parts of a literal: its variables and atoms.
+# Functions that return the variables and atoms of literals.
 
 
 def variables(node: RulePart) -> list[RuleVariable]:
@@ -159,7 +158,7 @@ def name_of(term: Term | None) -> str | None:
 
 
 def listed_values(literal: Builtin, variable: RuleVariable) -> frozenset[Any] | None:
-    """The constants to which the literal limits the variable; None if it does not list any."""
+    """The constants to which the literal limits the variable; None if it does not limit it."""
     if literal.relation != MEMBER or literal.negated or name_of(literal.outputs[0]) != variable.name:
         return None
     listed = [a.value for a in literal.inputs if isinstance(a, Constant)]

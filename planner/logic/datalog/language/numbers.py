@@ -15,7 +15,7 @@ from planner.logic.datalog.language.values import (
 )
 
 MOST_DIGITS = 100
-"""the maximum number of decimal places to which a number is rounded or written"""
+"""the maximum number of decimal places for rounding and formatting"""
 
 
 def absolute(value: Value) -> Number | None:
@@ -56,8 +56,8 @@ def _at_digits(value: Value, digits: Value, mode: str) -> Decimal | None:
 
 
 def ratio(a: Value, b: Value) -> Number | None:
-    """a divided by b; also a fraction for integers: 1 divided by 4 is 0.25. The result is exact if it has at most 200
-    digits; otherwise it is rounded to 200 digits."""
+    """a divided by b. For integers, too, the result may be a fraction: 1 divided by 4 is 0.25. The result is exact if
+    it has at most 200 digits; otherwise it is rounded to 200 digits."""
     if not is_a_number(a) or not is_a_number(b) or not (b < 0 or b > 0):
         return None
     return quotient(a, b)

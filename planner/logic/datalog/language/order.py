@@ -15,8 +15,8 @@ from planner.logic.datalog.language.model import inner_names, names
 def join_order(
     body: tuple[Literal, ...], bound: Iterable[str], outer: set[str], first: Atom | None = None
 ) -> list[Literal]:
-    """The literals in joining order. Variables in `bound` already have values; `first` is the literal that comes first
-    (the delta of a recursive rule); `outer` are the names that are not local to an aggregate."""
+    """The literals in joining order. `bound`: the variables that already have values; `first` is the literal that comes
+    first (the delta of a recursive rule); `outer` are the names that are not local to an aggregate."""
     known = set(bound)
     waiting = [x for x in body if x is not first]
     ordered: list[Literal] = []

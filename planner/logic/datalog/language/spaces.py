@@ -1,8 +1,8 @@
 """Namespaces: files whose names are private unless they are exported. After this step, a predicate `kept` that is
-declared in a file of the namespace acme.tags has the name `acme.tags.kept`. Files of that namespace write `kept`; other
-files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is exported. All files without
-a namespace share one. They may use the bare name of a predicate if exactly one namespace exports it. Types belong to
-their namespace in the same way, but cannot be used outside it."""
+declared in a file of the namespace acme.tags has the name `acme.tags.kept`. Files of that namespace write just `kept`.
+Other files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is exported. All files
+without a namespace share one. They may use the bare name of a predicate if exactly one namespace exports it. Types
+belong to their namespace in the same way, but cannot be used outside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planner.logic.datalog.language.builtins import FUNCTIONS, RELATIONS, TESTS
 
 
 class FileSpace(NamedTuple):
-    """The namespace of a file, and the name of the file in it; rules without a name are named after the latter."""
+    """The namespace of a file, and the name of the file in it; rules without a name are named after this name."""
 
     space: str
     stem: str
@@ -109,7 +109,7 @@ class _Resolver:
     def unused(self) -> Iterator[Diagnostic]:
         for alias, statement in self.imports.items():
             if alias not in self.used:
-                detail = f"Nothing in the file is called {alias}.NAME."
+                detail = f"The file does not use any name {alias}.NAME."
                 yield warning("rules.unused_import", "Unused import", detail, statement.span)
 
     # -------- statements
@@ -126,7 +126,7 @@ class _Resolver:
             return syntax.Declaration(self._here(s.name), columns, s.operator, inputs, s.doc, s.source, s.start, s.end)
         if isinstance(s, syntax.Directive):
             if s.kind == "export" and not self.own:
-                detail = "Only files of a pack export names; names of other files are visible anyway."
+                detail = "Only files of a pack can export names. The names of other files are visible everywhere."
                 self._error("rules.export", "Export without a pack", detail, s.span)
                 return None
             names = tuple(map(self._here, s.names))
@@ -148,11 +148,11 @@ class _Resolver:
     def _import(self, s: syntax.ImportSyntax) -> None:
         space, alias = s.space.text, s.alias.text
         if space not in self.world.names:
-            known = f" There are {', '.join(self.world.names)}." if self.world.names else " No pack is loaded."
+            known = f" The packs are {', '.join(self.world.names)}." if self.world.names else " No pack is loaded."
             detail = f"There is no pack {space}.{nearest(space, self.world.names)}{known}"
             self._error("rules.unknown_import", "Unknown import", detail, s.within(s.space))
         elif space == self.own:
-            detail = "A pack's own names need no import: write them without a prefix."
+            detail = "Names of the same pack need no import: write them without a prefix."
             self._error("rules.unknown_import", "Import of the pack itself", detail, s.span)
         elif alias in self.imports:
             detail = f"{alias} is already the name of {self.imports[alias].space}."
@@ -249,7 +249,7 @@ def requalified(literal: syntax.Written, to: Callable[[syntax.Atom], syntax.Atom
 
 def nearest(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """ " Did you mean edge?", or nothing; `shown` formats the name for readers."""
-    from difflib import get_close_matches  # imported late: needed only for errors
+    from difflib import get_close_matches  # imported on first use, because only errors need it
 
     close = get_close_matches(name, sorted(set(known)), n=1)
     return f" Did you mean {shown(close[0])}?" if close else ""

@@ -26,9 +26,9 @@ def components(graph: Mapping[N, Iterable[N]]) -> list[list[N]]:
 
 def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) -> list[list[int]]:
     """Strongly connected components of a graph whose nodes are numbers: `successors[n]` are the nodes to which n
-    points. The search begins with `first`. If no edge leads to these nodes, related nodes are adjacent in the
+    points. The search begins with `first`. If no edge leads to the nodes in `first`, related nodes are adjacent in the
     result."""
-    index = [0] * len(successors)  # 0: not met yet
+    index = [0] * len(successors)  # 0 means that a node was not visited yet
     low = [0] * len(successors)
     stack: list[int] = []
     finished = bytearray(len(successors))
@@ -69,7 +69,8 @@ def numbered_components(successors: list[list[int]], first: Iterable[int] = ()) 
 
 
 class PredicateDependency:
-    """Why a predicate depends on another one: the rule, the place in it, and how the rule reads the other predicate."""
+    """The reason why a predicate depends on another one: the rule, the position in the rule, and how the rule reads the
+    other predicate."""
 
     __slots__ = ("how", "span")
 
@@ -116,7 +117,7 @@ _WORDS = {"positive": "reads", "negation": "negates", "aggregate": "aggregates",
 
 
 def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set[str], p: str, q: str) -> Diagnostic:
-    """The diagnostic for a cycle, which the shortest path from q back to p completes."""
+    """The diagnostic for the cycle that consists of p, q, and the shortest path from q back to p."""
     came_from = {q: q}
     queue = deque([q])
     while queue and p not in came_from:
@@ -133,6 +134,6 @@ def _unstratified(graph: dict[str, dict[str, PredicateDependency]], members: set
     detail = (
         f"{p} {_WORDS[graph[p][q].how]} {q}, so {q} has to be complete first, but {q} depends on {p}:\n"
         + "\n".join(steps)
-        + "\nNegation, aggregates and native operators may only read predicates that are derived before."
+        + "\nNegation, aggregates and native operators may only read predicates that are derived earlier."
     )
     return error("rules.unstratified", "Rules depend on each other", detail, graph[p][q].span)

@@ -12,7 +12,7 @@ from planner.logic.datalog.language.values import Row, Value
 
 MOST_ROWS = 100_000
 _MOST_WORK = 1_000_000_000
-"""the maximum number of characters that may be read in total, because each match may read the whole string again"""
+"""the maximum total number of characters that a search may read, because each match may read the whole string again"""
 
 
 def is_pattern(value: Value) -> bool:
@@ -68,7 +68,7 @@ def range_(first: Value, last: Value) -> list[Row] | None:
 
 
 def member(*values: Value) -> list[Row]:
-    """Rows (value,) with the values of a list."""
+    """Rows (value,): the values of a list."""
     return [(value,) for value in dict.fromkeys(values)]
 
 

@@ -63,7 +63,7 @@ class RuleTypes:
                 self._bind_atom(literal)
             elif isinstance(literal, Aggregate):
                 self._bind(literal.body)
-        for _ in body:  # a chain of computations cannot be longer than the body
+        for _ in body:  # a chain of computations is at most as long as the body
             for literal in body:
                 if isinstance(literal, Builtin) and not literal.negated:
                     self._bind_outputs(literal)
@@ -118,7 +118,7 @@ class RuleTypes:
         if isinstance(term, Constant):
             kind = type(term.value)
             return SYMBOL if kind is str else ANY if kind is bool else NUMBER
-        if isinstance(term, RuleCall) and term.function in RELATIONS:  # tests whether it has any rows
+        if isinstance(term, RuleCall) and term.function in RELATIONS:  # a test whether the relation has any rows
             return ANY
         if isinstance(term, RuleCall) and term.function in FUNCTIONS:
             return BASE_TYPES[FUNCTIONS[term.function].result or "any"]
@@ -181,14 +181,16 @@ class RuleTypes:
                 self._term(value)
                 other = self.of(value)
                 if kind and other and "any" not in (kind.base, other.base) and kind.base != other.base:
-                    self._error(f"{subject} is a {kind.name} and {value} a {other.name}: it is never this.", value)
-                    break  # one error is enough: there may be very many
+                    self._error(f"{subject} is a {kind.name} and {value} a {other.name}: they are never equal.", value)
+                    break  # one error suffices, because there may be very many
             return
         self._given(literal.relation, literal.inputs, RELATIONS[literal.relation].parameters)
         for argument, wanted in zip(literal.outputs, outputs, strict=True):
             kind = self.of(argument)
             if kind and wanted and "any" not in (kind.base, wanted.base) and kind.base != wanted.base:
-                self._error(f"{literal.relation} gives a {wanted.name} here; {argument} is a {kind.name}.", argument)
+                self._error(
+                    f"{literal.relation} returns a {wanted.name} here, but {argument} is a {kind.name}.", argument
+                )
 
     def _term(self, term: Term) -> None:
         if isinstance(term, RuleCall):
@@ -201,7 +203,7 @@ class RuleTypes:
             self._term(argument)
             kind = self.of(argument)
             if kind is not None and "any" not in (wanted, kind.base) and kind.base != wanted:
-                self._error(f"{name} takes a {wanted} here; {argument} is a {kind.name}.", argument)
+                self._error(f"{name} needs a {wanted} here, but {argument} is a {kind.name}.", argument)
 
     def _compare(self, literal: Comparison) -> None:
         self._term(literal.left)
@@ -229,7 +231,7 @@ class RuleTypes:
                 self._clash(argument, kind, str(argument), wanted, place)
                 return
             test = f"is_{wanted.base}({argument})"
-            self._error(f"{place} is a {wanted.name}, and {argument} can be any value. Add {test}.", argument)
+            self._error(f"{place} is a {wanted.name}, but {argument} can be any value. Add {test}.", argument)
         elif isinstance(argument, Constant) and kind.name == "any" and wanted.name != "any":
             self._clash(argument, kind, str(argument), wanted, place)
 
@@ -237,9 +239,9 @@ class RuleTypes:
         have = kind.name if kind is not None else "any"
         if isinstance(argument, RuleVariable):
             text = f"{argument} is a {have} in {where} and a {wanted.name} in {place}."
-            text += " One of the two must be a kind of the other."
+            text += " One of the two types must be a subtype of the other."
         else:
-            text = f"{place} is a {wanted.name}; {argument} is not."
+            text = f"{place} is a {wanted.name}, but {argument} is not."
         self._error(text, argument)
 
     def _error(self, detail: str, node: Term | Literal) -> None:

@@ -32,7 +32,7 @@ FALSE = Truth(False)
 
 
 PRECISION = 200
-"""the number of digits to which a quotient is computed; sums and products are exact up to this number of digits"""
+"""the number of digits of a computed quotient; sums and products are exact up to this number of digits"""
 LARGEST_EXPONENT = 10_000
 
 
@@ -131,12 +131,12 @@ Value: TypeAlias = str | int | Truth | Fraction
 Row: TypeAlias = tuple[Any, ...]
 
 Rows: TypeAlias = dict[Row, None]
-"""A relation: a set that returns its rows in the order in which they were added. Rows added one after the other are
-adjacent in memory, so that iterating over a million rows takes half as long as with a set."""
+"""A relation: a set of rows that keeps the order in which they were added. Rows added one after the other are adjacent
+in memory, so that iterating over a million rows takes half as long as with a set."""
 
 
 def encode(value: Any) -> Value:
-    """The form in which the engine holds a plain value. Raises TypeError for a value that cannot be in a column."""
+    """The form in which the engine stores a plain value. Raises TypeError for a value that cannot be in a column."""
     kind = type(value)
     if kind is str or kind is int or kind is Truth or kind is Fraction:
         return value  # type: ignore[no-any-return]
@@ -182,7 +182,7 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     if any(type(value) is Fraction for row in rows for value in row):
         return sorted(rows, key=sort_key)
     try:
-        return sorted(rows)  # this order agrees with sort_key if Python can compare the rows
+        return sorted(rows)  # Python's order agrees with sort_key if it can compare the rows
     except TypeError:
         return sorted(rows, key=sort_key)
 

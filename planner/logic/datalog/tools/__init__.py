@@ -1,1 +1,1 @@
-"""Tools for authors of rules: cases, descriptions, costs."""
+"""Tools for authors of rules: test cases, descriptions, costs."""

@@ -36,20 +36,20 @@ from planner.logic.datalog.language.values import Row, encode, sorted_rows
 
 @frozen
 class Case:
-    """A case: its facts, and the expected rows of each predicate in its `.want`, which must be exactly these."""
+    """A case: its facts, and for each predicate in its `.want` the rows that it must have exactly."""
 
     name: str
     facts: FactBase
     wanted: dict[str, set[Row]]
     span: Span
     given: tuple[tuple[str, Span], ...] = ()
-    """the paths in `.given "PATH"`, with their places; the runner adds their content to the facts, if it can read
-    them"""
+    """the paths in `.given "PATH"`, with their positions; the runner adds the content of these files to the facts if it
+    can read them"""
 
 
 @frozen
 class Mismatch:
-    """A predicate that has unexpected rows in a case: the rows that are missing, and the rows that should not hold."""
+    """A predicate that has unexpected rows in a case: the missing rows and the unexpected rows."""
 
     case: Case
     predicate: str
@@ -67,12 +67,12 @@ def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> t
 
 
 def run_case(program: RuleProgram, case: Case) -> list[Mismatch]:
-    """The differences from the expected rows; empty if the case holds."""
+    """The differences from the expected rows; empty if the case passes."""
     return compare(case, evaluate(program, case.facts, case.wanted))
 
 
 def compare(case: Case, database: Database) -> list[Mismatch]:
-    """The differences from the expected rows, in an evaluation of a case."""
+    """The differences between the expected rows and an evaluation of the case."""
     mismatches = []
     for predicate, wanted in sorted(case.wanted.items()):
         rows = database[predicate]
@@ -113,7 +113,10 @@ class _CaseReader:
             elif isinstance(statement, syntax.Want) and self.begin is not None:
                 self._want(statement)
             else:
-                detail = "A file of cases holds facts, .case and, behind a .case, .want; no rules, no declarations."
+                detail = (
+                    "A file of cases can contain facts, .case and, after a .case, .want, but no rules and no "
+                    "declarations."
+                )
                 self._error("rules.case", "Statement not allowed in a case", detail, statement.span)
         self._end()
 
@@ -161,28 +164,32 @@ class _CaseReader:
         return exported[0] if len(exported) == 1 else name
 
     def _row(self, statement: syntax.Statement, atom: syntax.Atom) -> Row | None:
-        """The tuple for an atom, which must have no variables and must fit its declaration."""
+        """The tuple for an atom, which must have no variables and must match its declaration."""
         if not self._is_known(statement, atom.predicate, atom):
             return None
         predicate = self.program.predicates[self._name(atom.predicate)]
         if len(atom.arguments) != predicate.arity:
-            detail = f"The declaration is {predicate.declaration}."
+            detail = f"The predicate is declared as {predicate.declaration}."
             self._error("rules.arity", "Wrong number of arguments", detail, statement.within(atom))
             return None
         row = []
         for argument, column in zip(atom.arguments, predicate.columns, strict=True):
             if not isinstance(argument, syntax.Constant):
-                self._problem(statement, argument, f"A tuple in a case has constants only, and {argument} is not one.")
+                self._problem(
+                    statement, argument, f"A tuple in a case can contain only constants, but {argument} is not one."
+                )
                 return None
             if not fits_column(argument, column.type):
                 self._problem(
-                    statement, argument, f"{predicate.name}.{column.name} is a {column.type.name}; {argument} is not."
+                    statement,
+                    argument,
+                    f"{predicate.name}.{column.name} is a {column.type.name}, but {argument} is not.",
                 )
                 return None
             words = listed_words(predicate, column.name) if isinstance(argument.value, str) else []
             if words and argument.value not in words:
                 detail = f"No row of {predicate.name} has {argument} as its {column.name}. "
-                detail += f"Possible words: {', '.join(words)}."
+                detail += f"Possible values: {', '.join(words)}."
                 span = statement.within(argument)
                 self.diagnostics.append(warning("rules.unknown_word", "Unknown word", detail, span))
             row.append(encode(argument.value))

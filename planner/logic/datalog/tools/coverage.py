@@ -1,6 +1,6 @@
 """Coverage of rules by cases. For each rule: whether it derives something in a case. For each of its literals: whether
-it holds in some case, and whether it fails in a case in which all earlier literals hold. A literal that never fails
-could be removed without making a case fail; a literal that never holds is dead or untested."""
+the literal is true in some case, and whether it is false in a case in which all earlier literals are true. A literal
+that is never false could be removed without making a case fail; a literal that is never true is dead or untested."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ MOST_FOLLOWED = 100
 
 @define
 class LiteralCoverage:
-    """A literal of a rule: its text, and whether it held and whether it failed in some case. `chooses`: it can fail,
-    because it tests values from earlier literals; other literals only assign values to variables."""
+    """A literal of a rule: its text, and whether it was true and whether it was false in some case. `chooses`: whether
+    it can be false, because it tests values from earlier literals; other literals only assign values to variables."""
 
     text: str
     chooses: bool
@@ -35,19 +35,19 @@ class LiteralCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible results: each literal holds, and perhaps fails."""
+        """The number of possible results: each literal can be true, and some can also be false."""
         return 2 if self.chooses else 1
 
     @property
     def taken(self) -> int:
-        """The number of possible results that occurred."""
+        """The number of possible results that occurred in cases."""
         return self.held + (self.failed and self.chooses)
 
 
 @frozen
 class RuleCoverage:
-    """A rule with its literals in the order in which they are written. `fired`: all literals held together in some
-    case."""
+    """A rule with its literals in the order in which they are written. `fired`: whether all literals were true together
+    in some case."""
 
     rule: Rule
     literals: tuple[LiteralCoverage, ...]
@@ -63,7 +63,7 @@ class RuleCoverage:
 
     @property
     def ways(self) -> int:
-        """The number of possible results: each literal can hold, and literals that choose can fail."""
+        """The number of possible results: each literal can be true, and literals that choose can also be false."""
         return sum(literal.ways for literal in self.literals)
 
 
@@ -97,7 +97,7 @@ class _Watch:
         return cls(rule, ordered, outer, seen)
 
     def look(self, relations: Relations) -> None:
-        """For each literal in turn, record whether it holds and whether it fails in one database."""
+        """Record for each literal whether it is true and whether it is false in one database."""
         known: list[Assignment] = [{}]
         for literal in self.ordered:
             after: list[Assignment] = []
@@ -126,7 +126,7 @@ def _chooses(literal: Literal, bound: set[str]) -> bool:
 
 
 _TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "=": "!=", "!=": "="}
-"""for each comparison, the comparison that differs from it only in the boundary case"""
+"""for each comparison operator, the one that differs only at the boundary"""
 
 
 @frozen
@@ -147,7 +147,7 @@ class Mutant:
 
 
 def mutants(rules: Iterable[Rule]) -> Iterator[Mutant]:
-    """All mutants of some rules, in the order of their places."""
+    """All mutants of some rules, in the order of their positions."""
     for rule in rules:
         text = rule.span.source.text
         for literal in rule.body:
@@ -167,20 +167,20 @@ def _of_literal(rule: Rule, text: str, literal: syntax.Literal, may_go: bool) ->
         yield made(*_with_comma(text, start, end), "", f"without {written}")
     if isinstance(literal, syntax.Negation) and written.startswith("not"):
         atom = literal.atom
-        yield made(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} in the place of {written}")
+        yield made(start, end, text[atom.start : atom.end], f"{text[atom.start : atom.end]} instead of {written}")
     if isinstance(literal, syntax.Test) and written.startswith("not"):
-        yield made(start, end, written.removeprefix("not").lstrip(), f"without the not of {written}")
+        yield made(start, end, written.removeprefix("not").lstrip(), f"without the not in {written}")
     if isinstance(literal, syntax.Comparison) and literal.operator in _TURNED:
         yield from _turn(rule, text, literal)
     for constant in _constants(literal):
         new = _other(constant)
         if new and start <= constant.start < constant.end <= end:
             changed = text[start : constant.start] + new + text[constant.end : end]
-            yield made(constant.start, constant.end, new, f"{changed} in the place of {written}")
+            yield made(constant.start, constant.end, new, f"{changed} instead of {written}")
 
 
 def _with_comma(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place of a literal, with the comma after it; if there is none, with the comma before it."""
+    """The range of a literal, including the comma after it or, if there is none, the comma before it."""
     for _, word, at, until in tokens_of(text[end : end + 200]):
         if word == ",":
             return start, end + until
@@ -199,13 +199,13 @@ def _turn(rule: Rule, text: str, literal: syntax.Comparison) -> Iterator[Mutant]
             new = _TURNED[word]
             place = literal.start + at, literal.start + until
             written = text[literal.start : literal.end]
-            what = f"{written[:at]}{new}{written[until:]} in the place of {written}"
+            what = f"{written[:at]}{new}{written[until:]} instead of {written}"
             yield Mutant(rule.name, rule.file, *place, new, what)
             return
 
 
 def _compares(literal: syntax.Comparison) -> bool:
-    """Whether an equation compares with a constant, instead of naming a value."""
+    """Whether an equation compares with a constant, instead of assigning a value to a variable."""
     return any(isinstance(side, syntax.Constant) for side in literal.children())
 
 

@@ -24,7 +24,7 @@ class Description:
 
 
 def describe(program: RuleProgram) -> dict[str, Description]:
-    """Every predicate, by name, in the order of the declarations."""
+    """All predicates by name, in the order of their declarations."""
     derives: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     reads: dict[str, list[Rule]] = {name: [] for name in program.predicates}
     natives: dict[str, list[str]] = {name: [] for name in program.predicates}
@@ -52,9 +52,9 @@ class Read(NamedTuple):
 
 @frozen
 class PredicateGraph:
-    """`levels` has the level of each predicate: the number of relations below it that must be complete first. A
-    positive read may be on the same level; every other read is from at least one level below. `recursive` are the
-    predicates that depend on themselves."""
+    """`levels` contains the level of each predicate: the length of the longest chain of relations that must be complete
+    before it. A positive read may be on the same level; every other read is from at least one level below. `recursive`
+    are the predicates that depend on themselves."""
 
     levels: dict[str, int]
     recursive: frozenset[str]
@@ -62,8 +62,8 @@ class PredicateGraph:
 
 
 def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGraph:
-    """The dependencies between predicates, sorted; with `of`, those of this predicate and of all predicates below it.
-    Raises KeyError for an unknown predicate."""
+    """The dependencies between predicates, sorted; with `of`, only those of this predicate and of all predicates below
+    it. Raises KeyError for an unknown predicate."""
     graph = dependencies(program.predicates.values(), program.rules)
     wanted = set(graph)
     if of is not None:
@@ -94,8 +94,8 @@ def predicate_graph(program: RuleProgram, of: str | None = None) -> PredicateGra
 
 @frozen
 class PredicateStatistics:
-    """`rows` is the final number of rows; `rounds` is 0 if there is no recursion; `seconds` is the time of its rules,
-    including indexes, or of the native operator."""
+    """`rows` is the final number of rows; `rounds` is 0 if there is no recursion; `seconds` is the time of the
+    predicate's rules, including indexes, or of its native operator."""
 
     name: str
     rows: int

@@ -1,7 +1,7 @@
 """Runs files of cases, each case in a separate process with limits of time and memory, and checks that every rule that
 denies is tested both ways. A rule whose head is a verdict (`deny`, `warn`) needs two cases in one file: one that
-expects its result, and one that expects no denial. The first case alone would also hold for a rule that denies
-everything, the second alone for a rule that denies nothing."""
+expects its result, and one that expects no denial. The first case alone would also pass if the rule denied everything,
+and the second alone if it denied nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ VERDICTS = ("deny", "warn")
 SECONDS = 30.0
 """the time limit, in seconds, for rules that are not the product's own"""
 MOST_ROWS = 20
-"""the maximum number of rows of one mismatch that are kept"""
+"""the maximum number of rows that are stored for one mismatch"""
 
 
 class CaseDifference(NamedTuple):
-    """A predicate with unexpected rows: the first missing and the first unexpected rows, and how many of each there
-    are."""
+    """A predicate with wrong rows: the first missing and the first unexpected rows, and their numbers."""
 
     predicate: str
     missing: tuple[Row, ...]
@@ -65,7 +64,7 @@ def bounded(work: Callable[[], T], seconds: float, problem: Callable[[str], Diag
         return run_limited(work, seconds)
     except Failure as failure:
         (first, *_others) = failure.diagnostics
-        if first.code in ("query.time", "query.memory"):  # the message of this failure is worded for queries
+        if first.code in ("query.time", "query.memory"):  # replace the message, which is worded for queries
             raise Failure(problem(first.code.removeprefix("query."))) from None
         raise
 
@@ -79,8 +78,8 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
         limit = f"within {SECONDS:g} seconds" if what == "time" else "into memory"
         verb = "are not evaluated" if what == "time" else "do not fit"
         detail = (
-            f"The rules in {files} {verb} {limit}. Look for a rule that joins all rows with all rows, or one that "
-            "derives very many tuples: planner rules stats shows where the time goes."
+            f"The rules in {files} {verb} {limit}. Look for a rule that joins all rows with all rows, or that derives "
+            "very many tuples. To see the time of each rule: planner rules stats."
         )
         return error(f"rules.{what}", f"Rules need too much {what}", detail)
 
@@ -89,8 +88,8 @@ def try_out(program: RuleProgram, facts: FactBase, want: Iterable[str] | None, f
 
 
 def run(program: RuleProgram, cases: Iterable[Case], seconds: float, derive: Derive | None = None) -> list[CaseResult]:
-    """Run cases one after the other, each for at most this number of seconds. `derive` returns the derivations for a
-    case; by default, the program derives them from the facts of the case."""
+    """Run cases one after the other. `seconds`: the time limit for each. `derive` returns the derivations for a case;
+    by default, the program derives them from the facts of the case."""
     program.functions, program.rules  # noqa: B018  made here once, not in each process
     return [_outcome(program, case, seconds, derive or derive_case) for case in cases]
 
@@ -106,7 +105,7 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
             detail = f"Evaluating the rules did not end within {seconds:g} seconds. "
         else:
             detail = "The tuples that the rules derive do not fit into memory. "
-        detail += "Look for a rule that joins all rows with all rows, or one that derives very many tuples."
+        detail += "Look for a rule that joins all rows with all rows, or that derives very many tuples."
         return error(f"rules.{what}", f"The case needs too much {what}", detail, case.span)
 
     try:
@@ -119,7 +118,7 @@ def _outcome(program: RuleProgram, case: Case, seconds: float, derive: Derive) -
 def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[CaseDifference, ...], frozenset[str]]:
     try:
         database = derive(program, case)
-    except ValueError as problem:  # facts with values that a column cannot contain
+    except ValueError as problem:  # the case has facts with values that a column cannot contain
         raise Failure(error("rules.case", "Invalid fact", f"{problem}.", case.span)) from None
     differences = [
         CaseDifference(m.predicate, m.missing[:MOST_ROWS], m.unexpected[:MOST_ROWS], len(m.missing), len(m.unexpected))
@@ -130,7 +129,8 @@ def _evaluated(program: RuleProgram, case: Case, derive: Derive) -> tuple[tuple[
 
 
 def untested(rules: Iterable[Rule], files: Sequence[Sequence[CaseResult]]) -> list[Diagnostic]:
-    """The rules for a verdict for which one of the two cases is missing. `files` contains the results of each file."""
+    """The verdict rules for which one of the two required cases is missing. `files` contains the results of each
+    file."""
     return [d for rule in rules if rule.head.predicate in VERDICTS for d in _untested(rule, files)]
 
 
@@ -141,7 +141,7 @@ def _untested(rule: Rule, files: Sequence[Sequence[CaseResult]]) -> Iterable[Dia
         for outcomes in files
         if any(o.holds and rule.name in o.fired and o.case.wanted.get(verdict) for o in outcomes)
     ]
-    needs = f"A {verdict} rule needs a case that has the {verdict} and one that has none, in one file."
+    needs = f"A {verdict} rule needs two cases in one file: one with the {verdict} and one without."
     if not denying:
         detail = f"{needs} There is no passing case that expects a {verdict} from {rule.name}."
         yield error("rules.untested", f"No case expects this {verdict}", detail, at(rule, rule.head))

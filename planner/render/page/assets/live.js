@@ -28,7 +28,7 @@ events.onmessage = async event => {
   ({ version } = data);
   if (isReport) { document.querySelector(".below").outerHTML = data.below; return; }
   if (state.difference) {
-    $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan stays as it was.")));
+    $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan is unchanged.")));
     say(`The plan is new: ${several(state.difference.rows.length, "difference")}.`);
   }
   fillVariables();

@@ -97,7 +97,7 @@ def id_of(data: bytes) -> str:
 
 
 def take_in(client: RemoteStateClient, journal: Copied) -> None:
-    """Record that the state contains the changes of this copy, so that the machine with the original journal can tell,
+    """Record that the state contains the changes of this copy, so that the machine with the original journal notices,
     and remove the copy. Raises ServiceError."""
     copies = [[journal.id, len(journal.data)], *_taken_copies(client)][:_MOST_TAKEN]
     client.put_beside(TAKEN, json.dumps(copies).encode())

@@ -15,7 +15,7 @@ _UNFINISHED = frozenset(("pending", "running", "queued"))
 _FAILED = frozenset(("canceled", "errored", "failed"))
 _SCOPES = {"organization": "Organization policy check", "workspace": "Workspace policy check"}
 Override = Callable[[str], bool]
-"""asks whether to override a failure, with the given prompt, and returns the answer"""
+"""prompts for overriding a failure, and returns whether the user agrees"""
 
 
 @frozen(eq=False)
