@@ -34,8 +34,8 @@ MOST_CHARACTERS = 20_000
 MOST_OF_ALL = 100_000
 """the maximum number of characters of all entries of an answer; the first entry is always included"""
 INSTRUCTIONS = """Answers about OpenTofu configurations: what a plan would change and why, with rules and lines as
-evidence. Nothing is changed. Directories are relative to the directory in which the server was started. An explanation
-that is not certain names candidates: report it as such."""
+evidence. Nothing is changed. Directories are relative to the directory in which the server was started. If an
+explanation is not certain, its causes are candidates: report them as such."""
 
 Answer = dict[str, Any]
 
@@ -237,7 +237,7 @@ class _Tools:
         def work(stop: Stop) -> Answer:
             with self._load(directory, variables).plan(stop=stop) as plan:
                 if not hmac.compare_digest(self._digest(plan).encode(), expected.encode("utf-8", "replace")):
-                    detail = f"The plan with the digest {expected!r} is not the present one, which would be: "
+                    detail = f"The current plan does not have the digest {expected!r}. The current plan is: "
                     detail += f"{_headline(plan)}. Nothing was applied: show the current plan first."
                     raise Failure(error("api.expected", "The plan has changed", detail))
                 result = plan.apply(stop=stop)

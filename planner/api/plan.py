@@ -206,7 +206,7 @@ class Plan:
             with within(seconds) if seconds > 0 else nullcontext():
                 answers, problems = self._asking(policies).answers(words, kind=kind, seconds=0)
         except OutOfTime:
-            detail = f"It took longer than {seconds:g} seconds: name more constants, or query a smaller relation."
+            detail = f"The query took longer than {seconds:g} seconds: use more constants, or a smaller relation."
             raise Failure(error("query.timeout", "The query takes too long", detail)) from None
         require(True, problems)
         return Rows(answers.columns, tuple(cleared(list(answers.rows), self.secrets)))

@@ -175,7 +175,9 @@ def _rows(file: str, base: str, name: str, function: Any, plan: Any) -> str:
     if kind == "relation":
         match = _DECLARED.fullmatch(text)
         if match is None:
-            raise _failure(file, name, ValueError(f"{text!r} is not a valid declaration, such as team_of(address: symbol)"))
+            raise _failure(
+                file, name, ValueError(f"{text!r} is not a valid declaration, such as team_of(address: symbol)")
+            )
         predicate = match[1]
         columns = ", ".join(part.partition(":")[0].strip() for part in match[2].split(","))
         head = f"/// {predicate}({columns}): {doc or 'rows of a Python function'} ({origin}).\n.decl {text.strip()}\n"

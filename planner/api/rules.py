@@ -127,7 +127,7 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             if proof is None:
                 obstacles = why_not(prover, predicate, row) or []
                 lines = [f"[{one.rule.name}] would need {one.text}" for one in obstacles]
-                detail = "\n".join([f"{predicate}{columns!r} does not hold.", *lines])
+                detail = "\n".join([f"{predicate}{columns!r} is not derived.", *lines])
                 raise Failure(error("why.fails", "The fact is not derived", detail))
             document = proof_json(proof, self._database.facts, lambda source: {"source": str(source)})
             return Proof(document, proof_text(document, Paint(False)))

@@ -226,8 +226,8 @@ REVIEW_CAUSE = _object(
     },
 )
 OUTCOME: Schema = {
-    "description": "What an apply makes of a change from outside: the value of the last apply, the one from outside, "
-    "another one (of an object: of some attributes one, of some another), or one that is not known before.",
+    "description": "The value after an apply of something that was changed outside planner: the value of the last apply, "
+    "the value from outside, a different value (for an object, this may differ by attribute), or an unknown value.",
     "enum": ["restored", "kept", "changed", "unknown"],
 }
 DRIFT = _object(

@@ -235,14 +235,14 @@ HEAD = """# Differences from OpenTofu
 ## At first sight
 
 - On a terminal, `plan`, `show` and `why` open a pager if the output is longer than the screen, as git does: `q` closes
-  it. `-pager=false`, or an empty `PLANNER_PAGER`, turns it off. In CI, and if output is redirected, there is none.
+  it. `-pager=false`, or an empty `PLANNER_PAGER`, turns the pager off. In CI, and if output is redirected, no pager is used.
 - On a terminal, a plan prints the cause under each change. If it destroys or replaces an object, or is longer than the
   screen, it begins with the root causes and their effects. `-explain=none` turns both off.
 - Policies in `.planner/policies` apply to every plan and every apply of the directory.
 - Messages are planner's own; most of their titles are those of OpenTofu.
 
-All other differences follow. Everything else that the documentation of OpenTofu 1.12 describes works alike in planner:
-`tests/surface` checks {count} points of it. `REFRESH=1 pytest tests/surface` writes this page.
+All other differences follow. Everything else that the documentation of OpenTofu 1.12 describes works in the same way in
+planner: `tests/surface` checks {count} points of it. `REFRESH=1 pytest tests/surface` writes this page.
 """
 
 
