@@ -121,7 +121,7 @@ class Derived(Mapping[str, tuple[Row, ...]]):
             try:
                 row = tuple(map(encode, columns))
             except (ValueError, TypeError) as problem:
-                raise Failure(error("rules.facts", "Facts do not fit", f"{problem}.")) from None
+                raise Failure(error("rules.facts", "Facts do not match their declaration", f"{problem}.")) from None
             prover = Prover(self._program, self._database)
             proof = prover.why(predicate, row)
             if proof is None:

@@ -226,7 +226,7 @@ REVIEW_CAUSE = _object(
     },
 )
 OUTCOME: Schema = {
-    "description": "The value after an apply of something that was changed outside planner: the value of the last apply, "
+    "description": "The value that something changed outside planner has after an apply: the value of the last apply, "
     "the value from outside, a different value (for an object, this may differ by attribute), or an unknown value.",
     "enum": ["restored", "kept", "changed", "unknown"],
 }
