@@ -264,7 +264,7 @@ REVIEW_CHANGE = _object(
     {
         "address": TEXT,
         "action": TEXT,
-        "verb": _with_text(TEXT, "The action; `replace` stands for all actions that replace an object."),
+        "verb": _with_text(TEXT, "The action; `replace` means any action that replaces an object."),
         "stateful": _with_text(
             FLAG,
             "Whether the object is destroyed or replaced and, according to the policy protect_stateful, contains data.",

@@ -325,7 +325,7 @@ def test_collecting_garbage_goes_on_afterwards() -> None:
     assert gc.isenabled()
     derived(BASE + "out(A) :- edge(A, _).", FACTS)
     assert gc.isenabled()
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(ValueError, match="does not match"):
         derived(BASE + "out(A) :- edge(A, _).", {"edge": [("a",)]})
     assert gc.isenabled()
 

@@ -178,7 +178,7 @@ def why(arguments: Arguments, terminal: Terminal) -> int:
 
 
 def answer(arguments: Arguments, terminal: Terminal, calls: Questions) -> int:
-    """Answer the question that the arguments ask; returns the exit code."""
+    """Answer the question in the arguments; returns the exit code."""
     if len(arguments.words) > 3:
         raise UsageError("Expected one to three arguments", "See planner why -help.")
     if not arguments.words:

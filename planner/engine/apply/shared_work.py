@@ -47,7 +47,7 @@ class Guard(Protocol):
 @frozen(eq=False, kw_only=True)
 class ApplyOptions(WalkOptions):
     """`journal`: records every change immediately. `snapshots`: writes the current state periodically.
-    `suppress_forget_errors`: whether it is no error if a destroy plan leaves forgotten objects behind."""
+    `suppress_forget_errors`: whether a destroy plan may leave forgotten objects behind without an error."""
 
     suppress_forget_errors: bool = False
     journal: Journal | None = None

@@ -235,7 +235,7 @@ class Proposal:
 
 @frozen(eq=False)
 class PriorObject:
-    """What a provider needs to plan an existing object: the object (Null if there is none), its private data, its
+    """The input for planning an existing object: the object (Null if there is none), its private data, its
     identity, and the provider_meta of the module."""
 
     prior: Value

@@ -1,7 +1,7 @@
 """Sets of addresses that stay in a compact form until they are read.
 
 Thousands of objects depend on mostly the same addresses. A shared list of all addresses, and a whole number for each
-set (bit n stands for address n), need a hundredth of the memory of tuples of strings."""
+set (bit n for address n), need a hundredth of the memory of tuples of strings."""
 
 from __future__ import annotations
 

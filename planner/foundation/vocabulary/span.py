@@ -28,7 +28,7 @@ _TEXTS: ContextVar[bool] = ContextVar("texts", default=True)
 
 
 def pickled_without_texts(value: Any) -> bytes:
-    """A pickle without the texts of sources. Whoever reads it has the texts and sets them again."""
+    """A pickle without the texts of sources. The reading process has the texts and sets them again."""
     token = _TEXTS.set(False)
     try:
         return dumps(value, 5)

@@ -110,7 +110,7 @@ def want(r: ProductionReader, v: list[Any]) -> syntax.Want:
 
 def want_none(r: ProductionReader, v: list[Any]) -> syntax.Want:
     if v[1][1] != "none":
-        detail = f'Expected a tuple or the word none after .want, as in .want edge("a", "b"), not {v[1][1]}.'
+        detail = f'Expected a tuple after .want, as in .want edge("a", "b"), or the word none, not {v[1][1]}.'
         r.report("rules.syntax", "Syntax error in a case", detail, v[1][2], v[1][3])
     return syntax.Want((), tuple(v[2]), r.source, v[0][2], v[3][3])
 

@@ -20,7 +20,7 @@ from planner.logic.model.graph import CommandLine
 
 
 class ArgumentSchemas(Protocol):
-    """The parts of provider schemas on which facts depend: the schemas tell arguments from blocks."""
+    """The parts of provider schemas on which facts depend: the schemas distinguish arguments from blocks."""
 
     def resource_schema(self, provider: str, mode: str, type: str) -> BlockSchema | None: ...
     def provider_schema(self, provider: str) -> BlockSchema | None: ...

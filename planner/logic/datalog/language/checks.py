@@ -71,7 +71,7 @@ def arity(rules: Iterable[Rule], predicates: Predicates) -> Iterator[Diagnostic]
             if predicate is not None and len(atom.arguments) != predicate.arity:
                 given = count_text(len(atom.arguments), "argument")
                 wanted = count_text(predicate.arity, "column")
-                detail = f"{predicate.declaration} has {wanted}, but here there are {given}."
+                detail = f"{predicate.declaration} has {wanted}, but is used with {given}."
                 yield error("rules.arity", "Wrong number of arguments", detail, at(rule, atom))
 
 
@@ -348,7 +348,7 @@ def _builtin_form(rule: Rule, node: syntax.Builtin) -> Iterator[Diagnostic]:
     if len(node.outputs) != len(relation.outputs) or len(node.inputs) != len(relation.inputs):
         given, wanted = len(node.inputs) + len(node.outputs), len(relation.inputs) + len(relation.outputs)
         detail = (
-            f"{relation.declaration} has {count_text(wanted, 'column')}, but here there are "
+            f"{relation.declaration} has {count_text(wanted, 'column')}, but is used with "
             f"{count_text(given, 'argument')}."
         )
         yield error("rules.arity", "Wrong number of arguments", detail, at(rule, node))

@@ -331,7 +331,7 @@ def with_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> Rule:
 
 
 def has_own_reason(rule: Rule, predicates: Mapping[str, Predicate]) -> bool:
-    """Whether the reason of a rule says more than its head asserts."""
+    """Whether the reason of a rule adds anything to the assertion of its head."""
     return bool(rule.reason) and rule.reason != with_reason(evolve(rule, reason=""), predicates).reason
 
 
