@@ -294,12 +294,12 @@ def test_a_failed_update_does_not_taint(world: World) -> None:
 
 
 INVALID = [
-    (trigger('"after_create"', A), "The words of events are written without quotes: after_create."),
+    (trigger('"after_create"', A), "The keywords in events are written without quotes: after_create."),
     (trigger("after_creat", A), 'Did you mean "after_create"?'),
     (trigger("", A), "names at least one event"),
     (trigger("after_create", ""), "names at least one action"),
-    (trigger("after_create", A, 'on_failure = "halt"'), "The words of on_failure are written without quotes: halt."),
-    (trigger("after_create", A, "on_failure = stop"), "The words of on_failure are halt, continue and taint."),
+    (trigger("after_create", A, 'on_failure = "halt"'), "The keywords allowed in on_failure are written without quotes: halt."),
+    (trigger("after_create", A, "on_failure = stop"), "The keywords allowed in on_failure are halt, continue and taint."),
     (trigger("after_create", "action.probe_note.aa"), 'Did you mean "probe_note.a"?'),
     (trigger("after_create", "probe_thing.r"), "The actions of a trigger are named as action.TYPE.NAME"),
     (trigger("after_create", "action.probe_note.two"), "name one of its instances, as in action.probe_note.two[0]."),
@@ -426,7 +426,7 @@ def test_invocations_for_each_caller(world: World) -> None:
     )
     world.write(text)
     ran = world.run("plan", f"-invoke={A}")
-    assert ran.code == 1 and "no object that exists has a trigger that names it" in " ".join(ran.err.split())
+    assert ran.code == 1 and "no existing object has a trigger that names this action" in " ".join(ran.err.split())
     world.apply()
     assert world.invocations(f"-invoke={A}") == [f"CLI {A}"] * 2
     assert world.apply("it.plan").code == 0 and world.calls() == ["invoke for w-0", "invoke for w-1"]
@@ -441,8 +441,8 @@ REFUSED = [
     ((f"-invoke={A}", "-destroy"), "This kind of plan cannot invoke actions"),
     ((f"-invoke={A}", "-refresh-only"), "This kind of plan cannot invoke actions"),
     ((f"-invoke={A}", "-replace=probe_thing.r"), "This kind of plan cannot invoke actions"),
-    ((f"-invoke={A}",), "stay unknown: text."),
-    ((f"-invoke={A}[0]",), "has no instance of an action that"),
+    ((f"-invoke={A}",), "remain unknown: text."),
+    ((f"-invoke={A}[0]",), "has no instance of the action that"),
 ]
 
 
@@ -518,7 +518,7 @@ def test_an_action_that_was_under_way_when_the_process_was_killed(world: World) 
     process.communicate()
     ran = world.run("plan")
     shown = " ".join((ran.out + ran.err).split())
-    assert "The invocation of action.probe_faulty.f was under way" in shown and "No changes." in shown
+    assert "The invocation of action.probe_faulty.f began" in shown and "No changes." in shown
     assert world.calls() == []
 
 

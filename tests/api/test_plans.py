@@ -213,7 +213,7 @@ def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
         with pytest.raises(Failure):
             planner.load(root).plan(**wrong)
     assert [c.address for c in planner.load(root).plan(targets="terraform_data.a").changes] == ["terraform_data.a"]
-    with pytest.raises(Failure, match="No such directory"):
+    with pytest.raises(Failure, match="The directory of rules does not exist"):
         planner.fleet(root / "nowhere").units()
     with pytest.raises(Failure):
         planner.load(root / "nowhere").plan()
@@ -540,7 +540,7 @@ def test_the_engine_without_infrastructure() -> None:
         program.evaluate({"child": []})
     with pytest.raises(Failure, match=r"rules\.dl:1"):
         rules.compile("p(X) :- q(X).")
-    with pytest.raises(Failure, match="do not fit"):
+    with pytest.raises(Failure, match="do not match their declaration"):
         program.evaluate({"parent": [("ann",)]})
 
 

@@ -105,14 +105,14 @@ HEAD = "from planner import policy\n@policy.deny('x')\ndef f(plan):\n"
         (HEAD + "    raise SystemExit(0)\n", "f in .*called exit"),
         ("raise SystemExit(0)\n", "called exit"),
         (HEAD.replace("('x')", "") + "    pass\n", "needs a string"),
-        ("from planner import policy\npolicy.deny('x')(int)\n", "marks functions"),
+        ("from planner import policy\npolicy.deny('x')(int)\n", "can only decorate functions"),
         (
             "from planner import policy\n@policy.relation('r(a: symbol)')\ndef f(plan):\n    yield 1.5\n",
             "not a value of a column",
         ),
         (
             "from planner import policy\n@policy.relation('nonsense')\ndef f(plan):\n    yield 'a'\n",
-            "not a declaration",
+            "not a valid declaration",
         ),
     ],
 )

@@ -218,7 +218,7 @@ def test_errors_come_last_with_what_they_hold_up(tmp_path: Path) -> None:
     chain(tmp_path, "a", "b", "c")
     write(tmp_path, {"a/main.tf": unit(value="nowhere.to_be.found")})
     ran = batch(tmp_path, "plan")
-    assert ran.code == 1 and "This holds up b, c." in ran.errors
+    assert ran.code == 1 and "Skipped because of this: b, c." in ran.errors
 
 
 def test_of_many_units_only_those_with_something_to_say_have_a_row(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ WRONG = {
     "tagg:core": 'Did you mean "tag"?',
     "reading:modules/m/main.ft": 'No unit reads a file modules/m/main.ft. Did you mean "modules/m/main.tf"?',
     "outcome:fail": "fail is not an outcome",
-    "deps(app": "is to be closed here",
+    "deps(app": "must be closed here",
     "dep(app)": 'There is no verb dep. Did you mean "deps"?',
     "app + ": "A name, a verb or a parenthesis is expected",
     "deps()": "deps takes one set of units",

@@ -161,8 +161,8 @@ class TestWhatIsPlannedBeside:
     def test_it_is_told_and_not_reported(self, tmp_path: Path) -> None:
         chain(tmp_path, "a", "b")
         ran = batch(tmp_path, "plan", "-shard=2/2")
-        assert "Shard 2 of 2: 1 of 2 units. Planned here for their values alone" in said(ran)
-        assert "shards that they belong to: a." in said(ran) and "a: started" not in ran.out
+        assert "Shard 2 of 2: 1 of 2 units. Also planned, only for their values" in said(ran)
+        assert "(their own shards report them): a." in said(ran) and "a: started" not in ran.out
 
     def test_it_takes_no_lock(self, tmp_path: Path) -> None:
         chain(tmp_path, "a", "b")

@@ -243,7 +243,7 @@ def test_flags_reach_the_operation(planner, played):
     ("words", "needle"),
     [
         (["-destroy", "-refresh-only"], "-destroy and -refresh-only"),
-        (["-refresh-only", "-refresh=false"], "-refresh-only does only"),
+        (["-refresh-only", "-refresh=false"], "-refresh-only reads the real"),
         (["-target=a.b", "-exclude=c.d"], "not by both"),
         (["-target=a..b"], "is not a valid address"),
         (["-target="], "is not a valid address"),

@@ -69,7 +69,7 @@ def test_killed_while_a_provisioner_runs(tmp_path: Path) -> None:
     assert code == 0
     assert "An interrupted operation was recovered" in text
     assert "with terraform_data.b," in text
-    assert "The create of terraform_data.b was under way" in " ".join(text.split())
+    assert "The create of terraform_data.b began" in " ".join(text.split())
     assert "terraform_data.b is tainted, so it must be replaced" in text
     assert "1 to add, 0 to change, 1 to destroy" in text  # a is there and stays
     code, text = run(tmp_path, "apply", "-auto-approve")
@@ -95,7 +95,7 @@ def test_killed_while_something_is_destroyed(tmp_path: Path) -> None:
     assert run(tmp_path, "destroy", "-auto-approve")[0] == -9
     code, text = run(tmp_path, "destroy", "-auto-approve")
     assert code == 0
-    assert "The delete of terraform_data.b was under way" in " ".join(text.split())
+    assert "The delete of terraform_data.b began" in " ".join(text.split())
     assert "Resources: 2 destroyed" in text
 
 

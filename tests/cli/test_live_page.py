@@ -194,7 +194,7 @@ def test_the_page_follows_the_files(served: Served) -> None:
     assert served.ask("compare", one=1, other=0)["rows"] == []
     assert [name for _, name in served.ask("keep", name=" before ")["snapshots"]][1:] == ["before"]
     assert [number for number, _ in served.ask("drop", number=1)["snapshots"]] == [2]
-    for number, text in ((1, "no such snapshot"), (0, "cannot be removed"), ("x", "not valid")):
+    for number, text in ((1, "snapshot does not exist"), (0, "cannot be removed"), ("x", "not valid")):
         assert text in served.ask("drop", number=number)["problems"]
 
 
@@ -264,7 +264,7 @@ def test_a_page_that_is_opened_before_the_first_plan(tmp_path: Path, kind: str) 
 
 def test_what_cannot_be_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "leave out -out and -plan" in planner("explore", "-serve", "-out=x.html").err
+    assert "remove -out and -plan" in planner("explore", "-serve", "-out=x.html").err
     assert "No configuration in this directory" in planner("explore", "-serve").err
     (tmp_path / "main.tf").write_text("")
     assert "from 0 to 65535" in planner("explore", "-serve", "-port=70000").err

@@ -143,12 +143,12 @@ DEEP = [
         "at least one",
     ),
     (".terraform.lock.hcl", 'provider "registry.opentofu.org/a/b" {\n version = 1\n}', "cannot be read"),
-    (".terraform/terraform.tfstate", '{"backend":' + "[" * 100_000, "not a description of a backend"),
-    (".terraform/terraform.tfstate", '{"backend": {"type": "local", "hash": 1e400}}', "not a description of a backend"),
+    (".terraform/terraform.tfstate", '{"backend":' + "[" * 100_000, "does not describe a backend"),
+    (".terraform/terraform.tfstate", '{"backend": {"type": "local", "hash": 1e400}}', "does not describe a backend"),
     (
         ".terraform/terraform.tfstate",
         '{"backend": {"type": "local", "config": [[1, 2]]}}',
-        "not a description of a backend",
+        "does not describe a backend",
     ),
 ]
 

@@ -254,9 +254,9 @@ def test_a_file_called_like_one_of_the_product_is_no_part_of_it(planner, here):
 def test_rules_are_checked_beside_the_program_that_they_mention(planner, here):
     text = "/// own(a): own.\n.decl own(a: any)\n.output own\nown(A) :- {}.\n"
     write(here, a__dl=text.format("differs(A, _)"))
-    assert "beside the rules of decisions" in planner("rules", "check", "a.dl").out
+    assert "together with the rules of decisions" in planner("rules", "check", "a.dl").out
     write(here, a__dl=text.format("moved(A, _)"))
-    assert "beside the rules of moves" in planner("rules", "check", "a.dl").out
+    assert "together with the rules of moves" in planner("rules", "check", "a.dl").out
     ran = planner("rules", "check", "a.dl", "-program=graph")
     assert ran.code == 1 and "There is no predicate moved" in ran.err
     ran = planner("rules", "check", "a.dl", "-program=odd")

@@ -140,7 +140,7 @@ def test_the_second_interrupt_ends_at_once_and_the_journal_knows(tmp_path: Path,
     assert is_gone(int((tmp_path / "started").read_text()))
     (tmp_path / "main.tf").write_text('resource "terraform_data" "first" {}')
     out = run(tmp_path, "apply", "-auto-approve")
-    assert "terraform_data.slow was under way" in " ".join(out.split())
+    assert "terraform_data.slow began" in " ".join(out.split())
     assert names(tmp_path) == ["first"]
 
 

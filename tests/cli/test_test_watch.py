@@ -39,7 +39,7 @@ class Watched:
         """What it says until it waits."""
         assert self.process.stdout is not None
         lines: list[str] = []
-        while "interrupt to end" not in "".join(lines[-1:]):
+        while "press Ctrl-C to stop" not in "".join(lines[-1:]):
             line = self.process.stdout.readline()
             assert line, "".join(lines)
             lines.append(line)

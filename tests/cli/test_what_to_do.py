@@ -43,7 +43,7 @@ def shown(expression: str) -> str:
         (KEYED + shown("terraform_data.web.id"), "or values(terraform_data.web)[*] for all."),
         ('resource "terraform_data" "a" { for_each = toset([1, 2]) }\n', "toset([for item in ... : tostring(item)])"),
         ('resource "terraform_data" "a" { for_each = toset([{ a = 1 }]) }\n', "item.ATTRIBUTE => item"),
-        (WEB + 'resource "terraform_data" "a" { for_each = toset([terraform_data.web.id]) }\n', "Write a map whose"),
+        (WEB + 'resource "terraform_data" "a" { for_each = toset([terraform_data.web.id]) }\n', "Use a map with constant"),
         # functions
         (shown('list("a")'), "write tolist([...]), or only the brackets."),
         (shown('map("a", 1)'), "write tomap({...}), or only the braces."),

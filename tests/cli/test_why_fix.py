@@ -34,7 +34,7 @@ def test_a_way_by_either_of_its_edges(planner):
     assert [fix["places"][0]["source"]["line"] for fix in document["fixes"]] == [3, 5]
     assert all(fix["checked"] for fix in document["fixes"]) and document["goal"][0] == "waits_for"
     none = planner("why", "-fix", "terraform_data.a", "terraform_data.c")
-    assert none.code == 1 and "is a path in reverse" in " ".join(none.err.split())
+    assert none.code == 1 and "is a path in the opposite direction" in " ".join(none.err.split())
 
 
 def test_two_ways_take_two_lines(planner, work: Path):

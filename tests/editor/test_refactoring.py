@@ -275,7 +275,7 @@ def test_files_that_the_plan_does_not_read_are_named(applied: Path, planner: Run
     (applied / "other").mkdir()
     (applied / "other" / "main.tf").write_text('module "n" {\n  source = "../net"\n  cidr   = 1\n}\n')
     done = planner("refactor", "mv", "module.net.var.cidr", "block")
-    assert "does not check the edits in: other/main.tf\n" in done.out
+    assert "does not verify the edits in: other/main.tf\n" in done.out
 
 
 def test_calls_in_json_are_edited_or_named(applied: Path, planner: Run) -> None:
@@ -430,7 +430,7 @@ def test_overrides_of_tests_are_renamed_but_not_runs_of_other_modules(applied: P
     (applied / "a.tftest.hcl").write_text(TESTS % "app")
     done = planner("refactor", "mv", "terraform_data.app", "service")
     assert (applied / "a.tftest.hcl").read_text() == TESTS % "service"
-    assert "does not check the edits in: a.tftest.hcl\n" in done.out
+    assert "does not verify the edits in: a.tftest.hcl\n" in done.out
 
 
 def test_a_comment_stays_behind_its_block(applied: Path, planner: Run) -> None:

@@ -63,7 +63,7 @@ def test_redirects_to_other_protocols(world: World, web: Web, tmp_path: Path, wh
         lambda: web.get(leads(world, where, status)),
         lambda: web.download(world.url + "/leads", str(tmp_path / "x")),
     ):
-        with pytest.raises(InstallError, match="not a URL with http or https"):
+        with pytest.raises(InstallError, match="not an http or https URL"):
             ask()
 
 

@@ -90,8 +90,8 @@ def test_what_is_private_is_told(rule: str, said: str) -> None:
     ("text", "said"),
     [
         ("import acme.bas as b\n", "There is no pack acme.bas. Did you mean acme.base?"),
-        ("import acme.base as b\nimport acme.user as b\n", "A pack's own names need no import"),
-        ("import acme.base\n", "An import is written import acme.tags as t"),
+        ("import acme.base as b\nimport acme.user as b\n", "Names of the same pack need no import"),
+        ("import acme.base\n", "Write an import as: import acme.tags as t"),
         ("import acme.base is b\n", "Write the import like this: import acme.base as base"),
     ],
 )
@@ -104,7 +104,7 @@ def test_files_outside_of_packs_name_what_one_pack_exports_and_none_of_two() -> 
     mine = ("mine.dl", 'deny("mine", A, "m") :- open_one(A).\n')
     assert "acme.base.open_one" in loaded(*pack("acme.base", BASE), mine).program.rules[-1].text
     assert "acme.base and of acme.more" in refused(*pack("acme.base", BASE), *pack("acme.more", BASE), mine)[0]
-    assert "Only files of a pack export" in refused(("mine.dl", ".export x\n"))[0]
+    assert "Only files of a pack can export" in refused(("mine.dl", ".export x\n"))[0]
 
 
 TAGS = """[parameters.tag]

@@ -66,7 +66,7 @@ def test_refusals_of_a_provider(probe: PluginProvider) -> None:
     [
         ("nocomplete", "It ended without reporting that the action probe_faulty is complete."),
         ("twocomplete", "It continued after the action probe_faulty was complete."),
-        ("crash", "broke off while it answered the call InvokeAction: exit status 2. Its last output: panic: the"),
+        ("crash", "ended during the call InvokeAction: exit status 2. Its last output: panic: the"),
         ("hang", "It did not respond to the call InvokeAction within 1 seconds."),
     ],
 )

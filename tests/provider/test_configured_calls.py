@@ -107,7 +107,7 @@ ENDS: dict[str, tuple[str, str, str, str | list[str]]] = {
         ONE_BY + things(BOTH, "test.by"),
         BY % BOTH + things(FIRST, "test.by[each.key]"),
         "apply",
-        "has for_each now",
+        "now has for_each",
     ),
 }
 

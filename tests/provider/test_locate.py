@@ -135,7 +135,7 @@ def test_an_unpacked_archive_is_used_only_as_it_was_unpacked(
     assert Path(locator(tmp_path, environ).locate(ADDRESS).binary) == program
     assert not program.with_name("more").exists()
     (tmp_path / "cache" / "planner" / "providers").chmod(0o777)
-    assert "others can write there" in code(locator(tmp_path, environ))
+    assert "other users can write to it" in code(locator(tmp_path, environ))
 
 
 def test_unusable_packages(tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_a_member_of_an_archive_stays_inside(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     members = {"../../../evil": "x", "terraform-provider-box": "#!/bin/sh\n"}
     archive(tmp_path / "home" / ".terraform.d" / "plugins", "1.0.0", **members)
-    assert "a member outside of it" in code(locator(tmp_path, environ))
+    assert "a member whose name leads out of it" in code(locator(tmp_path, environ))
     assert not list(tmp_path.rglob("evil")) and not list((tmp_path / "cache").rglob("terraform-provider-box"))
 
 

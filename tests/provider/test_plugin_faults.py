@@ -116,7 +116,7 @@ def test_killed_in_a_first_run(folder: Path, call: str) -> None:
     done = run(folder, "apply", "-auto-approve", "-no-color", TEST_PROVIDER_KILL=call)
     assert done.returncode == 1
     check_words(" ".join(done.stderr.split()))
-    assert f"while it answered the call {call}" in " ".join(done.stderr.split())
+    assert f"during the call {call}" in " ".join(done.stderr.split())
     assert "terraform_data.d" not in recorded(folder) or call not in ("ApplyResourceChange", "PlanResourceChange")
     if call == "ApplyResourceChange":
         assert recorded(folder) >= {"terraform_data.apart"}
@@ -197,7 +197,7 @@ def test_killed_while_asked_to_stop(folder: Path) -> None:
     _, said = running.communicate(timeout=20)
     assert running.returncode == 1 and "Traceback" not in said
     check_words(" ".join(said.split()))
-    assert "while it answered the call ApplyResourceChange" in " ".join(said.split())
+    assert "during the call ApplyResourceChange" in " ".join(said.split())
     assert recorded(folder) == {"terraform_data.d"}
     assert not any(map(is_alive, pids(world)))
 

@@ -265,7 +265,7 @@ def test_peers_that_break_off(start: Start, kind: int | None, flags: int, payloa
         (WINDOW, 0, 1, b"\x7f\xff\xff\xff", "wider than"),
         (SETTINGS, 0, 0, b"\0\4\0", "end too early"),
         (SETTINGS, 0, 0, pack(">HI", 4, 1 << 31), "wider than"),
-        (HEADER, 0, 1, bytes(100), "go on wrongly"),
+        (HEADER, 0, 1, bytes(100), "with an invalid continuation"),
     ],
 )
 def test_frames_that_are_none(start: Start, kind: int, flags: int, stream: int, payload: bytes, reason: str) -> None:
@@ -436,7 +436,7 @@ def test_headers_that_go_on_for_ever_with_nothing(start: Start) -> None:
                 peer.send(CONTINUATION, 0, stream, b"")
 
     connection = start(act)
-    with pytest.raises(ConnectionError, match="go on wrongly"):
+    with pytest.raises(ConnectionError, match="with an invalid continuation"):
         connection.call(HEADERS, b"")
     connection.close()
 

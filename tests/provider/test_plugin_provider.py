@@ -240,7 +240,7 @@ def test_a_hang_ends_at_the_time_limit(plugin: PluginProvider, world: Path, monk
     plugin.schema()
     monkeypatch.setenv("PLANNER_PROVIDER_TIMEOUT", "1")
     answer = plan(plugin, config(plugin, fail="hang-plan"))
-    assert "did not answer the call PlanResourceChange within 1 seconds" in answer.diagnostics[0].detail
+    assert "did not respond to the call PlanResourceChange within 1 seconds" in answer.diagnostics[0].detail
     assert not any(map(is_alive, pids(world)))
 
 

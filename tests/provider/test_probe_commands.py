@@ -56,8 +56,8 @@ IMPORTS: dict[str, tuple[str, str]] = {
         'import {\n  to = probe_thing.r\n  id = "a"\n  identity = { name = "a" }\n}\n',
         "id and identity both identify the object; use one of them.",
     ),
-    "sensitive": (imported('{ name = sensitive("a") }'), "It is sensitive or ephemeral"),
-    "known later": (imported("{ name = terraform_data.t.id }"), "It is only known after apply"),
+    "sensitive": (imported('{ name = sensitive("a") }'), "The value is sensitive or ephemeral"),
+    "known later": (imported("{ name = terraform_data.t.id }"), "The value is known only after apply"),
 }
 
 

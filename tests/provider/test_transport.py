@@ -252,7 +252,7 @@ def test_the_process_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
             client.call("ValidateResourceConfig", client.messages.ResourceConfig(type_name="test_thing"))
         said.append(str(problem.value))
         client.close()
-    assert said[0] == said[1] and "broke off while it answered" in said[0]
+    assert said[0] == said[1] and "ended during the call" in said[0]
 
 
 # ---------------------------------------------------------------- measuring

@@ -305,7 +305,7 @@ def audit(folder: Path, before: str, said: str, version: int) -> list[str]:
     flat = " ".join(said.split())
     reported = Counter(re.findall(r"under way|is tainted", flat))
     doubtful = set(re.findall(r"terraform_data\.n\[(\d)\]\"?,? (?:The \w+ of|is tainted)", flat))
-    doubtful |= set(re.findall(r"The \w+ of (?:deposed object \w+ of )?terraform_data\.n\[(\d)\] was under way", flat))
+    doubtful |= set(re.findall(r"The \w+ of (?:deposed object \w+ of )?terraform_data\.n\[(\d)\] began at", flat))
     gone = {id for what, _, id in lines if what == "destroy"} | {line.split()[2] for line in before.splitlines()}
     for what, index, id in lines:
         if what == "create" and id not in there and id not in gone and index not in doubtful:

@@ -155,7 +155,7 @@ def test_why_of_parts_that_are_left(parts: Stack) -> None:
     assert "-exclude" not in text
     text = " ".join(parts.run("why", "component.a.output.more", code=1).split())
     assert "-exclude" not in text
-    assert "Name one after it" in parts.run("why", "deferred", code=1)
+    assert "Write the component after the word" in parts.run("why", "deferred", code=1)
 
 
 def test_why_goes_through_the_instances_between(parts: Stack) -> None:

@@ -288,7 +288,7 @@ deployment "a" { inputs = { name = "a", regions = local.regions, token = identit
     text = stack.run("apply", "-auto-approve", "-varset-dir=sets", "-identity-token=t=token")
     assert "secret-token" not in text
     assert 'component.web["eu"]' in text
-    assert "has not the form NAME=VALUE" in stack.run("plan", "-identity-token=t", code=1)
+    assert "does not have the form NAME=VALUE" in stack.run("plan", "-identity-token=t", code=1)
     assert "The deployments are a." in stack.run("plan", "-deployment=b", "-varset-dir=sets", code=1)
 
 

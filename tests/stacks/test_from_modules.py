@@ -99,7 +99,7 @@ def test_a_root_module_becomes_a_stack(folder: Path, planner: Planner) -> None:
     before = sorted(path.name for path in folder.iterdir())
     ran = planner("stacks", "from-modules")
     assert ran.code == 0, ran.out + ran.err
-    assert "Proven, and nothing written" in ran.out
+    assert "Verified, but not written" in ran.out
     assert sorted(path.name for path in folder.iterdir()) == before
     assert "The backend is not converted" in ran.out
     ran = planner("stacks", "from-modules", "-write", "-deployment=prod")
@@ -165,7 +165,7 @@ def test_what_cannot_be_written_is_said(folder: Path, planner: Planner) -> None:
     (folder / "stack-states" / "main.west").mkdir(parents=True)
     with holding(Path("stack-states/main.west/terraform.tfstate")):
         ran = planner("stacks", "from-modules", "-write")
-    assert ran.code == 1 and "would change something" not in ran.out
+    assert ran.code == 1 and "would change objects" not in ran.out
     assert "it continues from there" in " ".join(ran.err.split())
     assert (folder / "old.tfstate").read_bytes() == before
     (folder / "main.tfdeploy.hcl").mkdir()
@@ -237,7 +237,7 @@ def test_there_and_back_again(folder: Path, planner: Planner) -> None:
     assert planner("stacks", "from-modules", "-write", "-deployment=prod").code == 0
     assert planner("stacks", "apply", "-auto-approve").code == 0
     ran = planner("stacks", "to-modules", "-deployment=prod")
-    assert ran.code == 0 and "Proven, and nothing written" in ran.out, ran.out + ran.err
+    assert ran.code == 0 and "Verified, but not written" in ran.out, ran.out + ran.err
     assert not (folder / "prod").exists()
     ran = planner("stacks", "to-modules", "-deployment=prod", "-out=../again", "-write")
     assert ran.code == 0, ran.out + ran.err

@@ -126,7 +126,7 @@ def test_a_journal_with_other_bytes(interrupted: Path, tmp_path: Path, data: st.
         damaged = any(d.code == "state.journal_damaged" for d in problems)
         assert journal.with_name("s.journal.damaged").exists() == damaged
     else:
-        assert all("Move it away" in d.detail or "Put the state" in d.detail for d in problems if d.is_error)
+        assert all("move the journal away" in d.detail or "Put the state" in d.detail for d in problems if d.is_error)
 
 
 @pytest.mark.slow

@@ -159,7 +159,7 @@ def store(it: Place) -> None:
     assert "must be replaced" in it.run("plan", "-var=secret=five")
     assert kept("-var=secret=five")[0] != id
     it.write(STORE % 'output = "x"')
-    assert "is decided when the object is created" in it.run("validate", code=1)
+    assert "is computed when the object is created" in it.run("validate", code=1)
     it.write('resource "terraform_data" "r" {}\nresource "terraform_data" "plain" {}\n')
     assert "1 changed" in it.apply()
     assert "store" not in it.state("terraform_data.r")

@@ -321,11 +321,11 @@ def test_what_a_journal_says_is_told_before_the_state_goes_where_no_journal_is_f
         path.write_bytes(write_state(evolve(before, serial=before.serial + 1)))
     here.backend("http", SERVERS["http"]().settings())
     if not others_went_on:
-        assert "The create of terraform_data.c was under way" in here.good("init", "-migrate-state", "-force-copy")
+        assert "The create of terraform_data.c began" in here.good("init", "-migrate-state", "-force-copy")
         assert [one["name"] for one in here.state()["resources"]] == ["a", "b"]
         return
     text = here.bad("init", "-migrate-state", "-force-copy")
-    assert "- terraform_data.b" in text and "Put the former backend block back" in text
+    assert "- terraform_data.b" in text and "Restore the former backend block" in text
     here.backend("local", {"path": "a.tfstate"})
     assert "terraform_data.b: added to the state" in here.good("state", "journal", "-adopt")
     here.backend("http", SERVERS["http"]().settings())

@@ -177,7 +177,7 @@ def test_reports_about_a_run(place: Path, planner: Any) -> None:
     assert "Policy set ours" in ran.out and "tags passed: All have tags." in ran.out
     for name, content, problem in (
         ("cost", "canceled", "costs was cancelled"),
-        ("check", "hard_failed", "Organization policy check: it ended as hard failed"),
+        ("check", "hard_failed", "Organization policy check: the policy check ended with the status hard failed"),
         ("task", "failed", "These mandatory tasks did not succeed: scan"),
     ):
         before = (place / name).read_text()

@@ -109,7 +109,7 @@ def test_adopting_writes_a_journal_that_counts_for_other_programs(machines: tupl
     unlock(one)
     text = one.good(OURS, "state", "journal", "-adopt")
     assert "terraform_data.made[0]: added to the state" in text
-    assert "The create of terraform_data.slow was under way" in text
+    assert "The create of terraform_data.slow began" in text
     assert "No journal exists" in one.good(OURS, "state", "journal")
     shutil.rmtree(one.folder / ".terraform" / "planner", ignore_errors=True)
     assert resources(two) == {"terraform_data.made", "terraform_data.slow"}

@@ -302,7 +302,7 @@ def test_how_often_snapshots_are_written(
 def test_runs_of_another_version(tmp_path: Path, planner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert named("old-here").version_conflict() == ""  # nothing runs on the server
     named("old-runs-there").ensure()
-    assert "have OpenTofu 1.5.0" in named("old-runs-there").version_conflict()
+    assert "use OpenTofu 1.5.0" in named("old-runs-there").version_conflict()
     named("new-runs-there").ensure()
     assert named("new-runs-there").version_conflict() == ""
     monkeypatch.chdir(tmp_path)
@@ -313,6 +313,6 @@ def test_runs_of_another_version(tmp_path: Path, planner: Any, monkeypatch: pyte
         '{"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}'
     )
     refused = planner("state", "push", "-force", "s.tfstate")
-    assert refused.code == 1 and "-ignore-remote-version continues" in " ".join(refused.err.split())
+    assert refused.code == 1 and "To continue nevertheless, use -ignore-remote-version" in " ".join(refused.err.split())
     pushed = planner("state", "push", "-force", "-ignore-remote-version", "s.tfstate")
     assert pushed.code == 0 and "Warning: Incompatible version" in pushed.out + pushed.err
