@@ -298,8 +298,11 @@ INVALID = [
     (trigger("after_creat", A), 'Did you mean "after_create"?'),
     (trigger("", A), "names at least one event"),
     (trigger("after_create", ""), "names at least one action"),
-    (trigger("after_create", A, 'on_failure = "halt"'), "The keywords allowed in on_failure are written without quotes: halt."),
-    (trigger("after_create", A, "on_failure = stop"), "The keywords allowed in on_failure are halt, continue and taint."),
+    (trigger("after_create", A, 'on_failure = "halt"'), "The keywords in on_failure are written without quotes: halt."),
+    (
+        trigger("after_create", A, "on_failure = stop"),
+        "The keywords allowed in on_failure are halt, continue and taint.",
+    ),
     (trigger("after_create", "action.probe_note.aa"), 'Did you mean "probe_note.a"?'),
     (trigger("after_create", "probe_thing.r"), "The actions of a trigger are named as action.TYPE.NAME"),
     (trigger("after_create", "action.probe_note.two"), "name one of its instances, as in action.probe_note.two[0]."),

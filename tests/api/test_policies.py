@@ -98,7 +98,7 @@ HEAD = "from planner import policy\n@policy.deny('x')\ndef f(plan):\n"
             "from planner import policy\n@policy.deny('x')\ndef f(plan):\n    yield 'a', [1]\n",
             "is not a row of a policy",
         ),
-        (HEAD + "    yield 'a'\n", "'a' is not a row of a policy: yield .address, message."),
+        (HEAD + "    yield 'a'\n", "'a' is not a row of a policy: yield two strings .address, message."),
         (HEAD + "    yield 'a', 'b', 'c'\n", "is not a row of a policy"),
         (HEAD + "    yield 'a', 5\n", "is not a row of a policy"),
         (HEAD + "    pass\n", "returned None"),

@@ -87,7 +87,7 @@ WRONG = {
     "app + ": "A name, a verb or a parenthesis is expected",
     "deps()": "deps takes one set of units",
     "app db": "An operator (+, - or &)",
-    "(" * 200 + "app" + ")" * 200: "More than 100 parentheses",
+    "(" * 200 + "app" + ")" * 200: "nested more than 100 levels",
 }
 
 

@@ -329,4 +329,4 @@ def test_what_does_not_go_with_serving(planner: Callable[..., Ran], monkeypatch:
     assert "-out and -serve" in planner("batch", "explore").err
     assert "-out and -serve" in planner("batch", "explore", "-serve", "-out=x").err
     assert "Option -port requires a port" in planner("batch", "explore", "-serve", "-port=70000").err
-    assert "leave out -html" in planner("stacks", "plan", "-serve", "-html=x").err
+    assert "remove -html" in planner("stacks", "plan", "-serve", "-html=x").err

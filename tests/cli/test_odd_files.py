@@ -142,7 +142,7 @@ DEEP = [
         'provider "registry.opentofu.org/a/b" {\n version = "1.0.0"\n hashes = []\n}',
         "at least one",
     ),
-    (".terraform.lock.hcl", 'provider "registry.opentofu.org/a/b" {\n version = 1\n}', "cannot be read"),
+    (".terraform.lock.hcl", 'provider "registry.opentofu.org/a/b" {\n version = 1\n}', "cannot be parsed"),
     (".terraform/terraform.tfstate", '{"backend":' + "[" * 100_000, "does not describe a backend"),
     (".terraform/terraform.tfstate", '{"backend": {"type": "local", "hash": 1e400}}', "does not describe a backend"),
     (

@@ -338,7 +338,7 @@ def test_what_cannot_be_drawn(say: Any) -> None:
     ("words", "said", "caret"),
     [
         (("egde(X, Y)",), "Did you mean edge(", "egde(X, Y)"),
-        (("edge(X)",), "has 2 columns; this has 1 argument", "edge(X)"),
+        (("edge(X)",), "has 2 columns, but is used with 1 argument", "edge(X)"),
         (('edge(X, "root"), X != Y',), "No literal assigns a value to Y", "Y"),
         (("edge(X, Y",), "Unexpected end of input.", "Y"),
         (("edge(X, 5)",), "", "5"),
@@ -458,7 +458,7 @@ def test_the_help_names_relations_that_exist() -> None:
     [
         ('action(X, "delete"), edge(X, _)', 'X is a vertex in edge, but in action an instance, such as "module.net'),
         ('action(X, "delete"), not edge(_, X)', "X is a vertex in edge"),
-        ('action(X, "destroy")', 'No row of action has "destroy" as its action. It has '),
+        ('action(X, "destroy")', 'No row of action has "destroy" as its action. Possible values: '),
         ('resource("terraform_data.b[0]", _, Mode, _)', 'Did you mean "terraform_data.b"?'),
         ('resource("terraform_data.aa", _, Mode, _)', 'Did you mean "terraform_data.a"?'),
         ('action("terraform_data.b", X)', 'Did you mean "terraform_data.b[0]"?'),

@@ -238,10 +238,10 @@ def test_files_of_a_folder_belong_together_and_those_of_hidden_folders_do_not(pl
     write(here, a__dl='deny("D2", O, "x") :- output_value(O, _, _).\n')
     write(here / "sub", b__dl=MINE)
     write(here / ".hidden", c__dl="broken")
-    assert "2 files are right" in planner("rules", "check").out
+    assert "2 files are valid" in planner("rules", "check").out
     (here / ".planner" / "rules").mkdir(parents=True)
     write(here / ".planner" / "rules", own__dl=MINE)
-    assert "1 file is right" in planner("rules", "check").out
+    assert "1 file is valid" in planner("rules", "check").out
 
 
 def test_a_file_called_like_one_of_the_product_is_no_part_of_it(planner, here):

@@ -134,9 +134,9 @@ def test_sources_of_modules(
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        (("state", "rm", "terraform_data.wbe"), "there are terraform_data.web[0], terraform_data.web[1]."),
-        (("state", "mv", "terraform_data.one", "terraform_data.two"), "there are terraform_data.web[0]"),
-        (("state", "show", "terraform_data.one"), "Of terraform_data there are terraform_data.web[0]"),
+        (("state", "rm", "terraform_data.wbe"), "terraform_data are terraform_data.web[0], terraform_data.web[1]."),
+        (("state", "mv", "terraform_data.one", "terraform_data.two"), "The objects of type terraform_data are terraform_data.web[0]"),
+        (("state", "show", "terraform_data.one"), "The objects of type terraform_data are terraform_data.web[0]"),
         (("state", "list", "null_resource.one"), "To list its content: planner state list."),
         (("workspace", "select", "defaul"), 'Did you mean "default"?'),
         (("taint", "terraform_data.web"), 'terraform_data.web[0]'),

@@ -423,7 +423,9 @@ def test_unknown_addresses_get_names_that_there_are(planner):
     for words in (("why", "terraform_data.zzz", "terraform_data.a"), ("query", "deps(terraform_data.zzz)")):
         ran = planner(*words)
         told = " ".join(ran.err.split())
-        assert ran.code == 1 and "Of terraform_data there are terraform_data.a, terraform_data.alone" in told, words
+        assert (
+            ran.code == 1 and "The objects of type terraform_data are terraform_data.a, terraform_data.alone" in told
+        ), words
     for words, name in (
         (("unknown", "terraform_data.c.inptu"), "terraform_data.c.input"),
         (("terraform_data.alon",), "terraform_data.alone"),

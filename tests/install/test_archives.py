@@ -116,7 +116,10 @@ HOSTILE = {
     "a directory over a link": (tar(("d", FOLDER, ""), ("l", LINK, "d"), ("l", FOLDER, "")), "not a directory"),
     "a hard link above": (tar(("l", SAME, "../../etc/passwd")), OUT),
     "an absolute hard link": (tar(("l", SAME, "/etc/passwd")), OUT),
-    "a hard link to a link": (tar(("x", FILE, ""), ("s", LINK, "x"), ("h", SAME, "s")), "a link to a file that it does not contain"),
+    "a hard link to a link": (
+        tar(("x", FILE, ""), ("s", LINK, "x"), ("h", SAME, "s")),
+        "a link to a file that it does not contain",
+    ),
     "a hard link to a folder": (tar(("d", FOLDER, ""), ("h", SAME, "d")), "a link to a file that it does not contain"),
     "a hard link to nothing": (tar(("h", SAME, "none/x")), "a link to a file that it does not contain"),
     "a hard link to itself": (tar(("h", SAME, "h")), "a link to a file that it does not contain"),

@@ -70,7 +70,10 @@ def expired_certificate(world: World) -> None:
             (truncated, "the connection was closed after"),
             (cut_and_consistent, "the archive is damaged"),
             (lambda w: replaced(w, b"no zip at all"), "the archive is damaged"),
-            (lambda w: replaced(w, package({"../terraform-provider-box": b"x"})), "a member whose name leads out of it"),
+            (
+                lambda w: replaced(w, package({"../terraform-provider-box": b"x"})),
+                "a member whose name leads out of it",
+            ),
             (lambda w: replaced(w, package({"README": b"x"})), "does not contain the program terraform-provider-box"),
             (file(ARCHIVE, Reply(b"something else")), "has the checksum zh:"),
             (said(shasum="0" * 64), "contradicts itself"),

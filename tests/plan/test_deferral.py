@@ -85,7 +85,9 @@ def test_round_by_round(folder: Path, planner: Planner) -> None:
     ]
     assert list(document["planned_values"]["outputs"]) == ["p"]
     ran = planner("apply", "p")
-    assert ran.code == 0 and "terraform_data.b and all objects that depend on it were deferred" in " ".join(ran.out.split())
+    assert ran.code == 0 and "terraform_data.b and all objects that depend on it were deferred" in " ".join(
+        ran.out.split()
+    )
     assert "not suitable for routine use" not in ran.err + ran.out
     document = planned(planner)
     assert changes(document) == ["terraform_data.b[0]", "terraform_data.b[1]", "terraform_data.c"]

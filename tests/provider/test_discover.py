@@ -220,7 +220,7 @@ def test_generated_configuration(
     assert not any(word in text for word in ("token", "old_note", "thing-a"))
     assert expected in planner("plan", "-no-color").out
     again = planner("discover", "-generate-config-out=g.tf")
-    assert again.code == 1 and "exists already" in again.err and not lines(again.out)
+    assert again.code == 1 and "already exists" in again.err and not lines(again.out)
     assert "Thing a   imported as probe_thing.x_0" in planner("discover", "-generate-config-out=h.tf").out
     assert not (project / "h.tf").exists()
     (project / "g.tf").write_text(re.sub(r"import {.*?\n}\n", "", text, flags=re.DOTALL))

@@ -291,7 +291,7 @@ def test_a_provider_that_is_nowhere(project: Project) -> None:
     for command, title, detail in (
         ("init", "Failed to query available provider packages", "example.com/no/where cannot be"),
         ("plan", "Inconsistent dependency lock file", "- example.com/no/where is required, but"),
-        ("validate", "Provider not found", "example.com/no/where is not on this machine"),
+        ("validate", "Provider not found", "example.com/no/where is not installed on this"),
     ):
         ran = project.run(command, "-no-color", code=1)
         assert f"Error: {title}" in ran.stdout + ran.stderr

@@ -185,11 +185,11 @@ def output_types(it: Place) -> None:
     assert json.loads(it.run("output", "-json"))["o"]["type"] == ["object", {"a": "string", "b": "number"}]
     it.write('output "n" {\n  type  = number\n  value = "twelve"\n}\n')
     for command in ("validate", "plan"):
-        assert "The value of output.n does not fit its type: a number is required" in it.run(command, code=1)
+        assert "The value of output.n does not match its type: a number is required" in it.run(command, code=1)
     secret = 'variable "s" {\n  default   = "hush"\n  sensitive = true\n}\noutput "n" {\n  type      = map(number)\n'
     it.write(secret + '  value     = { (var.s) = "x" }\n  sensitive = true\n}\n')
     ran = it.run("plan", code=1)
-    assert "does not fit its type: a number is required" in ran and "hush" not in ran
+    assert "does not match its type: a number is required" in ran and "hush" not in ran
     it.write('output "n" {\n  type  = numbers\n  value = 1\n}\n')
     assert "Invalid type specification" in it.run("validate", code=1)
     it.write('output "n" {\n  value = 1\n}\n')

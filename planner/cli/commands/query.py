@@ -120,8 +120,8 @@ def query(arguments: Arguments, terminal: Terminal) -> int:
         return search(directory, arguments, terminal)
     if not arguments.words:
         detail = (
-            f"Write the query in single quotes, or name a verb and its nodes. There is also no file *{QUERIES} with "
-            "searches."
+            "Write the query in single quotes, or name a verb and its nodes. No resource to query: there is no file "
+            f"*{QUERIES}."
         )
         raise UsageError("Missing question", detail)
     answers, diagnostics = plan_calls(Questions, arguments).answers(tuple(arguments.words), **_query_subject(arguments))
