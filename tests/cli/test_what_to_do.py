@@ -43,7 +43,7 @@ def shown(expression: str) -> str:
         (KEYED + shown("terraform_data.web.id"), "or values(terraform_data.web)[*] for all."),
         ('resource "terraform_data" "a" { for_each = toset([1, 2]) }\n', "toset([for item in ... : tostring(item)])"),
         ('resource "terraform_data" "a" { for_each = toset([{ a = 1 }]) }\n', "item.ATTRIBUTE => item"),
-        (WEB + 'resource "terraform_data" "a" { for_each = toset([terraform_data.web.id]) }\n', "Use a map with constant"),
+        (WEB + 'resource "terraform_data" "a" { for_each = toset([terraform_data.web.id]) }\n', "a map with constant"),
         # functions
         (shown('list("a")'), "write tolist([...]), or only the brackets."),
         (shown('map("a", 1)'), "write tomap({...}), or only the braces."),
@@ -135,7 +135,7 @@ def test_sources_of_modules(
     ("command", "words"),
     [
         (("state", "rm", "terraform_data.wbe"), "terraform_data are terraform_data.web[0], terraform_data.web[1]."),
-        (("state", "mv", "terraform_data.one", "terraform_data.two"), "The objects of type terraform_data are terraform_data.web[0]"),
+        (("state", "mv", "terraform_data.one", "terraform_data.two"), "terraform_data are terraform_data.web[0]"),
         (("state", "show", "terraform_data.one"), "The objects of type terraform_data are terraform_data.web[0]"),
         (("state", "list", "null_resource.one"), "To list its content: planner state list."),
         (("workspace", "select", "defaul"), 'Did you mean "default"?'),
