@@ -49,7 +49,7 @@ class Work:
     def _run(
         self, work: Callable[[Hooks], T], on_event: Callable[[Event], None] | Hooks | None, stop: Stop | None = None
     ) -> T:
-        """The result of work. Its events are passed to a function, or to the hooks of a command."""
+        """The result of work. The events of the work are passed to a function, or to the hooks of a command."""
         if isinstance(on_event, Hooks):
             return work(on_event)
         from planner.api.events import with_events

@@ -82,8 +82,8 @@ class Configuration(Installation, States, Workspaces):
         return self.options.directory
 
     def validate(self) -> tuple[Diagnostic, ...]:
-        """Errors and warnings about the configuration alone; empty if it is valid. They are returned and do not raise
-        Failure."""
+        """Errors and warnings about the configuration alone; empty if it is valid. The diagnostics are returned; errors
+        do not raise Failure."""
         return tuple(Validation(self.options).problems())
 
     def plan(

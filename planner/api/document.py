@@ -26,8 +26,8 @@ from planner.operations.judge_documents import read_document
 
 @frozen(eq=False)
 class PlanDocument:
-    """A plan of another program. It has changes, outputs and drift like a Plan, but no causes, because it does not
-    contain its inputs."""
+    """A plan of another program. Such a plan has changes, outputs and drift like a Plan, but no causes, because it does
+    not contain its inputs."""
 
     path: str
     document: Mapping[str, Any] = field(repr=False)
@@ -65,7 +65,7 @@ class PlanDocument:
         return judge(self.path, policies=policies, directory=self.directory)
 
     def to_json(self) -> dict[str, Any]:
-        """The document itself. It contains sensitive values."""
+        """The document itself. The document contains sensitive values."""
         return dict(self.document)
 
 

@@ -1,7 +1,8 @@
 """planner for assistants: a server of the Model Context Protocol, over stdio or HTTP (extra `mcp`).
 
-Its tools answer questions about the configurations below a directory. The tools change nothing, except for the tool
-`apply`, which exists only if the user allows it. Answers have a limited size and never contain sensitive values."""
+The server's tools answer questions about the configurations below a directory. The tools change nothing, except for
+the tool `apply`, which exists only if the user allows it. Answers have a limited size and never contain sensitive
+values."""
 
 from __future__ import annotations
 
@@ -78,8 +79,8 @@ class _Tools:
         self._key = secrets.token_bytes(32)
 
     def _digest(self, plan: Plan) -> str:
-        """A digest that identifies a plan with all of its values. It is computed with a secret key of the server, so
-        that no value can be guessed from it."""
+        """A digest that identifies a plan with all of its values. The digest is computed with a secret key of the
+        server, so that no value can be guessed from the digest."""
         document = {name: part for name, part in plan.to_json().items() if name != "timestamp"}
         return hmac.new(self._key, dumps(document), "sha256").hexdigest()[:32]
 

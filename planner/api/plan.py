@@ -82,7 +82,7 @@ class Comparison:
 
 
 class Plan:
-    """A plan. It is immutable. Questions about it are answered from its inputs, without planning again (except for
+    """A plan. A plan is immutable. Questions about it are answered from its inputs, without planning again (except for
     fixes and what_if). Methods may be called from any thread, but only one at a time."""
 
     def __init__(self, made: MadePlan[Any], options: OperationOptions, diagnostics: Sequence[Diagnostic]) -> None:
@@ -247,7 +247,7 @@ class Plan:
             return without(stream.getvalue(), self.secrets)
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as `show -json` prints it (format 1.2). It contains sensitive values."""
+        """The plan as `show -json` prints it (format 1.2). The result contains sensitive values."""
         from planner.api.states import shown_json
 
         with self._session():

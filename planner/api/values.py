@@ -38,7 +38,8 @@ UNKNOWN: Final = NotKnown()
 
 
 class Sensitive:
-    """A sensitive value. It prints as `(sensitive value)`, also within other values; `reveal` returns it."""
+    """A sensitive value. A Sensitive value prints as `(sensitive value)`, also within other values; `reveal` returns
+    the value itself."""
 
     __slots__ = ("_value",)
 

@@ -88,7 +88,7 @@ def _tell(document: dict[str, Any], report: Any, terminal: Terminal) -> None:
 
 
 def _tell_errors(document: dict[str, Any], terminal: Terminal) -> None:
-    """Print the errors, with the units that were skipped because of them. They are printed last, so that they are
+    """Print the errors, with the units that were skipped because of them. Errors are printed last, so that they are
     noticed."""
     held_up = blocked(document)
     beside = document["shard"]["beside"] if document["shard"] is not None else []
@@ -281,7 +281,7 @@ def edge_grounds(report: Any) -> dict[Any, Any]:
 
 
 # The running work of a batch, as a table at the bottom of a terminal that is redrawn in place; finished units scroll
-# above it. It is drawn on events and at each tick of the batch, without a thread of its own.
+# above it. The table is drawn on events and at each tick of the batch, without a thread of its own.
 
 
 MOST_ROWS = 10

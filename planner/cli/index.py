@@ -313,8 +313,8 @@ ANSWERS = frozenset(
 
 
 def load(command: str) -> Command:
-    """Load a command. Its function has the name of the command (state_list for `state list`; import_ for `import`,
-    because this is a keyword)."""
+    """Load a command. The command's function has the name of the command (state_list for `state list`; import_ for
+    `import`, because `import` is a keyword)."""
     if command in FAMILIES:
         return Command("COMMAND [options]", FAMILIES[command])
     name = "import_" if command == "import" else command.replace(" ", "_").replace("-", "_")

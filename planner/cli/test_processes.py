@@ -77,7 +77,7 @@ MakeView = Callable[[Terminal, "TextIO | None"], "TestView"]
 
 
 class FilesInProcesses:
-    """Runs test files in processes. It must be created before threads are started."""
+    """Runs test files in processes. An instance must be created before threads are started."""
 
     def __init__(
         self, runner: SuiteRunner, processes: int, terminal: Terminal, json_file: TextIO | None, make_view: MakeView

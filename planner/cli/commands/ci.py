@@ -214,7 +214,7 @@ def _append(path: str, text: str) -> None:
 
 
 def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
-    """Print problems with writing the comment. They do not affect the result of the run."""
+    """Print problems with writing the comment. Such problems do not affect the result of the run."""
     show([evolve(one, severity="warning") for one in problems], terminal)
 
 

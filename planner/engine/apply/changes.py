@@ -91,7 +91,7 @@ def judge(walk: ApplyWork, it: Instance, value: Value) -> list[Diagnostic]:
 
 
 def _write(walk: ApplyWork, it: Instance, after: RemoteObject | None, unfinished: bool) -> RemoteObject | None:
-    """Record the object. It is tainted if its creation failed or is not complete yet."""
+    """Record the object. The object is tainted if its creation failed or is not complete yet."""
     assert it.objects is not None
     if after is None:
         walk.record.write(it, None)

@@ -391,7 +391,7 @@ def ephemeral_values(decl: ResourceDecl, schema: BlockSchema, config: Value, add
 
 
 def forget_compiled(body: Body) -> None:
-    """Free the compiled expressions of a body. They are compiled again when they are next evaluated."""
+    """Free the compiled expressions of a body. The expressions are compiled again when they are next evaluated."""
     if isinstance(body, NativeBody):
         for attribute in body.attributes.values():
             with suppress(AttributeError):

@@ -70,9 +70,9 @@ def report_to_check(walk: ConfigurationWalk, it: Instance, check: str, problems:
     ]
 
 
-# Opens ephemeral resources when the walk reaches them. Their values are marked as ephemeral, never stored, and exist
-# only during the walk. If a resource cannot be opened yet, because it needs a value that is known only while applying,
-# its value in the plan contains only the values of its configuration.
+# Opens ephemeral resources when the walk reaches them. The values of ephemeral resources are marked as ephemeral, never
+# stored, and exist only during the walk. If a resource cannot be opened yet, because it needs a value that is known
+# only while applying, its value in the plan contains only the values of its configuration.
 
 
 _EPHEMERAL = frozenset((EPHEMERAL,))

@@ -36,8 +36,8 @@ from planner.language.syntax.nodes import Expression, GetAttr, GetIndex, Index, 
 
 @frozen(eq=False)
 class ImportTarget:
-    """An object to import into an instance. It is found by its id or, if the id is "", by its identity. If both are
-    missing, nothing is imported."""
+    """An object to import into an instance. The object is found by its id or, if the id is "", by its identity. If both
+    are missing, nothing is imported."""
 
     address: ResourceAddress
     id: str

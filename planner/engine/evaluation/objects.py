@@ -288,7 +288,7 @@ def object_id(value: Value, key: str = "id") -> ObjectId | None:
 # Decodes objects of states before version 4, whose attributes are strings in one flat map: `tags.%`, `tags.Name`,
 # `rules.#`, `rules.0.port`.
 #
-# Their meaning depends on the type. After OpenTofu's hcl2shim (flatmap.go).
+# The meaning of the strings depends on the type. After OpenTofu's hcl2shim (flatmap.go).
 
 
 UNKNOWN_TEXT = "74D93920-ED26-11E3-AC10-0800200C9A66"

@@ -1,5 +1,5 @@
-"""The state machine of a walk, without side effects. It receives events and returns instructions; it has no threads, no
-clock, and does no work.
+"""The state machine of a walk, without side effects. The machine receives events and returns instructions; it has no
+threads, no clock, and does no work.
 
 Every node is in one state:
 

@@ -95,7 +95,8 @@ class AwsError(ServiceError):
 
 @frozen(repr=False)
 class Service:
-    """A client for a service of AWS at an address. Its calls raise AwsError, with the messages of the Go SDK."""
+    """A client for a service of AWS at an address. The calls of the client raise AwsError, with the messages of the Go
+    SDK."""
 
     name: str
     """the name in signatures: `s3`, `dynamodb`"""

@@ -4,8 +4,8 @@ name:
     SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
-The metadata of a provider contains everything that the provider needs to produce the same key again. It is stored with
-the encrypted data as a JSON object with the same names and order as in OpenTofu."""
+The metadata of a provider contains everything that the provider needs to produce the same key again. The metadata is
+stored with the encrypted data as a JSON object with the same names and order as in OpenTofu."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class MetadataError(Exception):
 
 
 class Key:
-    """A key. Its length is known at once, and its bytes are computed on first use. Raises ProviderError if that
-    fails."""
+    """A key. The length of the key is known at once; the bytes of the key are computed on first use. Raises
+    ProviderError if that fails."""
 
     __slots__ = ("_bytes", "_make", "length")
 

@@ -1,5 +1,5 @@
-"""Programs of the user that produce keys or encrypt. Their output is one line with their kind and version, and then one
-JSON object."""
+"""Programs of the user that produce keys or encrypt. Each program prints one line with its kind and version, and then
+one JSON object."""
 
 from __future__ import annotations
 

@@ -386,8 +386,8 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-# Records the reads of a configuration's functions: files, names in directories, and the time. Also counts the states
-# that were read from services, which cannot be compared like files. Reads from a tree are not recorded.
+# Records the reads of a configuration's functions: files, names in directories, and the time. The recorder also counts
+# the states that were read from services, which cannot be compared like files. Reads from a tree are not recorded.
 
 
 LOOKED = "planner.looked"

@@ -54,7 +54,7 @@ def loads(data: bytes) -> Any:
 
 
 def reader() -> Callable[[bytes], Any]:
-    """A reader of JSON texts that are known to have no wide numbers. It raises ValueError."""
+    """A reader of JSON texts that are known to have no wide numbers. The reader raises ValueError."""
     read: Callable[[bytes], Any] = orjson.loads
     return read
 

@@ -38,8 +38,8 @@ def processors(most: int) -> int:
 
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
-    """The results of `work(0)`, computed in this process, and of `work(1)` and so on, computed in forks. They must be
-    picklable. None if a fork returned no result, for any reason. Exceptions of `work(0)` are passed on."""
+    """The results of `work(0)`, computed in this process, and of `work(1)` and so on, computed in forks. The results
+    must be picklable. None if a fork returned no result, for any reason. Exceptions of `work(0)` are passed on."""
     forks: list[Fork] = []
     try:
         for share in range(1, count):
@@ -94,7 +94,8 @@ class Fork(NamedTuple):
 
 
 def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
-    """A fork that sends the result of `work` and then ends. It also ends on an interrupt, or when this process ends.
+    """A fork that sends the result of `work` and then ends. The fork also ends on an interrupt, or when this process
+    ends.
     `others`: forks whose pipes it does not need. Raises OSError."""
 
     def send(pipe: int, watched: int) -> None:
@@ -181,7 +182,7 @@ class StopFlag:
 
 
 class Forks:
-    """Forks that call `work(index)` for all numbers below `count`. They must be started before any threads."""
+    """Forks that call `work(index)` for all numbers below `count`. The forks must be started before any threads."""
 
     def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: StopFlag) -> None:
         self.stop = stop

@@ -1,10 +1,10 @@
 """Interrupts: after the first one, a running walk starts no further operations; the second one ends the process.
 
 A signal handler runs on the main thread between any two of its steps, perhaps while the thread holds a lock. So the
-handler takes no lock: it sets a flag or raises KeyboardInterrupt. It runs only between steps of the main thread, so a
-signal that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore the system
-also writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop request, and
-sends the main thread a harmless signal until it has responded."""
+handler takes no lock: it sets a flag or raises KeyboardInterrupt. The handler runs only between steps of the main
+thread, so a signal that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore
+the system also writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop
+request, and sends the main thread a harmless signal until it has responded."""
 
 from __future__ import annotations
 

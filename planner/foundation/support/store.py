@@ -1,10 +1,10 @@
 """The store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules, schemas
-of plugins, checksums. It is trusted only if this user wrote it. Some of the data is executed (compiled rules), and all
-of it determines the behaviour of commands (parsed files, schemas), so it must be as trustworthy as the program. Two
-things ensure that. The directory is used only if it belongs to the user and is not writable by others. And each entry
-begins with a checksum that only this user can compute: its key is not stored in the cache, but in the user's state
-directory (`$XDG_STATE_HOME`, else `~/.local/state`), so entries that were written elsewhere (for example in a cache
-that a CI server restored) are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
+of plugins, checksums. Stored data is trusted only if this user wrote it. Some of the data is executed (compiled rules),
+and all of it determines the behaviour of commands (parsed files, schemas), so it must be as trustworthy as the program.
+Two things ensure that. The directory is used only if it belongs to the user and is not writable by others. And each
+entry begins with a checksum that only this user can compute: its key is not stored in the cache, but in the user's
+state directory (`$XDG_STATE_HOME`, else `~/.local/state`), so entries that were written elsewhere (for example in a
+cache that a CI server restored) are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
 
 The entries are on shelves, one directory for each kind of data. The name of an entry is a digest of the versions of the
 program and the interpreter, of the code files that create such entries, and of the data from which the entry is
@@ -46,7 +46,7 @@ _BLOCK = 1 << 20
 
 
 class Shelf:
-    """Stores the entries of one kind in a directory. Its methods never raise."""
+    """Stores the entries of one kind in a directory. The methods never raise."""
 
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
@@ -65,7 +65,8 @@ class Shelf:
         return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
     def has(self, name: str) -> bool:
-        """Whether the user has an entry of this name. It may be damaged, which is detected when it is read."""
+        """Whether the user has an entry of this name. The entry may be damaged, which is detected when the entry is
+        read."""
         number = _open_entry(self.folder, name)
         if number is not None:
             os.close(number)
@@ -177,7 +178,7 @@ class Shelf:
 
 
 class StoreEntry:
-    """An entry whose head was read and verified. Its file stays open as long as this object exists."""
+    """An entry whose head was read and verified. The entry's file stays open as long as this object exists."""
 
     __slots__ = ("_file", "_start", "head")
 

@@ -223,8 +223,8 @@ def negate(a: Any) -> Any:
 def number_to_text(x: Any) -> str:
     """The shortest decimal text that reads back as the number at its precision, never with an exponent.
 
-    This is Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises TooLong for a string of more than
-    LONGEST characters (the range of exponents allows 646 million)."""
+    Go's `big.Float.Text('f', -1)` returns the same text; infinities are `+Inf` and `-Inf`. Raises TooLong for a string
+    of more than LONGEST characters (the range of exponents allows 646 million)."""
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)
     negative, digits, point = decimal_digits(x)

@@ -172,7 +172,8 @@ def _unify_disguised(
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
     """The intermediate type in a conversion to a common type: if objects are unified with maps, or tuples with lists,
-    values are first converted to a collection. This can fail where a direct conversion would not."""
+    values are first converted to a collection. The conversion through an intermediate type can fail where a direct
+    conversion would not."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):

@@ -23,7 +23,8 @@ class Addresses:
 
 
 class AddressSet(Sequence[str]):
-    """A subset of shared addresses. It behaves like a sorted tuple of them, and is equal to it."""
+    """A subset of shared addresses. The subset behaves like a sorted tuple of its addresses, and is equal to this
+    tuple."""
 
     __slots__ = ("bits", "shared")
 

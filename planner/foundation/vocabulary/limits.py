@@ -11,8 +11,9 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Limits:
-    """The addresses that limit a plan (-target, -exclude), the objects to replace, and the actions to invoke. They are
-    parsed as soon as they are received: from options, `plan_options` of a test run, a plan file or another process."""
+    """The addresses that limit a plan (-target, -exclude), the objects to replace, and the actions to invoke.
+    Limits are parsed as soon as they are received: from options, `plan_options` of a test run, a plan file or
+    another process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()

@@ -33,7 +33,7 @@ ON_FAILURE = ("halt", "continue", "taint")
 
 
 def action_block(block: Block, override: bool, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """An action: an operation that a provider offers. Its body is the content of its `config` block."""
+    """An action: an operation that a provider offers. `body` is the content of the action's `config` block."""
     type_, name = (label.value for label in block.labels)
     for at, title in enumerate(("Invalid action type name", "Invalid action name")):
         if not valid_identifier(block.labels[at].value):

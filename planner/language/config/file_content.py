@@ -147,7 +147,7 @@ _CHECK = BodySchema({}, (ExpectedBlock("data", ("type", "name")), ExpectedBlock(
 
 
 def check_block(block: Block, override: bool, problems: Problems) -> CheckDecl | None:
-    """A check block. It may contain one data source and must contain at least one assertion."""
+    """A check block. A check block may contain one data source and must contain at least one assertion."""
     name, span = block.labels[0].value, block.header_span
     if override:
         detail = "Override files may not hold check blocks."

@@ -100,7 +100,7 @@ def passed_providers(expr: ExpressionPiece, problems: Problems) -> tuple[tuple[P
 
 def check_module_arguments(config: Config) -> list[Diagnostic]:
     """Checks for arguments of module blocks that the module does not declare, and for required arguments that are
-    missing. These are errors in every command that walks the configuration, and are reported before the walk."""
+    missing. Commands that walk the configuration report these errors before the walk."""
     problems = Problems()
     for module in config.root.walk():
         for name in sorted(module.children):

@@ -168,9 +168,9 @@ def _default(expr: ExpressionPiece, constraint: TypeConstraint | None, nullable:
 
 
 def convert_default(value: Value, constraint: TypeConstraint, span: Span, problems: Problems) -> Value:
-    """The default converted to the variable's type; unknown if it does not convert (reported at the span). It is
-    converted again at each use and in a saved plan: if the type contains `any`, converting a converted value again may
-    fail."""
+    """The default converted to the variable's type; unknown if it does not convert (reported at the span). The default
+    is converted again at each use and in a saved plan: if the type contains `any`, converting a converted value again
+    may fail."""
     try:
         value = constraint.convert(value)
         return constraint.convert(value) if has_dynamic(constraint.written) else value

@@ -1,6 +1,6 @@
 """Checks over the whole module tree: whether calls pass the provider configurations that the modules expect.
 
-They run only if the tree has no other errors."""
+The checks run only if the tree has no other errors."""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ MALFORMED_TEMPLATE = "config.malformed_template"
 
 
 def expr_of(attribute: Attribute, problems: Problems) -> Expr:
-    """The attribute's expression. A malformed template becomes unknown (in JSON syntax, templates are parsed late). Its
-    problems are reported only if there are no others, because evaluation would report them, too."""
+    """The attribute's expression. A malformed template becomes unknown (in JSON syntax, templates are parsed late). The
+    template's problems are reported only if there are no others, because evaluation would report them, too."""
     try:
         return Expr(attribute.expr, attribute.source)
     except Failure as failure:
@@ -230,7 +230,8 @@ def traversal_from_text(text: str, offset: int, inside: nodes.SyntaxNode) -> nod
 
 
 def _placed(steps: list[TraversalStep], offset: int, inside: nodes.SyntaxNode) -> nodes.Traversal | nodes.Variable:
-    """The traversal written inside a string. Its positions refer to the file and never exceed the end of the string."""
+    """The traversal written inside a string. The positions in the traversal refer to the file and never exceed the end
+    of the string."""
 
     def place(at: int) -> int:
         return min(offset + at, inside.end)

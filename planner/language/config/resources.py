@@ -246,7 +246,8 @@ def ephemeral_block(block: Block, override: bool, problems: Problems) -> Explici
 
 
 def list_block(block: Block, problems: Problems) -> ExplicitDeclaration[ResourceDecl]:
-    """A search for objects of a managed type. Its body has a block `config`, which the provider's schema decodes."""
+    """A search for objects of a managed type. The body of a search has a block `config`, which the provider's schema
+    decodes."""
     build = _Builder(block, "list", False, problems)
     content, body = read_some(block.body, _LIST, problems)
     common = _common(build, content)

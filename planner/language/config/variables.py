@@ -46,8 +46,8 @@ class RawValue:
 
     @property
     def is_computed(self) -> bool:
-        """Whether another program supplied the value instead of the environment. Such a value may differ from run to
-        run.
+        """Whether another program supplied the value instead of the environment. A value from another program may
+        differ from run to run.
         """
         return self.origin == "environment" and self.given is not None
 

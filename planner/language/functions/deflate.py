@@ -326,9 +326,9 @@ def code_table(counts: list[int], longest: int) -> Codes:
 def _length_counts(counts: list[int], longest: int) -> list[int]:
     """The number of codes with 1, 2, ... bits. There must be at least three frequencies, in increasing order.
 
-    This is the coin collector's problem. Its lists of packages are built from the last list on, and only the last two
-    members of each list are kept. A list that needs a pair takes two members of the list below it. `leaves[i][j]` is
-    the number of single symbols in list j up to the last member of list i."""
+    The algorithm solves the coin collector's problem. The lists of packages are built from the last list on, and only
+    the last two members of each list are kept. A list that needs a pair takes two members of the list below it.
+    `leaves[i][j]` is the number of single symbols in list j up to the last member of list i."""
     number = len(counts)
     counts = [*counts, _INFINITE]
     top = min(longest, number - 1)

@@ -266,7 +266,7 @@ class _BlockWriter:
         self.out.fill()
 
     def literals(self, source: bytes, is_last: bool) -> None:
-        """A block without matches. It uses its own codes or those of the open block."""
+        """A block without matches. The block uses its own codes or those of the open block."""
         counts = [source.count(byte) for byte in range(256)] + [0] * 30
         stored = (len(source) + 5) * 8
         if len(source) > 1024:

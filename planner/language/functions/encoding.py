@@ -185,8 +185,8 @@ def json_text(value: Value) -> str:
 
 
 def _unknown_json(value: Value) -> Value:
-    """The unknown JSON string for an unknown value. Its first character is known from the type, unless the value might
-    be null."""
+    """The unknown JSON string for an unknown value. The first character of the string is known from the type, unless
+    the value might be null."""
     if value.__class__ is Unknown and (value.refinement is None or not value.refinement.not_null):
         return unknown(STRING)
     brackets = {"string": '"', "object": "{", "map": "{", "tuple": "[", "list": "[", "set": "["}

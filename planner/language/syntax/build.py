@@ -406,7 +406,7 @@ def _attributes(names: list[str], at: int) -> tuple[Step, ...]:
 def _target(term: Any, attribute: bool) -> tuple[Any, Any]:
     """The expression to which a further step applies: the term itself or, after a splat, the expression that the splat
     evaluates for each element. A full splat takes all steps; a splat with a dot takes only attributes (`.*.a[0]`
-    indexes the result). Also returns the innermost splat, if any."""
+    indexes the result). The function also returns the innermost splat, if there is one."""
     holder = None
     while term.__class__ is Splat and (attribute or term.kind == "full"):
         holder, term = term, term.each

@@ -145,8 +145,8 @@ def _ends_line(piece: FormatToken) -> bool:
 
 
 def _renewed(pieces: Pieces) -> Iterator[FormatToken]:
-    """The tokens, with old notations replaced. It traverses the bodies of the file; `blocks` are the blocks that are
-    open."""
+    """The tokens, with old notations replaced. The function traverses the bodies of the file; `blocks` are the blocks
+    that are open."""
     blocks: list[str] = []
     at = 0
     count = len(pieces)

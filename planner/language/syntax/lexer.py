@@ -370,8 +370,9 @@ def _in_name(char: str, start: bool) -> bool:
 
 # Finds the end of a quoted string that is not closed on its line.
 #
-# Such a string ends at the next quote in the file, so that from there on code is read as strings and strings as code.
-# Every line break within these strings is reported as a separate mistake, at the position where OpenTofu reports it.
+# A string that is not closed on its line ends at the next quote in the file, so that from there on code is read as
+# strings and strings as code. Every line break within these strings is reported as a separate mistake, at the position
+# where OpenTofu reports it.
 
 
 _IN_STRING = re.compile(r'\\.|\$\$\{|%%\{|[$%]\{~?|"|(?:\r?\n)+', re.S)

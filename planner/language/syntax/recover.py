@@ -242,8 +242,8 @@ class ParseRecovery:
         self.builder.report(entry.code, entry.summary, detail, start, end)
 
     def _broken_strings(self, index: int) -> None:
-        """Report a string that continues after the end of its line. It is reported for every line that it, or a string
-        that results from it, reaches."""
+        """Report a string that continues after the end of its line. The error is reported for every line that this
+        string, or a string that results from it, reaches."""
         token = next((t for t in self.tokens[index:] if t[0] == "QUOTED_NEWLINE"), None)
         if token is None:
             return

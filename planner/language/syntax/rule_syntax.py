@@ -242,9 +242,9 @@ class Aggregate(RulePart):
 
 
 class Builtin(RulePart):
-    """`json(Text, Path, Value)`: a built-in relation, optionally after `not`. Its first columns (`inputs`) must have
-    values, and determine the others (`outputs`). `X in ["a", "b"]` is such a relation: its name is `in`, and its inputs
-    are the list."""
+    """`json(Text, Path, Value)`: a built-in relation, optionally after `not`. The first columns of the relation
+    (`inputs`) must have values, and determine the others (`outputs`). `X in ["a", "b"]` is such a relation: its name is
+    `in`, and its inputs are the list."""
 
     __slots__ = ("inputs", "negated", "outputs", "relation")
     fields = ("relation", "inputs", "outputs", "negated")

@@ -168,9 +168,9 @@ def run(
     """Parse tokens (tuples that begin with the token's kind), and return the result of the last production. Returns
     None if nothing could be read.
 
-    `mistake` receives the index of a wrong token, the stack of states and the stack of values. It changes the stacks so
-    that reading can continue, and returns the index of the next token to read, or -1. `instead` maps a kind of token to
-    another kind, which is tried if the first one is not accepted."""
+    `mistake` receives the index of a wrong token, the stack of states and the stack of values. `mistake` changes the
+    stacks so that reading can continue, and returns the index of the next token to read, or -1. `instead` maps a kind
+    of token to another kind, which is tried if the first one is not accepted."""
     row = start
     states: list[Row] = [row]
     values: list[Any] = []

@@ -1,1 +1,1 @@
-"""The rule engine. It knows nothing about infrastructure."""
+"""The rule engine. The engine knows nothing about infrastructure."""

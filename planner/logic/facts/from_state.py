@@ -157,8 +157,8 @@ def declaration(config: Config, change: ResourceChange) -> Span | None:
 
 
 def deposed_key(address: str, taken: Iterable[str]) -> str:
-    """A deposed key that is not in use, with 8 hexadecimal digits. It is computed from the address, so that equal plans
-    have equal graphs."""
+    """A deposed key that is not in use, with 8 hexadecimal digits. The key is computed from the address, so that equal
+    plans have equal graphs."""
     # decided in Python: the key of a deposed object -- a digest
     used, attempt = set(taken), 0
     while True:

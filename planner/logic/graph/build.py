@@ -67,8 +67,8 @@ class Names:
         return self.meant.get(str(address.config))
 
     def unknown(self, text: str) -> str:
-        """The message that no vertex has this name. It suggests a similar name, otherwise the same object in another
-        module, otherwise objects of the same type."""
+        """The message that no vertex has this name. The message suggests a similar name, otherwise the same object in
+        another module, otherwise objects of the same type."""
         return f'The graph has no vertex "{text}".{instead(text, self.meant)}'
 
 

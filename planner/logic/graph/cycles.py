@@ -249,10 +249,10 @@ def cycle_problems(graph: Graph, is_edited: IsEdited | None = None) -> list[Diag
     return problems
 
 
-# Finds removals that break all cycles of a graph: a smallest set of references in the configuration. This is a minimum
-# feedback edge set in which the edges of one statement are removed together, and only owned edges (rules/graph/cut.dl)
-# may be removed. Small knots are solved exactly: an iteratively deepening search branches over the owned statements of
-# a short cycle. Large knots are solved greedily.
+# Finds removals that break all cycles of a graph: a smallest set of references in the configuration. The smallest set
+# is a minimum feedback edge set in which the edges of one statement are removed together, and only owned edges
+# (rules/graph/cut.dl) may be removed. Small knots are solved exactly: an iteratively deepening search branches over the
+# owned statements of a short cycle. Large knots are solved greedily.
 
 
 MOST_ALTERNATIVES = 6

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[\w-]+")
 def mismatches(
     predicates: Mapping[str, Predicate], relations: Mapping[str, Collection[Any]], query: Query, is_answered: bool
 ) -> list[Diagnostic]:
-    """Warnings about a query. Its relations, including `vertex`, must have been evaluated."""
+    """Warnings about a query. The relations in the query, and `vertex`, must have been evaluated."""
     look = _ConditionCheck(predicates, relations, query)
     problems = list(look.no_vertices(is_answered))
     return problems if is_answered or problems else list(look.constants())

@@ -44,7 +44,8 @@ class Graph:
 
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
-        """All dependencies of each node. They are sorted on first use, because walks do not need them."""
+        """All dependencies of each node. The dependencies are sorted on first use, because walks do not need the
+        order."""
         return adjacency(self.nodes, self.edge_rows)
 
     @cached_property
@@ -87,8 +88,8 @@ class Unquoted(Span):
 
     @classmethod
     def of(cls, header: Span) -> Span:
-        """The position of a declaration. Its line may be shown only if the line contains nothing but the header of a
-        block."""
+        """The position of a declaration. The line of a declaration may be shown only if it contains nothing but the
+        header of a block."""
         line = header.source.line_text(header.line)
         return header if line.rstrip().endswith("{") else cls(header.source, header.start, header.end)
 

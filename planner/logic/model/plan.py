@@ -182,9 +182,9 @@ class Plan:
     """the origins of root variables whose values are not from a file, as (name, origin); an origin is command line,
     environment, input or default"""
     deferred: tuple[tuple[str, str, str], ...] = ()
-    """(block, argument, position) of the blocks whose instances are not known yet. They are deferred with everything
-    that depends on them, and are among `excludes`. For a block that a provider deferred, the argument is the provider's
-    reason."""
+    """(block, argument, position) of the blocks whose instances are not known yet. These blocks are deferred with
+    everything that depends on them, and are among `excludes`. For a block that a provider deferred, the argument is the
+    provider's reason."""
     deferred_changes: tuple[DeferredChange, ...] = ()
     """the objects that a provider deferred after planning them"""
     deferred_dependents: tuple[str, ...] = ()
@@ -197,8 +197,8 @@ class Plan:
     invocations: tuple[Invocation, ...] = ()
     """the action invocations, sorted by the invoking object, and in order for each object"""
     module_outputs: Mapping[str, Value] = field(factory=dict)
-    """the completely known outputs of called modules, by address, which an apply need not evaluate again. They are not
-    stored in plan files"""
+    """the completely known outputs of called modules, by address, which an apply need not evaluate again. These outputs
+    are not stored in plan files"""
 
     @property
     def is_empty(self) -> bool:

@@ -1,4 +1,4 @@
-"""The compiled rules for planning. They are loaded once per process, and only when they are needed."""
+"""The compiled rules for planning. The rules are loaded once per process, and only when they are needed."""
 
 from __future__ import annotations
 

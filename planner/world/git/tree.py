@@ -75,8 +75,8 @@ class GitTree:
 
     @property
     def taken_from_disk(self) -> tuple[str, ...]:
-        """The names read so far that are not in git. They are assumed to be unchanged since the commit, which may be
-        wrong."""
+        """The names read so far that are not in git. These files are assumed to be unchanged since the commit, which
+        may be wrong."""
         return tuple(sorted(self._taken))
 
     @property

@@ -2,7 +2,8 @@
 registries and in files, and local directories.
 
 The addresses are in the normal form of planner.language.config.sources: `git::https://...?ref=v1`,
-`https://host/module.zip`, `file:///directory`. Their meaning is defined by go-getter, the ecosystem's downloader."""
+`https://host/module.zip`, `file:///directory`. go-getter, the ecosystem's downloader, defines the meaning of such
+addresses."""
 
 from __future__ import annotations
 

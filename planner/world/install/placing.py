@@ -1,6 +1,6 @@
 """Installs a provider's package into a directory HOST/NAMESPACE/TYPE/VERSION/OS_ARCH: the package is fetched, verified
-and unpacked before it is moved there. Also copies packages into a mirror directory, which can be used as a filesystem
-mirror or published unchanged as a network mirror."""
+and unpacked before it is moved there. This module also copies packages into a mirror directory, which can be used as a
+filesystem mirror or published unchanged as a network mirror."""
 
 from __future__ import annotations
 

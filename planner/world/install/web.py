@@ -404,7 +404,7 @@ class Hosts:
         return self.credentials(host_of(url).lower())
 
 
-# Members of the JSON documents that servers return. Their values may have any type.
+# Members of the JSON documents that servers return. The values of the members may have any type.
 
 
 def object_in(body: Any, name: str, where: str) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""The interface of providers. It is the same for the builtin provider and for plugins. Values are language values of
+"""The interface of providers. The builtin provider and plugins have the same interface. Values are language values of
 the resource's implied type. Every call returns diagnostics next to its result. A diagnostic may refer to an attribute
 by its path: see AttributeDiagnostic."""
 

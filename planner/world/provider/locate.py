@@ -190,8 +190,8 @@ def packages_in(base: Path, address: str, platform: str = "") -> list[Package]:
 
 
 def unpacked(archive: Path, address: str) -> Path:
-    """The directory with an unpacked package in the user's cache. It is used only if its content still has the recorded
-    checksum. Raises Failure."""
+    """The directory with an unpacked package in the user's cache. The directory is used only if its content still has
+    the recorded checksum. Raises Failure."""
     from planner.foundation.support.archive import unpack
     from planner.foundation.support.put_files import remove
 

@@ -1,5 +1,5 @@
-"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. It has the same
-bytes as a file written by OpenTofu, and is read without loading the grammar of configurations."""
+"""`.terraform.lock.hcl`: the selected version of each provider, and the checksums of its packages. OpenTofu would write
+the same bytes. The file is read without loading the grammar of configurations."""
 
 from __future__ import annotations
 

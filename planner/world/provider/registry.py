@@ -83,8 +83,9 @@ def versions_of_builtin(constraints: Mapping[str, object]) -> list[Diagnostic]:
     return [error("install.builtin", "Invalid dependency on built-in provider", detail)]
 
 
-# A provider that is never called; only its schema is used. It assumes as little as possible: objects are as recorded,
-# computed values are unknown, and the rules determine which changes need the provider (rules/plan/undecided.dl).
+# A provider that is never called; only its schema is used. Such a provider assumes as little as possible: objects are
+# as recorded, computed values are unknown, and the rules determine which changes need the provider
+# (rules/plan/undecided.dl).
 
 
 class OfflineProvider(interface.StandIn):

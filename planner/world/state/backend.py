@@ -126,7 +126,7 @@ class Store(Protocol):
         """Make `read` add the objects that journals recorded, even if the state was changed later and lacks them."""
 
     def discard_journal(self, place: str) -> list[Diagnostic]:
-        """Discard one of the journals. Its bytes are kept in a file whose name marks it as discarded."""
+        """Discard one of the journals. The journal's bytes are kept in a file whose name marks it as discarded."""
 
     def begin_journal(
         self, operation: str, begins_with: State | None = None

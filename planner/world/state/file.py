@@ -1,6 +1,6 @@
 """Reads state files (versions 1 to 4) and writes them (version 4). Problems are returned as diagnostics.
 
-They are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
+States are written in OpenTofu's order: resources by module, mode, type and name; instances by key, the current object
 before the deposed ones; outputs by name. Reading and writing a file that OpenTofu wrote gives the same bytes."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The record of the inputs with which the objects of a state were last applied. It is a separate document next to the
-state.
+"""The record of the inputs with which the objects of a state were last applied. The record is a separate document next
+to the state.
 
     {"format_version": "3.0", "lineage": "...", "salt": "...",
      "runs": {"1f0c...": {"serial": 7, "whole": true, "modules": {"net": "../net"},

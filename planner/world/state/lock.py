@@ -1,9 +1,8 @@
 """The lock on a state file: a record lock on the file, and another file next to it that identifies the holder.
 
-If the system supports it, a record lock belongs to an open file. Otherwise (POSIX) it belongs to the process, which
-loses it when it closes any other descriptor of the file. Both kinds exclude each other and are compatible with
-OpenTofu:
-`.NAME.lock.info` contains a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
+If the system supports it, a record lock belongs to an open file. Otherwise (POSIX) the lock belongs to the process,
+which loses the lock when it closes any other descriptor of the file. Both kinds exclude each other and are compatible
+with OpenTofu: `.NAME.lock.info` contains a JSON object with ID, Operation, Info, Who, Version, Created and Path."""
 
 from __future__ import annotations
 
@@ -259,7 +258,7 @@ class FileLock:
 
     def prepare(self, descriptor: int) -> bool:
         """Also lock the file of `descriptor`, which is about to replace the state file. Returns False if no lock is
-        held. Otherwise this object owns the descriptor, and `follow` must be called next."""
+        held. If a lock is held, this object owns the descriptor, and `follow` must be called next."""
         if not self.held:
             return False
         self._next = descriptor

@@ -1,4 +1,4 @@
-"""`unencrypted`: the method for data that is, or was, stored unencrypted. It encrypts nothing."""
+"""`unencrypted`: the method for data that is, or was, stored unencrypted. The method encrypts nothing."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ GRACE = 2.0  # the number of seconds that the parent has to end the process befo
 
 
 def run_limited(work: Callable[[], T], seconds: float) -> T:
-    """The result of `work()`. It is computed in a fork of this process, which shares all data without copying, and
-    whose side effects are lost. Raises Failure if a limit of time or memory is exceeded, and any Failure that `work`
-    raises."""
+    """The result of `work()`. The result is computed in a fork of this process, which shares all data without copying,
+    and whose side effects are lost. Raises Failure if a limit of time or memory is exceeded, and any Failure that
+    `work` raises."""
     fork = start_fork(lambda: _answer(work, seconds))
     try:
         content = fork.result(time.monotonic() + seconds)
@@ -83,7 +83,7 @@ callbacks such as finalizers"""
 
 
 class OutOfTime(BaseException):
-    """The work took too long. This is a BaseException, so that it also stops code that catches every Exception."""
+    """The work took too long. The class is a BaseException, so that it also stops code that catches every Exception."""
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
     edge(A, "terraform_data.web"), not pruned(A)
 
-The answer is a table. It has a column for each variable, in the order of appearance, and a row for each assignment for
-which all literals are true. A query that begins with a constant is answered by pyDatalog, which is goal-directed, over
-the derived relations (see below). Other queries, and queries with aggregates or computed values, are answered bottom up
-by planner's own evaluator. Relations may be recursive; queries may not."""
+The answer is a table. The table has a column for each variable, in the order of appearance, and a row for each
+assignment for which all literals are true. A query that begins with a constant is answered by pyDatalog, which is
+goal-directed, over the derived relations (see below). Other queries, and queries with aggregates or computed values,
+are answered bottom up by planner's own evaluator. Relations may be recursive; queries may not."""
 
 from __future__ import annotations
 
@@ -173,11 +173,11 @@ def _bottom_up(program: RuleProgram, database: Database, query: Query) -> set[Ro
     return {row for rule in query.rules for row in functions[f"f{rule.number}"](relations, made)}
 
 
-# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause. Its head is the
-# query, and its body has a separate predicate over the variables of each literal. Python functions resolve these
-# predicates, so that constants, wildcards, negations and tests have the same meaning as in rules; pyDatalog only
-# compares values for equality. The clause contains no recursion and no strings. The literals are in joining order,
-# which determines the time of the query.
+# Answers queries with pyDatalog, goal-directed, over existing relations. pyDatalog gets one clause. The head of the
+# clause is the query, and the body has a separate predicate over the variables of each literal. Python functions
+# resolve these predicates, so that constants, wildcards, negations and tests have the same meaning as in rules;
+# pyDatalog only compares values for equality. The clause contains no recursion and no strings. The literals are in
+# joining order, which determines the time of the query.
 
 _numbers = count(1)  # pyDatalog has one table of resolvers for the whole process, so the names in it must be unique
 
@@ -221,8 +221,8 @@ def _ask(relations: Relations, clause: list[tuple[Literal, list[str]]], columns:
 
 
 def _resolver(relations: Relations, literal: Literal, names: list[str]) -> Callable[..., Iterator[Row]]:
-    """The function that pyDatalog calls, with a term for each variable of the literal. It returns the rows of values
-    that match."""
+    """The function that pyDatalog calls, with a term for each variable of the literal. The function returns the rows of
+    values that match."""
 
     def resolve(*terms: Any) -> Iterator[Row]:
         known: Assignment = {name: term.id for name, term in zip(names, terms, strict=True) if term.is_const()}

@@ -100,8 +100,8 @@ def compile_program(predicates: Mapping[str, Predicate], rules: list[Rule], stra
 
 
 # For each column, the values that rules examine and on which derivations can therefore depend. A cache of results, such
-# as the one in plan/action.py, may replace all other values by a single word. This is computed from the rules, so new
-# rules are always taken into account.
+# as the one in plan/action.py, may replace all other values by a single word. The examined values are computed from the
+# rules, so new rules are always taken into account.
 
 
 _Place = tuple[str, int]

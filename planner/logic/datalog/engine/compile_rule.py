@@ -211,7 +211,7 @@ class BodyCompiler:
         return isinstance(term, syntax.Constant) or (isinstance(term, syntax.RuleVariable) and term.name in self.names)
 
     def atom(self, atom: syntax.Atom, clauses: list[Clause], is_delta: bool = False) -> None:
-        """Add the loop over an atom. It binds the new variables of the atom, and compares its known ones."""
+        """Add the loop over an atom. The loop binds the new variables of the atom, and compares the known ones."""
         arguments = atom.arguments
         keys = [i for i, a in enumerate(arguments) if self.is_known(a)]
         rest = [i for i, a in enumerate(arguments) if isinstance(a, syntax.RuleVariable) and i not in keys]

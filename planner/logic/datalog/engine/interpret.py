@@ -28,7 +28,7 @@ class Interpreter:
     # -------- the domain
 
     def rows(self, atom: syntax.Atom, assignment: Assignment) -> Iterable[Row]:
-        """The rows of a relation that may match an atom. They may include rows that do not match."""
+        """The rows of a relation that may match an atom. The result may include rows that do not match."""
         raise NotImplementedError
 
     def order(self, body: tuple[syntax.Literal, ...], bound: Iterable[str], outer: set[str]) -> list[syntax.Literal]:

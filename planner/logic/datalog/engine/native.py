@@ -99,8 +99,8 @@ def _without_two_steps(successors: list[list[int]]) -> list[list[int]]:
 
 
 def _hubs(doubtful: list[list[int]]) -> list[int]:
-    """The few nodes, such as the root, that have very many undecided edges. They would make it necessary to process
-    every block completely."""
+    """The few nodes, such as the root, that have very many undecided edges. Such nodes would make it necessary to
+    process every block completely."""
     many = [node for node, targets in enumerate(doubtful) if len(targets) > _MANY]
     return sorted(many, key=lambda node: -len(doubtful[node]))[:_MOST_HUBS]
 
@@ -216,8 +216,8 @@ def scc(edges: Relation, shared: Shared) -> Relation:
 
 
 def closing(edges: Relation, wished: Relation, _shared: Shared) -> Relation:
-    """Those of the desired edges (`wished`) that would close a cycle. They are tried in order, each together with all
-    edges, and with the earlier desired edges that did not close a cycle.
+    """Those of the desired edges (`wished`) that would close a cycle. Desired edges are tried in order, each together
+    with all edges, and with the earlier desired edges that did not close a cycle.
 
     closing(A, B) :- wished(A, B), path(B, A), where path uses edges and those rows of `wished` that come before (A, B)
     and are not closing. (No stratified program can express this; the tests add one row at a time.)

@@ -127,7 +127,7 @@ class _Makers:
 
     def _rows_by_rule(self, predicate: str, wanted: AbstractSet[Row]) -> Iterator[tuple[Rule, AbstractSet[Row]]]:
         """The rules of a relation, each with the requested rows that it derives. The rule with the most rows comes
-        last. It has all rows that no other rule derives and that are not facts."""
+        last. The last rule gets all rows that no other rule derives and that are not facts."""
         rules = [rule for rule in self.program.rules_for(predicate) if rule.number in self.functions]
         produced = self.database.produced
         most = max(rules, key=lambda rule: produced.get(rule.number, 0), default=None)

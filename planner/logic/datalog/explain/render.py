@@ -1,5 +1,5 @@
-"""Formats literals and reasons with values in place of variables. Also defines the entries of proofs other than
-sub-proofs."""
+"""Formats literals and reasons with values in place of variables. This module also defines the entries of proofs other
+than sub-proofs."""
 
 from __future__ import annotations
 

@@ -31,10 +31,10 @@ Goal: TypeAlias = tuple[str, Row]
 
 
 class Proof:
-    """The proof of a row. A leaf (`rule` is None) is a fact, or was decided by a native operator (`native`). Otherwise
-    `rule` derives the row under `assignment` from `body`, which has an entry for each literal, in the rule's order;
-    sub-proofs are shared.
-    `height` is 0 for a leaf; otherwise it is one more than the height of the highest sub-proof."""
+    """The proof of a row. A leaf (`rule` is None) is a fact, or was decided by a native operator (`native`). If there
+    is a rule, `rule` derives the row under `assignment` from `body`, which has an entry for each literal, in the rule's
+    order; sub-proofs are shared. `height` is 0 for a leaf; otherwise it is one more than the height of the highest
+    sub-proof."""
 
     __slots__ = ("assignment", "body", "height", "native", "predicate", "row", "rule")
 

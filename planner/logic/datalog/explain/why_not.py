@@ -19,9 +19,9 @@ MOST_STEPS = 20_000
 
 @frozen
 class Obstacle:
-    """The reason why one rule does not derive a row. If `literal` is None, the head can never equal the row. Otherwise
-    the literals before `literal` are all true under `assignment`, and `literal` is false; `text` is that literal with
-    these values."""
+    """The reason why one rule does not derive a row. If `literal` is None, the head can never equal the row. If there
+    is a literal, the literals before `literal` are all true under `assignment`, and `literal` is false; `text` is that
+    literal with these values."""
 
     rule: Rule
     literal: Literal | None

@@ -277,7 +277,8 @@ def linked(literal: syntax.Literal) -> syntax.Literal:
     return literal
 
 
-# The native operators of the language: names, inputs and results. Their functions are defined in the engine.
+# The native operators of the language: names, inputs and results. The functions of the operators are defined in the
+# engine.
 
 
 class Operator(NamedTuple):
@@ -308,7 +309,7 @@ _SENTENCE = re.compile(r"^\s*\w+\([^)]*\):\s*(.*?)(?:\.\s|\.$|$)", re.S)
 
 def first_sentence(predicate: Predicate) -> str:
     """The meaning of a tuple: the first sentence of the doc comment, without the pattern before the colon, on one line.
-    It is empty if the comment has another form."""
+    The meaning is empty if the comment has another form."""
     match = _SENTENCE.match(predicate.doc)
     return " ".join(match[1].split()) if match else ""
 

@@ -1,4 +1,4 @@
-"""Built-in functions of numbers that are not operators. They are exact for numbers of any size."""
+"""Built-in functions of numbers that are not operators. The functions are exact for numbers of any size."""
 
 from __future__ import annotations
 

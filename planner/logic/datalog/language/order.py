@@ -1,7 +1,7 @@
 """The order of joins in a body, which may differ from the written order. Tests, negations and computations come as soon
-as their variables have values. They are followed by atoms that only need a lookup, and by built-in relations whose
-inputs have values. Of the other atoms, the one with the most bound columns is next; then the one with the most
-constants; then the first in the text. Aggregates come last."""
+as their variables have values. Next come atoms that only need a lookup, and built-in relations whose inputs have
+values. Of the other atoms, the one with the most bound columns is next; then the one with the most constants; then the
+first in the text. Aggregates come last."""
 
 from __future__ import annotations
 

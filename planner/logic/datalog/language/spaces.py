@@ -1,8 +1,8 @@
 """Namespaces: files whose names are private unless they are exported. After this step, a predicate `kept` that is
 declared in a file of the namespace acme.tags has the name `acme.tags.kept`. Files of that namespace write just `kept`.
 Other files import the namespace (`import acme.tags as t`), and write `t.kept` if the predicate is exported. All files
-without a namespace share one. They may use the bare name of a predicate if exactly one namespace exports it. Types
-belong to their namespace in the same way, but cannot be used outside it."""
+without a namespace share one. These files may use the bare name of a predicate if exactly one namespace exports the
+predicate. Types belong to their namespace in the same way, but cannot be used outside it."""
 
 from __future__ import annotations
 

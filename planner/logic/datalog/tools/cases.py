@@ -12,9 +12,10 @@
     .want none edge.
 
 `.given "PATH"` adds the facts of a plan, a state or a configuration, if the program of the case can read it. Facts
-before the first `.case` are given in every case. They may be facts of any predicate. Facts of a derived predicate hold
-in addition to its derived rows. A predicate in `.want` must have exactly the expected rows. Other predicates are not
-checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be repeated."""
+before the first `.case` are given in every case. The facts of a case may belong to any predicate. Facts of a derived
+predicate hold in addition to its derived rows. A predicate in `.want` must have exactly the expected rows. Other
+predicates are not checked. `.want none` expects no rows. `.want` takes several tuples separated by commas, and may be
+repeated."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ class Mismatch:
 
 
 def load_cases(program: RuleProgram, name: str, text: str, space: str = "") -> tuple[list[Case], list[Diagnostic]]:
-    """The cases of a file, checked against the declarations of the program. They use names as the files of their
+    """The cases of a file, checked against the declarations of the program. Cases use names as the files of their
     namespace do; predicates of other namespaces are imported, or have their full names."""
     file, diagnostics = parse_rules(name, text)
     reader = _CaseReader(program, space)

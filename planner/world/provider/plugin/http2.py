@@ -286,7 +286,8 @@ class Connection:
             self._refill(len(payload))
 
     def _refill(self, size: int) -> None:
-        """Enlarge the peer's window. It is larger than any response, so this is needed only once per gigabyte."""
+        """Enlarge the peer's window. The window is larger than any response, so it must be enlarged only once per
+        gigabyte."""
         self._received += size
         if self._received >= _REFILL:
             self._socket.sendall(_frame(_WINDOW, 0, 0, pack(">I", self._received)))

@@ -54,7 +54,7 @@ _READS = 5
 
 
 class ConsulClient(StateClient):
-    """The state in a key. Its version is the index of its last change."""
+    """The state in a key. The version of the state is the index of the key's last change."""
 
     def __init__(self, cluster: Cluster, path: str, compresses: bool, locks: bool) -> None:
         self._cluster, self._path, self._compresses, self.locks = cluster, path, compresses, locks

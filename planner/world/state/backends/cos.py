@@ -73,7 +73,7 @@ class CosBucket:
 
 
 class CosClient(StateClient):
-    """The state in an object. Its version is the entity tag."""
+    """The state in an object. The version of the state is the object's entity tag."""
 
     locks = True
     has_place_beside = True

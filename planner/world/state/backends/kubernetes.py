@@ -141,7 +141,8 @@ class Namespace:
 
 
 class KubernetesClient(StateClient):
-    """The state in a secret. Its version is a digest of the content, because other programs may change labels."""
+    """The state in a secret. The version of the state is a digest of the secret's content, because other programs may
+    change labels."""
 
     def __init__(self, at: Namespace, workspace: str) -> None:
         self._at, self._workspace = at, workspace

@@ -87,7 +87,7 @@ class OssBucket:
 
 
 class OssClient(StateClient):
-    """The state in an object. Its version is the entity tag."""
+    """The state in an object. The version of the state is the object's entity tag."""
 
     has_place_beside = True
 

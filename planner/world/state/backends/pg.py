@@ -216,7 +216,7 @@ def _message(problem: Exception) -> str:
 
 
 class PgClient(StateClient):
-    """The state in a row. Its version is the checksum of the content."""
+    """The state in a row. The version of the state is the checksum of the row's content."""
 
     def __init__(self, session: PgConnection, workspace: str) -> None:
         self._session, self._table, self._name = session, session.table, workspace
@@ -411,8 +411,8 @@ class PgBackend(RemoteBackend):
 
 
 def _prepare(session: PgConnection, table: StateTable) -> None:
-    """Create the missing schema, table and index, if the block allows it. They are looked up first, because that
-    requires fewer permissions than CREATE ... IF NOT EXISTS."""
+    """Create the missing schema, table and index, if the block allows it. The function looks them up first, because
+    that requires fewer permissions than CREATE ... IF NOT EXISTS."""
     if table.makes_schema:
         query = "SELECT count(1) FROM information_schema.schemata WHERE schema_name = %s"
         if not session.rows(query, table.schema)[0][0]:

@@ -118,7 +118,8 @@ class Leftovers:
         return result
 
     def discard(self, place: str) -> None:
-        """Discard a journal: its file and its copy. Its bytes are kept in a file whose name marks it as discarded."""
+        """Discard a journal: its file and its copy. The journal's bytes are kept in a file whose name marks it as
+        discarded."""
         copy, kept = read_copy(self._client), f"{place}{DISCARDED}"
         if place != self._beside:
             os.replace(place, kept)

@@ -92,7 +92,7 @@ remains valid if the process is killed in between"""
 
 
 class S3Client(StateClient):
-    """The state in an object. Its version is the entity tag."""
+    """The state in an object. The version of the state is the object's entity tag."""
 
     has_place_beside = True
 
@@ -362,8 +362,8 @@ def _base64(data: bytes) -> str:
 
 
 def _check_holder(problem: ServiceError, ask: Callable[[], LockInfo | None], info: LockInfo) -> None:
-    """Check whether a refused lock is in fact held by this process, because an earlier response was lost. Otherwise
-    raises Held or ServiceError."""
+    """Check whether a refused lock is in fact held by this process, because an earlier response was lost. Raises Held
+    or ServiceError if the process does not hold the lock."""
     try:
         holder = ask()
     except ServiceError as more:

@@ -89,7 +89,7 @@ class WorkspaceSettings:
 
 
 class TfeClient(NothingBeside):
-    """The state of a workspace. Its version is the id of a state version on the server."""
+    """The state of a workspace. The version of the state is the id of a state version on the server."""
 
     locks = True
     lock_path = ""
