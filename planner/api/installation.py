@@ -206,7 +206,7 @@ class Installation(Work):
             )
 
     def _with_configuration(self, work: Callable[[Config], list[Diagnostic]]) -> list[Diagnostic]:
-        """The warnings of work on the configuration. Raises Failure."""
+        """Do this work on the configuration, and return its warnings. Raises Failure."""
         from planner.operations.load import load
 
         diagnostics = Diagnostics()

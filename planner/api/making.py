@@ -124,8 +124,8 @@ class Making(Work):
     ) -> list[Diagnostic]:
         """Search for existing objects, as described by query files; the hooks receive the results. `is_streamed`:
         whether the hooks also receive the generated configuration; `covers`: whether they receive the numbers of
-        managed objects. Objects that the units of a `fleet` manage count as managed. `policies` (files and directories)
-        check this coverage."""
+        managed objects. Objects that the units of a `fleet` manage count as managed. `policies` are the files and
+        directories of the policies that check the coverage."""
         from planner.operations.discover import discover
         from planner.workflows.batch.questions import managed_objects
 

@@ -105,7 +105,7 @@ class _Notes:
         """Ignored, because the results contain it."""
 
     def file(self, file: Any) -> None:
-        """Ignored, because the results contain it."""
+        """Ignored, because the results contain the file."""
 
     def cleaned(self, file: Any, run: Any, left: Any) -> None:
         self.of.setdefault(file.name, []).extend(left.diagnostics)

@@ -173,7 +173,7 @@ def hidden_document(document: Body, hide: Callable[[str], str]) -> Body:
 
 
 def _hidden(value: Any, hide: Callable[[str], str]) -> Any:
-    """A document without sensitive strings."""
+    """A document in which sensitive strings are hidden."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):

@@ -83,7 +83,7 @@ class Review:
     def write(
         self, made: MadePlan[Any] | None, problems: Iterable[Diagnostic], verdict: Verdict | None = None, **known: Any
     ) -> list[Diagnostic]:
-        """Write the files; returns problems with writing them. `known`: as for _document."""
+        """Write the files; returns problems with writing them. `known` contains the further arguments of _document."""
         document = self._document(made, problems, verdict, **known)
         return self.write_document(document) if document is not None else []
 

@@ -260,7 +260,7 @@ def forget_deposed(walk: ApplyWork, it: Instance) -> list[Diagnostic]:
     return []
 
 
-# Opening ephemeral resources while applying.
+# Opens ephemeral resources during an apply.
 
 
 def apply_ephemeral(walk: ApplyWork, it: Instance) -> list[Diagnostic]:

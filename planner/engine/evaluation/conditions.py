@@ -316,7 +316,7 @@ class SelfReferences:
         self._of: dict[ResourceDecl, list[tuple[InstanceKey, Diagnostic]]] = {}
 
     def of(self, it: Instance) -> list[Diagnostic]:
-        """The references of an instance to itself, which has no value yet."""
+        """Errors about references of an instance to itself: the instance has no value yet."""
         if it.decl is None:
             return []
         if it.decl not in self._of:

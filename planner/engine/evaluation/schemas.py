@@ -202,7 +202,8 @@ def list_schema(config: ResourceSchema) -> ResourceSchema:
         "include_resource": AttributeSchema(BOOL, optional=True),
         "limit": AttributeSchema(NUMBER, optional=True),
     }
-    return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))  # it is never stored
+    # the configuration of a search is never stored
+    return ResourceSchema(BlockSchema(attributes, {"config": nested}, ephemeral=True))
 
 
 def _object_type(decl: ResourceDecl, schema: ResourceSchema) -> ObjectType:

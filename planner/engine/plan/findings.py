@@ -76,7 +76,7 @@ class PlanRecord:
         return tuple(sorted(self._invocations, key=lambda one: sort_key(one.caller or one.address)))
 
     def defer(self, deferred: DeferredChange) -> None:
-        """Add the change of an object that its provider deferred."""
+        """Add a change that the provider of its object deferred."""
         with self._lock:
             self._deferred[deferred.change.address] = deferred
 

@@ -303,7 +303,7 @@ def configuration_of(it: Instance, problems: list[Diagnostic]) -> Value:
 def ask_plan(
     it: Instance, start: PriorObject, config: Value, problems: list[Diagnostic], may_defer: bool = False
 ) -> PlanAnswer:
-    """The plan of the provider. `may_defer`: as for `propose`. Raises Failure."""
+    """The provider's plan for the object. `may_defer` has the same meaning as for `propose`. Raises Failure."""
     block, prior = it.schema.block, start.prior
     proposed = proposed_new(block, prior, config)
     request = PlanRequest(it.type, prior, proposed, config, start.private, start.identity, start.meta)

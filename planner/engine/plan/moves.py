@@ -275,7 +275,7 @@ class _EndIndex(Generic[T]):
         self._names: dict[Any, list[T]] = {}
 
     def add(self, steps: Steps, resource: Any, item: T) -> None:
-        """Add an item under an end."""
+        """Add an item that lookups find by this end of a move."""
         names = tuple([name for name, _ in steps])
         if _is_pattern(steps):
             self._patterns.setdefault((names, resource), []).append(item)

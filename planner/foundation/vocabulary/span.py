@@ -73,7 +73,7 @@ class Source:
         return self._lines
 
     def line_number(self, offset: int) -> int:
-        """1-based line of an offset."""
+        """The number of the line that contains an offset, from 1."""
         return bisect_right(self.line_starts, offset)
 
     def line_text(self, number: int) -> str:

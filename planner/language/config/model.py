@@ -203,7 +203,7 @@ class ResourceDecl:
     """the check block that contains a nested data source"""
     connection_span: Span | None = None
     type_span: Span | None = None
-    """the place of the label with the type"""
+    """the source location of the label that names the type"""
     made_up: Override | None = None
     """the mock that replaces the objects in a test"""
 

@@ -170,7 +170,7 @@ def _index(collection: Value, key: Value) -> Value:
 
 
 def t_name(t: Any) -> str:
-    """list or tuple."""
+    """The word for a type in messages: list or tuple."""
     return "tuple" if isinstance(t, TupleType) else str(t.kind)
 
 

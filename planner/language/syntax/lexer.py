@@ -223,7 +223,7 @@ def tokenize(text: str, start: int = 0, mode: int = BODY) -> list[Token]:
                 mode = HEREDOC
                 stack.append(mode)
             elif group == _G_SLASH:
-                if text.startswith("*", pos):  # an unclosed comment
+                if text.startswith("*", pos):  # the comment is not closed
                     patterns = _patterns(False)
                     match = patterns.lines if mode < BRACKETS else patterns.no_lines
                 add(("OPERATOR", value, at))

@@ -14,7 +14,7 @@ from planner.language.syntax.lexer import Token
 
 
 class Mistake:
-    """An entry of the table."""
+    """An entry in the table of mistakes: how a mistake is recognized, and its message."""
 
     __slots__ = ("code", "detail", "echo", "example", "place", "subject", "summary", "tokens")
 
@@ -572,7 +572,7 @@ def in_literal(what: str, text: str) -> tuple[str, str, str]:
 
 
 def describe(token: Token) -> str:
-    """A token in words."""
+    """The description of a token in a message."""
     kind, text, _ = token
     if kind == "$END" or (kind == "NEWLINE" and not text):
         return "the end"

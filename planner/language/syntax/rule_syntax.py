@@ -22,7 +22,7 @@ def quote(text: str) -> str:
 
 
 class RuleNode:
-    """Base: the node's position."""
+    """The base class of nodes: contains the node's position."""
 
     __slots__ = ("end", "start")
     start: int

@@ -57,7 +57,7 @@ class Knot:
     alternatives: tuple[EdgeRemoval, ...] = ()
     """if a single removal suffices, all single removals that do, at most MOST_ALTERNATIVES"""
     edited: tuple[EdgeRemoval, ...] = ()
-    """the alternatives that were edited since the last commit; empty if all were"""
+    """the alternatives in lines that were edited since the last commit; empty if all lines were edited"""
 
     @property
     def cycle(self) -> tuple[str, ...]:
@@ -416,8 +416,8 @@ class _CycleSearch:
         return None
 
     def greedy(self) -> set[Statement]:
-        """A set without superfluous statements. From each cycle it takes the statement with the most edges around
-        it."""
+        """A set of statements that breaks all cycles and has no superfluous member. From each cycle the search takes
+        the statement with the most edges around it."""
         waited_for: dict[str, int] = {}
         for targets in self.edges.values():
             for target in targets:

@@ -25,7 +25,7 @@ class _ActionTable:
     steps: Mapping[str, tuple[str, ...]]
     """the steps of each action; actions with one step come first"""
     classes: Mapping[str, frozenset[str]]
-    """class -> its actions"""
+    """the actions in each class"""
 
 
 def does(action: str, kind: str) -> bool:

@@ -55,7 +55,7 @@ class ProviderSchema:
     functions_are_all: bool = False
     """whether `functions` is complete; a plugin may register further functions when it is configured"""
     actions: Mapping[str, ResourceSchema] = field(factory=dict)
-    """the configurations of actions"""
+    """the schemas of the configurations of actions, by type"""
     list_resources: Mapping[str, ResourceSchema] = field(factory=dict)
     """the schemas of search configurations, by the managed type whose objects they search for"""
     generates_config: bool = False

@@ -2,8 +2,8 @@
 line. Together they distinguish changed lines, missing lines and an incomplete last line.
 
 A line is `CHAIN OWN JSON`. Both checksums are CRC-32 in eight hexadecimal digits: OWN is the checksum of the JSON text,
-and CHAIN continues the CHAIN of the previous line (0 before the first). Lines once had only OWN; such journals can
-still be read."""
+and CHAIN continues the CHAIN of the previous line (0 before the first). The lines of old journals have only OWN; such
+journals can still be read."""
 
 from __future__ import annotations
 

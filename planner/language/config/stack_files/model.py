@@ -216,7 +216,7 @@ class Deployments:
     orchestrations: tuple[ApprovalRule, ...] = ()
     tokens: Mapping[str, IdentityToken] = field(factory=dict)
     stores: Mapping[str, ValueStore] = field(factory=dict)
-    """the stores by `TYPE.NAME`"""
+    """the stores by name (`TYPE.NAME`)"""
     published: Mapping[str, PublishedOutput] = field(factory=dict)
     upstream: Mapping[str, UpstreamInput] = field(factory=dict)
     locals: Mapping[str, LocalDecl] = field(factory=dict)

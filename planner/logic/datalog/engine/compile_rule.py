@@ -61,7 +61,7 @@ class Check(NamedTuple):
 
 
 class Let(NamedTuple):
-    """`v2 = v0 + v1`; in a comprehension, a loop over one value."""
+    """An assignment, `v2 = v0 + v1`; in a comprehension, this is a loop over one value."""
 
     name: str
     value: str

@@ -52,7 +52,7 @@ def reduction(edges: Relation, shared: Shared) -> Relation:
     components = condensed(edges, shared)
     successors = components.successors
     highest = [targets[0] if targets else -1 for targets in successors]  # no higher successor can lead to this node
-    kept: dict[int, list[int]] = {}  # other than the highest successor
+    kept: dict[int, list[int]] = {}  # the kept successors of each node, without the highest one
     doubtful = _without_two_steps(successors)
     hubs = _hubs(doubtful) if len(doubtful) > _BLOCK else []
     readers: dict[int, int] = {}

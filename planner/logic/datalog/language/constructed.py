@@ -130,6 +130,6 @@ class MadeFile:
         return start, start + len(text)
 
     def file(self) -> RuleFile:
-        """The file with all rules that were added so far."""
+        """A rule file that contains the rules added until now."""
         self._source.text = "\n".join(self._lines) + "\n"
         return RuleFile(self._source, list(self._statements), True)

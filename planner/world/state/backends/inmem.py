@@ -86,7 +86,7 @@ class MemoryClient(StateClient):
 
 
 class InMemory(RemoteBackend):
-    """States of this process."""
+    """The backend `inmem`: keeps states in the memory of this process."""
 
     type = "inmem"
     kept: ClassVar[dict[str, WorkspaceMemory]] = {}

@@ -84,7 +84,8 @@ def fnv1(data: bytes) -> int:
 
 
 class PgConnection:
-    """A connection that is opened on first use and reopened after it breaks. Several threads may use it, in turn."""
+    """A connection that is opened on first use and reopened after it breaks. Several threads may use the connection, in
+    turn."""
 
     def __init__(self, table: StateTable) -> None:
         self.table = table

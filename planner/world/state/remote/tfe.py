@@ -473,7 +473,7 @@ class TfeStore(RemoteStore):
 
 
 class TfeBackend(RemoteBackend):
-    """Workspaces of an organization."""
+    """The workspaces of an organization, as a backend."""
 
     def __init__(self, settings: Mapping[str, Any], seal: Seal, organization: Organization) -> None:
         super().__init__(settings, seal)
