@@ -60,7 +60,7 @@ class Tree(Protocol):
 
     @property
     def root(self) -> str:
-        """The absolute path of the directory, without links."""
+        """The absolute path of the directory, with links resolved."""
 
     def read(self, name: str) -> bytes:
         """The content of a file. Raises OSError."""

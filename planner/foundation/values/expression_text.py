@@ -161,7 +161,8 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
     """Like `short_texts`, but with all differences: the different parts of two JSON strings, with their paths, or the
-    different lines of strings with the same number of lines. Empty for other strings and for sensitive ones."""
+    different lines of strings with the same number of lines. The list is empty for other and for sensitive
+    strings."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
     one, other = _parsed(before), _parsed(after)

@@ -387,7 +387,7 @@ class LanguageStatement:
 
     @property
     def requested(self) -> str:
-        """The requested language, in the words of planner.foundation.vocabulary.release; "" for the language of
+        """The requested language, as a constant of planner.foundation.vocabulary.release; "" for the language of
         OpenTofu 1.12."""
         if not self.constraint or parse_constraints(self.constraint).allows(COMPATIBLE_VERSION):
             return ""

@@ -263,8 +263,8 @@ def _csv_type(string: str) -> Type:
 
 # Character encodings by the names that IANA registers for them.
 #
-# The single-byte encodings are exact. Of the East Asian ones (of several bytes) Python's and the WHATWG's tables differ
-# for some rare characters.
+# The tables of single-byte encodings are exact. In East Asian encodings (of several bytes), Python's tables and the
+# WHATWG's tables differ for some rare characters.
 
 
 # A codec of Python, with the registered names (in lower case) for which it is used.

@@ -103,7 +103,7 @@ def merge(*maps: Value, result_type: Type) -> Value:
         each, own = unmark(each)
         if each.__class__ is Null:
             continue
-        if kind(each) not in ("map", "object"):  # possible only after an argument whose type is not certain
+        if kind(each) not in ("map", "object"):  # only arguments of uncertain type can get here
             raise FunctionError(f"All arguments must be maps or objects, not {kind(each)}.")
         marks |= own
         merged.update(entries(each))

@@ -213,7 +213,7 @@ class _Evaluation:
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows
-        if all(relations[number] for number in function.positives):  # an index is needed only if the relation is
+        if all(relations[number] for number in function.positives):  # without rows, no index is needed
             for need in function.needs:
                 if indexes[need] is None:
                     self.build(need)

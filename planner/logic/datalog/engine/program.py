@@ -55,8 +55,8 @@ class RuleProgram:
         return self._by_head.get(predicate, [])
 
     def beside(self, others: Mapping[str, Predicate]) -> RuleProgram:
-        """This program with predicates of another program under these names, for queries about both. In the result,
-        these predicates are inputs, and the caller provides their rows (Database.beside)."""
+        """A copy of this program that also has predicates of another program, under these names, so that queries can
+        use both. In the copy, the added predicates are inputs, and the caller provides their rows (Database.beside)."""
         predicates = dict(self.predicates)
         for name, predicate in others.items():
             number = len(predicates)
