@@ -151,8 +151,8 @@ class Questions(Work):
 
 
 def subject_of(words: tuple[str, ...]) -> tuple[str, str]:
-    """The kind of question that the arguments of `why` denote: ("list", WORD), ("effects", SOURCE), or ("proof", ""). Raises
-    Failure for an unknown word."""
+    """The kind of question that the arguments of `why` denote: ("list", WORD), ("effects", SOURCE), or ("proof", "").
+    Raises Failure for an unknown word."""
     from planner.operations.effects import check_word, is_list, source_of
 
     check_word(words)
