@@ -219,7 +219,7 @@ def test_replace_provider(planner, here):
     assert "No matching resources" in planner("state", "replace-provider", "terraform", "acme/x").out
     for words in (["plan"], ["apply", "-auto-approve"], ["refresh"], ["destroy", "-auto-approve"]):
         ran = planner(*words)
-        assert ran.code == 1 and "registry.opentofu.org/acme/x is not on this machine" in ran.err
+        assert ran.code == 1 and "registry.opentofu.org/acme/x is not installed on this machine" in ran.err
     assert json.loads((here / "terraform.tfstate").read_text()) == found
 
 
@@ -376,7 +376,7 @@ def test_unlocking_looks_before_it_asks(planner, here):
         (("-var=n=x",), "given by -var=n=..."),
         (("-var-file=v.tfvars",), "given by -var-file, v.tfvars:1"),
         ((), "given by terraform.tfvars:1"),
-        (("environment",), "given by TF_VAR_n of the environment"),
+        (("environment",), "given by the environment variable TF_VAR_n"),
     ],
 )
 def test_a_wrong_value_says_who_gave_it(planner, here, monkeypatch, given, who):

@@ -53,7 +53,7 @@ def test_each_source_and_what_it_overrides(
         "  type       string\n"
         "  from       -var=image=...\n"
         '  overrides  "web:2"   terraform.tfvars:1\n'
-        '  overrides  "web:0"   TF_VAR_image of the environment\n'
+        '  overrides  "web:0"   the environment variable TF_VAR_image\n'
         '  overrides  "web:1"   default, main.tf:3\n'
         "  read by    local.release   main.tf:17\n"
     )
