@@ -137,10 +137,10 @@ resource "terraform_data" "a" {
 
     async def work(session: Any, call: Call) -> None:
         many = await call("plan", directory="big")
-        assert len(many["changes"]) == 100 and many["note"] == "The first 100 of 300 changes."
+        assert len(many["changes"]) == 100 and many["note"] == "Only the first 100 of 300 changes are included."
         long = {"directory": "big", "variables": {"text": "x" * 30_000}}
         rows = await call("query", text='planned(A, "input.text", V)', **long)
-        assert len(rows["rows"]) == 4 and rows["note"] == "The first 4 of 300 rows."
+        assert len(rows["rows"]) == 4 and rows["note"] == "Only the first 4 of 300 rows are included."
 
     with_client(root, [], work)
 

@@ -213,7 +213,7 @@ def test_what_is_wrong_is_raised_with_its_diagnostics(root: Path) -> None:
         with pytest.raises(Failure):
             planner.load(root).plan(**wrong)
     assert [c.address for c in planner.load(root).plan(targets="terraform_data.a").changes] == ["terraform_data.a"]
-    with pytest.raises(Failure, match="The directory of rules does not exist"):
+    with pytest.raises(Failure, match="No such directory"):
         planner.fleet(root / "nowhere").units()
     with pytest.raises(Failure):
         planner.load(root / "nowhere").plan()
@@ -534,7 +534,7 @@ def test_the_engine_without_infrastructure() -> None:
     assert derived["ancestor"] == (("ann", "bob"), ("ann", "cid"), ("bob", "cid"))
     assert derived.query('ancestor("ann", Who)').rows == (("bob",), ("cid",))
     assert "an ancestor of cid" in derived.prove("ancestor", "ann", "cid").text
-    with pytest.raises(Failure, match="does not hold"):
+    with pytest.raises(Failure, match="is not derived"):
         derived.prove("ancestor", "cid", "ann")
     with pytest.raises(Failure, match="does not declare child"):
         program.evaluate({"child": []})

@@ -184,5 +184,5 @@ def test_wrong_arguments_are_named(objects: Mapping[str, Any], tmp_path: Path, m
     ],
 )
 def test_misspelt_choices(objects: Mapping[str, Any], call: Callable[[Any], Any], hint: str) -> None:
-    with pytest.raises(planner.Failure, match=f'it can be .* Did you mean "{hint}"'):
+    with pytest.raises(planner.Failure, match=f'must be one of .* Did you mean "{hint}"'):
         call(objects["Plan"])

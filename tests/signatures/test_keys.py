@@ -141,7 +141,7 @@ def test_an_agent_signs(tmp_path: Path, agent: None, kind: str) -> None:
     key = ssh_key(tmp_path, kind)
     public = str(key) + ".pub"
     signer = load_signer(public)
-    with pytest.raises(ServiceError, match="has no such key"):
+    with pytest.raises(ServiceError, match="it does not have this key"):
         signer.sign(b"x")
     run("ssh-add", "-q", str(key))
     (signed,) = verified(envelope(STATEMENT, signer), load_verifiers((public,)))
@@ -155,7 +155,7 @@ def test_without_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ServiceError, match="SSH_AUTH_SOCK is not set"):
         load_signer(public).sign(b"x")
     monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "none"))
-    with pytest.raises(ServiceError, match="does not answer"):
+    with pytest.raises(ServiceError, match="does not respond"):
         load_signer(public).sign(b"x")
 
 

@@ -137,7 +137,7 @@ def test_an_object_that_the_state_has_at_another_address_is_not_added_again(
     store = StateStore(str(apply.path))
     _, problems = store.read()
     assert ([d.code for d in problems], store.missing) == (codes, missing)
-    assert ("second, an id that thing.imported has" in problems[0].detail) == ("name" in there)
+    assert ("second, an id that the state has at thing.imported" in problems[0].detail) == ("name" in there)
     if not missing:
         assert "thing.second: second (in the state: thing.imported)" in problems[0].detail
 

@@ -196,7 +196,7 @@ def test_what_names_no_journal_is_an_error_that_says_what_to_do(head: bytes) -> 
     client = module_of("inmem").MemoryClient("default")
     client.put_beside(HEAD, head)
     try:
-        with pytest.raises(ServiceError, match="remove it if"):
+        with pytest.raises(ServiceError, match="remove the document"):
             read_copy(client)
     finally:
         client.delete_beside(HEAD)
