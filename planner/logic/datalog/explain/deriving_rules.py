@@ -27,7 +27,7 @@ from planner.logic.datalog.language.values import Row, Rows
 
 _NAMED = re.compile(r"\{(\w+)\}")
 _FEW = 100
-"""the number of requested rows below which a rule is applied only to the rows of other relations that may lead to them"""
+"""with fewer requested rows, a rule is applied only to the rows of other relations that may lead to them"""
 DEEPEST = 12
 """the maximum length of a chain of relations that only pass on rows"""
 
