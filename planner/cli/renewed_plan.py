@@ -118,7 +118,7 @@ def _again(known: KeptPlan, terminal: Terminal, settings: OperationOptions, argu
     finally:
         lock()
     if ((texts or calls) and renewed is None) or not _changed_inputs(known) <= changed:
-        return None  # the edits have other effects, or the state has changed
+        return None  # plan again: the edits have other effects, or the state has changed
     if renewed is not None:
         return _tell_renewed(known, renewed, terminal, arguments)
     terminal.stdout.write(known.output)

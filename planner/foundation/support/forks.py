@@ -126,7 +126,7 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
                 signal.signal(signal.SIGINT, on_interrupt)
                 signal.signal(signal.SIGTERM, on_terminate)
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
-                with suppress(OSError, AttributeError):  # the system may not allow changing the capacity of pipes
+                with suppress(OSError, AttributeError):  # the system may refuse to change the capacity of pipes
                     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, ROOMY)
                 work(writing, watched)
             finally:

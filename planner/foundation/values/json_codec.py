@@ -190,7 +190,7 @@ def _check_kind(data: Any, kind: type, wanted: Type) -> Any:
 
 def _object(data: dict[str, Any], wanted: ObjectType) -> Value:
     attributes = wanted.attributes
-    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # the most common case
+    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # the most common names: no normalization
         return {name: from_json(data.get(name), t) for name, t in attributes.items()}
     names = {_text(k): k for k in data}
     for name in names:

@@ -70,7 +70,7 @@ def operands_at(env: EvaluationMoment, start: int, end: int) -> Operands:
             except Failure:
                 continue
             _note(operands, reference, used, value, False, False)
-        elif loop[0] <= start and end <= loop[1]:  # otherwise the local name is out of scope
+        elif loop[0] <= start and end <= loop[1]:  # elsewhere, the local name is out of scope
             _note(operands, reference, 0, env.slots[loop[2][_root(reference)]], False, False)
     return tuple(sorted(operands.items()))
 

@@ -269,7 +269,7 @@ class GitTree:
         names = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
         try:
             output, _ = run(self.root, ["check-ignore", "-z", "--stdin"], names, accepted=(0, 1))
-        except GitError:  # for paths beyond a link or in a submodule
+        except GitError:  # git fails for paths beyond a link or in a submodule
             return set()
         return {name.removeprefix("./") for name in output.split("\0") if name}
 

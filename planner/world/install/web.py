@@ -239,9 +239,9 @@ _openers: dict[tuple[str, str], Any] = {}
 def _opener() -> Any:
     key = (os.environ.get("SSL_CERT_FILE", ""), os.environ.get("SSL_CERT_DIR", ""))
     if key not in _openers:
-        context = ssl.create_default_context()  # reads SSL_CERT_FILE and SSL_CERT_DIR
+        context = ssl.create_default_context()  # depends on SSL_CERT_FILE and SSL_CERT_DIR
         trust_the_system(context)
-        opener = urllib.request.OpenerDirector()  # without support for ftp, files and data URLs
+        opener = urllib.request.OpenerDirector()  # has no support for ftp, file and data URLs
         for handler in (
             urllib.request.ProxyHandler(),
             _Plain(),

@@ -34,7 +34,7 @@ class Database(Mapping[str, Relation]):
         # for each rule number, the seconds of the rule and the number of rows that it returned (including known rows)
         self.seconds: dict[int, float] = {}
         self.produced: dict[int, int] = {}
-        self.native_seconds: dict[str, float] = {}  # the same for native operators, by predicate
+        self.native_seconds: dict[str, float] = {}  # the seconds of each native operator, by predicate
         self._ranks: dict[str, dict[Row, int]] = {}
 
     def __getitem__(self, predicate: str) -> Relation:

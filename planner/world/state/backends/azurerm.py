@@ -207,7 +207,7 @@ class AzureClient(StateClient):
             try:
                 self._write(self._blob, b"", {"If-None-Match": "*"})
             except AzureError as problem:
-                if problem.status not in (409, 412):  # otherwise another process was faster
+                if problem.status not in (409, 412):  # 409 and 412: another process was faster
                     raise
         elif known.headers.get("x-ms-lease-status") == "locked":
             holder = _holder(known)

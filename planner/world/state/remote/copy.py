@@ -168,7 +168,7 @@ class Copier:
                 self._copy()
             except (ServiceError, OSError) as problem:
                 self.problem = problem if isinstance(problem, ServiceError) else ServiceError(str(problem))
-                self._grown.set()  # the next round tries again
+                self._grown.set()  # the next round sends the entries again
                 self._end.wait(4 * PAUSE)
             else:
                 self.problem = None
