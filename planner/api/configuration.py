@@ -189,8 +189,8 @@ def load(
     are files with values, as for -var-file, relative to the directory. TF_VAR_ variables and automatically loaded files
     are used as on the command line. `workspace` names the workspace; "" is the selected one. `rules` are directories
     with your own rules (default: `.planner/rules` of the directory). `state` is a state file to use instead of the
-    configured state; `mocked` means that providers generate objects instead of calling a service. Both are for tests.
-    Raises Failure for a value that the language does not support, and if a file cannot be read; errors in the
+    configured state; `mocked` means that providers generate objects instead of calling a service. Both options are for
+    tests. Raises Failure for a value that the language does not support, and if a file cannot be read; errors in the
     configuration are reported by validate and plan."""
     switches(mocked=mocked)
     has_state = state is not None and state != ""

@@ -1,7 +1,7 @@
 """Fleets (many root modules as one graph) and stacks, whose deployments are planned in the same way.
 
-Both run in a separate process with its own workers, because each of their units needs its own working directory and
-environment. This process only starts the other one and reads its report."""
+Fleets and stacks run in a separate process with its own workers, because each of their units needs its own working
+directory and environment. This process only starts the other one and reads its report."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class _Notes:
         self.of.setdefault(file.name, []).extend(diagnostics)
 
     def interrupted(self, what: Any) -> None:
-        """Never called: interrupts are handled by the calling program."""
+        """planner never calls this method, because the calling program handles interrupts."""
 
 
 def _file(result: Any, notes: _Notes) -> TestFileReport:

@@ -23,8 +23,8 @@ JSON_WORDS = frozenset(("-json", "--json", "-json=true"))
 
 
 def run(argv: list[str], leave: Callable[[int], object] | None = None) -> int:
-    """Run one command line (without the program's name) and return the exit code. Never raises. `leave` ends the
-    process after an interrupt, because other threads may still be working; if it is None, the caller handles
+    """Run one command line (without the program's name) and return the exit code. The function never raises. `leave`
+    ends the process after an interrupt, because other threads may still be working; if it is None, the caller handles
     signals."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # file names may not be valid UTF-8, and the locale may be C

@@ -321,9 +321,9 @@ class SlotLimits:
 
 
 class Slots:
-    """Running and waiting nodes, by group. A node waits here only while its group is full. Then at least one node
-    of the group is running, which passes its slot to the first waiting node. So every waiting node eventually gets
-    a slot."""
+    """Running and waiting nodes, by group. A node waits here only while its group is full. While a group is full, at
+    least one of its nodes is running, which passes its slot to the first waiting node. So every waiting node eventually
+    gets a slot."""
 
     def __init__(self, limits: SlotLimits) -> None:
         self.bounds, self._group_of = limits.bounds, limits.group_of

@@ -62,8 +62,8 @@ def signed_data(message: bytes) -> bytes:
 
 
 def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
-    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes. Both use OpenSSH's
-    format."""
+    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes. The key and the signature
+    have OpenSSH's format."""
     parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
     return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
 

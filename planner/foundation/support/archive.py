@@ -130,8 +130,9 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a directory at this depth stays inside the archive, whatever other such links point to. So `..`
-    may occur only at the beginning: after the name of another link it would go up from that link's target."""
+    """Whether a link in a directory at this depth stays inside the archive, whatever other such links point to. For
+    this reason `..` may occur only at the beginning: after the name of another link it would go up from that link's
+    target."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]

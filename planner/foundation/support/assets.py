@@ -38,7 +38,7 @@ def documents_folder() -> str:
 def cache_folder() -> str | None:
     """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing. None if
     the directory is not writable, or if other users can write to it or its parent: they could store code there that is
-    executed later. Never raises."""
+    executed later. The function never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 

@@ -131,7 +131,8 @@ NOT_NULL = Refinement(not_null=True)
 
 
 class Marked:
-    """A value with marks. Never nested directly (marks are merged), but may occur inside containers."""
+    """A value with marks. Values with marks are never nested directly (their marks are merged), but may occur inside
+    containers."""
 
     __slots__ = ("marks", "value")
 

@@ -1,7 +1,7 @@
 """`action` blocks, and the `action_trigger` blocks of a resource's lifecycle.
 
-Both come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block, lifecycle"); OpenTofu
-1.12 has neither."""
+Both kinds of blocks come from Terraform 1.14 and 1.16 (documentation pages "action block" and "resource block,
+lifecycle"); OpenTofu 1.12 has neither."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Recovery of the parser from a mistake: it determines the position of the mistake in the grammar, reports the mistake,
 and resumes. The parser's stack identifies the position. First, productions that only lack the following token are
-reduced. Then the symbol on top names the part that was read last, and the nearest open bracket below it names the part
-around that. Then the rest of each open bracket is skipped, from the inside out, and after that the rest of the line;
-complete parts stay in the tree."""
+reduced. After these reductions, the symbol on top of the stack names the part that was read last, and the nearest open
+bracket below it names the part around that. Next, the rest of each open bracket is skipped, from the inside out, and
+after that the rest of the line; complete parts stay in the tree."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class Comparison(RulePart):
 
     @property
     def sides(self) -> tuple[tuple[Term, Term], tuple[Term, Term]]:
-        """Both orders of the two sides."""
+        """Yields both orders of the two sides."""
         return (self.left, self.right), (self.right, self.left)
 
     def __str__(self) -> str:
@@ -273,7 +273,7 @@ MEMBER = "in"
 
 
 class Either(RulePart):
-    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules may contain it in source files; linking
+    """`(p(X), q(X) ; r(X))`: at least one of several bodies holds. Rules in source files may contain this node; linking
     replaces it."""
 
     __slots__ = ("alternatives",)

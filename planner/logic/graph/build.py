@@ -184,7 +184,7 @@ class ResourceDependencies:
         return AddressSet(self._shared, self._behind.bits(node))
 
 
-# Builds a Graph from derived relations. This only converts tuples to values; all decisions are made by rules.
+# Builds a Graph from derived relations. The function only converts tuples to values; all decisions are made by rules.
 
 
 _NAME = itemgetter(0)

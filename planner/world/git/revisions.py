@@ -12,7 +12,8 @@ from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error
 from planner.foundation.vocabulary.nearest import did_you_mean, word
 from planner.foundation.vocabulary.records import frozen
 
-# Calls git to read a repository. Never changes the repository and never runs programs from its settings.
+# Calls git to read a repository. A reader never changes the repository and never runs programs from the repository's
+# settings.
 
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.warnAmbiguousRefs=true")
 _OF_REPOSITORY = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE")

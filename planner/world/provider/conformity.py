@@ -1,7 +1,7 @@
 """Checks that a provider's plan matches the configuration, and that its results match the plan.
 
-After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both return the mismatches, which are bugs of the
-provider: the walk reports them, or only logs them for a provider with a legacy type system."""
+After OpenTofu's objchange.AssertPlanValid and AssertObjectCompatible. Both functions return the mismatches, which are
+bugs of the provider: the walk reports them, or only logs them for a provider with a legacy type system."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs work with limits of time and memory in a separate process. The process always ends: when it has its result, when
-the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. This does
-not require the process to cooperate, so it works even while C code runs."""
+the parent stops it after the time limit, when the kernel stops it a moment later, or when the parent ends. The process
+need not cooperate, so the limits work even while C code runs."""
 
 from __future__ import annotations
 

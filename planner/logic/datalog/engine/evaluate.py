@@ -208,8 +208,8 @@ class _Evaluation:
         return any(number in reads[other] for other in self.needed if other != number)
 
     def call(self, function: CompiledFunction, delta: Rows | None, rows: Rows) -> Rows:
-        """`rows` with the rows of the rule added. If there were none, this may be an existing relation with the rule's
-        rows."""
+        """`rows` with the rows of the rule added. Without known rows, the result may be an existing relation with the
+        rule's rows."""
         begin, before = perf_counter(), len(rows)
         indexes, relations, rule = self.indexes, self.relations, function.rule
         derived = rows

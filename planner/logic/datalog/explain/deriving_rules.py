@@ -68,7 +68,7 @@ Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 def makers(program: RuleProgram, database: Database, predicate: str, rows: AbstractSet[Row]) -> dict[Row, list[Maker]]:
     """The rules that derive each of these rows. A rule that only passes on another relation is replaced by the rules
-    that derive that relation. A given fact has no rule. Only for relations that are not recursive."""
+    that derive that relation. A given fact has no rule. The relation must not be recursive."""
     result: dict[Row, list[Maker]] = {}
     for derived in derivations(program, database, predicate, rows):
         for row, values in zip(derived.rows, derived.values(), strict=True):

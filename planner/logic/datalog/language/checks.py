@@ -151,8 +151,8 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. This
-    includes variables in a head, a negation or a test. Check that wildcards occur only where their value is not
+    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. The rule
+    also applies to variables in a head, a negation or a test. Check that wildcards occur only where their value is not
     needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
@@ -518,9 +518,9 @@ def single_use(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def computed_recursion(rules: list[Rule], strata: Iterable[Stratum]) -> Iterator[Diagnostic]:
-    """Check that no computed value flows around a recursive component. Then there are finitely many values, and
-    derivation ends. Columns are connected by the flow of values through the component's rules (as in weak acyclicity:
-    Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
+    """Check that no computed value flows around a recursive component. Without such values, there are finitely many
+    values, and derivation ends. Columns are connected by the flow of values through the component's rules (as in weak
+    acyclicity: Fagin, Kolaitis, Miller, Popa, Data exchange, 2005); a cycle through a computed column is an error."""
     for stratum in strata:
         if stratum.is_recursive:
             yield from _flows(stratum, [rules[n] for n in stratum.rules])

@@ -85,7 +85,7 @@ def is_base64(value: Value) -> bool:
 
 
 def base64_decode(text: Value) -> str | None:
-    """The decoded base64 string. Both alphabets are accepted, with or without padding."""
+    """The decoded base64 string. Both alphabets of base64 are accepted, with or without padding."""
     data = _decoded(text)
     return _text(data) if data is not None else None
 

@@ -38,7 +38,7 @@ _SHOWN_LINES = 30
 _LONGEST_DIRECTORY = 60
 
 # The shell becomes the plugin. A watchdog process waits for the end of its input, which means that planner has ended.
-# Then it kills the plugin with all its child processes and removes the socket.
+# At this end, the watchdog kills the plugin with all its child processes and removes the socket.
 _SCRIPT = """exec 3<&0
 (read -r _; kill -KILL $$; rm -rf -- "$1"; kill -KILL 0) <&3 >/dev/null 2>&1 &
 shift
@@ -209,7 +209,8 @@ def _spawn(command: list[str], directory: str, name: str) -> tuple[subprocess.Po
 def environment(directory: str, name: str = "") -> dict[str, str]:
     """The environment of a plugin (provider address `name`) that will create its socket in a directory. No certificate
     is offered, because other users cannot enter the directory of the socket. By default a plugin writes some 20 log
-    lines for each call, which takes half of its time. So its log level is set to warnings unless a log is requested."""
+    lines for each call, which takes half of its time. So the plugin's log level is set to warnings unless a log is
+    requested."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PLUGIN_")}
     variables[COOKIE[0]] = COOKIE[1]
     variables["PLUGIN_PROTOCOL_VERSIONS"] = ",".join(map(str, VERSIONS))

@@ -180,8 +180,8 @@ def _decoded(kind: Any, data: bytes) -> Any:
 
 # The schemas of plugins in the user's cache, because requesting the schema of a large provider takes seconds. An entry
 # belongs to one file: its real path, size, times and inode. An unchanged script may return another schema, so schemas
-# of scripts are not cached. An entry begins with a list of positions and checksums, one for each type. Then follow the
-# bytes as the plugin sent them; a run reads only the types that it uses.
+# of scripts are not cached. An entry begins with a list of positions and checksums, one for each type. The bytes that
+# the plugin sent follow this list; a run reads only the types that it uses.
 
 
 SCHEMAS = Shelf("schemas", 200, 1 << 30, made_by=("world/provider/plugin",))

@@ -253,7 +253,7 @@ class S3Client(StateClient):
         return lock_info_of(text.encode()) if text else None
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove both locks. Only one of them exists if a process was killed while it removed them."""
+        """Remove both locks. Only one lock exists if a process was killed while it removed both."""
         has_file = self._at.lock_file and self._file_holder() is not None
         has_item = bool(self._at.table) and self._item_holder() is not None
         if has_file != has_item and self._at.lock_file and self._at.table:
