@@ -151,9 +151,9 @@ def reasons(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
 
 
 def unsafe(rules: Iterable[Rule]) -> Iterator[Diagnostic]:
-    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. The rule
-    also applies to variables in a head, a negation or a test. Check that wildcards occur only where their value is not
-    needed."""
+    """Check that every variable gets its value from a positive literal, or by `=` from variables with values. The
+    check covers variables in a head, a negation or a test, too. Check that wildcards occur only where their value is
+    not needed."""
     for rule in rules:
         yield from unsafe_rule(rule)
 
