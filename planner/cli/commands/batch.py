@@ -224,10 +224,10 @@ def _document(verdict: Verdict, diagnostics: list[Diagnostic]) -> str:
 
 @command(
     "[options] [WORDS...]",
-    f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which
-needs no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
--html=FILE` also write this page. With -serve the page is served to browsers of this machine until Ctrl-C, at an address
-with a secret token, and follows the files of the units as they are saved.
+    f"""Plans the units of a fleet as `batch plan` does, and writes one HTML page about them for a browser, which needs
+no network: the order of units and its reasons, and the plan of each. `batch plan -html=FILE` and `batch apply
+-html=FILE` also write this page. With -serve the page is served to browsers of this machine until Ctrl-C, at an
+address with a secret token, and is updated when files of the units are saved.
 
 {WORDS}""",
     (Flag("out", "string", "Write the page to this file.", value="FILE"), *SERVED, REUSE, *SELECT, *RUN),
@@ -275,8 +275,9 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
 -report=FILE, or the directory of batch plan -out=DIR. The result is one report for all units, as if a single job had
 run, and with -out one saved plan, which planner batch apply DIR applies.
 
-Every shard is required, once, and all shards need the same files, selection and options. If a shard also planned a unit
-of another shard, for its values, both must have read the same objects. Otherwise the command fails with the reason.
+Every shard is required exactly once, and all shards need the same files, selection and options. If a shard also
+planned a unit of another shard, for its values, both must have read the same objects. Otherwise the command fails with
+the reason.
 
 The fleet's files are not needed, only the shards. The exit code is that of a single job: 0; 1 when a unit failed; 2
 with -detailed-exitcode when there are changes.""",

@@ -151,9 +151,9 @@ With a directory that `planner batch plan -out=DIR` saved, the saved plans are a
 or none if a state, a file or a plan has changed since, which is reported. Units with incomplete plans are planned
 again: a plan that equals the approved one, with the unknown values filled in, is applied; any other needs approval.
 
-If that apply was interrupted, or failed for some units, the same command continues it. Applied units are kept.
-Units that were in progress are planned again, and continue if the plan equals the approved one; otherwise they need
-approval, and are skipped with -auto-approve.
+If that apply was interrupted, or failed for some units, the same command continues it. Units that were applied are not
+planned again. Units that were in progress are planned again, and continue if the plan equals the approved one;
+otherwise they need approval, and are skipped with -auto-approve.
 
 -shard=3/20 applies one shard of the units, for parallel jobs. Connected units are in the same shard, so a fleet that is
 connected as a whole is applied by one job.
@@ -251,9 +251,9 @@ def batch_destroy(arguments: Arguments, terminal: Terminal) -> int:
     "[options] [RUN]",
     """Continues a run of plan, validate, apply or destroy that was killed or interrupted, or in which units failed:
 the last run below the working directory, or the named one. Units that succeeded are not run again. Units that were in
-progress are named and run again, but replacing an object that was being created needs another approval. A run that
-was started with -auto-approve is resumed with it. The record contains a copy of a saved plan, so its directory is not
-needed any more.""",
+progress are named and run again, but replacing an object that was being created needs another approval. A run that was
+started with -auto-approve is resumed with -auto-approve. The record contains a copy of a saved plan, so the plan's
+directory is not needed any more.""",
     (
         APPROVE,
         Flag("file", "string", "The fleet file, if the run was started with one.", value="FILE"),

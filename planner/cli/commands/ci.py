@@ -51,7 +51,7 @@ directory `plans`). With -comment the report becomes a comment on the pull reque
 runners of GitHub the report is also the summary of the job, and its outputs are changes (true or false), exit-code,
 plan-file and report; there and in Azure Pipelines problems and causes are annotations at their lines.
 
-The exit code is that of the command, but 2, for changes, becomes 0 unless -fail-on-changes is given.""",
+The exit code is that of the command, except that 2 (changes) becomes 0 unless -fail-on-changes is given.""",
     (
         Flag("comment", "bool", "Write the report as a comment on the pull request."),
         *ABOUT,
@@ -224,9 +224,9 @@ def _warn(problems: list[Diagnostic], terminal: Terminal) -> None:
 -review=FILE, which is cut to the size that the host takes) or Markdown. The comment of an earlier run is updated in
 place; when there are several, the older ones are folded.
 
-Hosts are known by the variables of their runners; each needs a token that may write comments: GITHUB_TOKEN,
-GITLAB_TOKEN, BITBUCKET_TOKEN, SYSTEM_ACCESSTOKEN (Azure). Where the runner does not know the number of the pull
-request, PLANNER_PULL_REQUEST has it. A job without a pull request writes no comment and succeeds.
+The host is recognized by the environment variables of its runner. Each host needs a token that may write comments:
+GITHUB_TOKEN, GITLAB_TOKEN, BITBUCKET_TOKEN, SYSTEM_ACCESSTOKEN (Azure). If the runner does not provide the number of
+the pull request, set PLANNER_PULL_REQUEST. A job without a pull request writes no comment and succeeds.
 
 -start states in the existing comment that a run is under way, and -cut that it ended without a report. `planner ci`
 does all of this around another command.""",

@@ -30,8 +30,8 @@ def help(arguments: Arguments, terminal: Terminal) -> int:
 
 @command(
     "[options] [TOPIC]",
-    """Shows a page of the documentation. Without TOPIC, lists the topics. The text is that of the site; links name the
-command that shows their page.
+    """Shows a page of the documentation. Without TOPIC, lists the topics. The text is the same as on the site; links
+name the command that shows the linked page.
 
 With -man the manual pages of all commands are written into a directory: planner docs -man=man1""",
     (Flag("man", "string", "Write manual pages into this directory.", value="DIR"), PAGER),

@@ -205,8 +205,8 @@ POLICIES = Flag("policy", "list", "Judge the share of managed objects by these p
 
 @command(
     "[options] [DIRECTORY]",
-    """Searches for existing objects, as the list blocks in files *.tfquery.hcl describe, and prints a line for each:
-the list block, its identity and its name.
+    """Searches for existing objects with the list blocks in files *.tfquery.hcl, and prints a line for each: the list
+block, its identity and its name.
 
   list "aws_instance" "web" {
     provider = aws

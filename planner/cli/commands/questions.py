@@ -181,16 +181,16 @@ KINDS = {"": ("apply", "plan"), "plan": ("plan",), "apply": ("apply",)}
 
 @command(
     "[options] -out=FILE.html | -serve",
-    """Writes one HTML page about a plan for a browser, which needs no network. It begins with what will be done, and
-shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the rule and the
-source line of each edge; the reach of a change; the path between two nodes; and policy verdicts. The drawing can be
-saved as SVG or PNG, and the changes as Markdown.
+    """Writes one HTML page about a plan for a browser, which needs no network. The page begins with the planned
+actions, and shows the graph, with search, zoom and collapsible modules; kinds of edges; changes and their causes; the
+rule and the source line of each edge; the reach of a change; the path between two nodes; and policy verdicts. The
+drawing can be saved as SVG or PNG, and the changes as Markdown.
 
 With -plan the page shows a saved plan, otherwise a new one. Nothing is changed.
 
-With -serve the page is served to browsers of this machine until Ctrl-C, at an address with a secret token. It follows
-the files as they are saved, as planner watch does, and answers why, why -not, query and what-if; plans can be kept and
-compared. While the configuration is broken, the page shows the problems and the last good plan.""",
+With -serve the page is served to browsers of this machine until Ctrl-C, at an address with a secret token. The page is
+updated when files are saved, as with planner watch, and answers why, why -not, query and what-if; plans can be kept
+and compared. While the configuration is broken, the page shows the problems and the last good plan.""",
     (
         *SERVED,
         Flag("out", "string", "Write the page to this file.", value="FILE"),

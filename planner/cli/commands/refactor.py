@@ -163,7 +163,7 @@ their objects to its state. Variables, local values, data sources and provider c
 copied; outputs and checks that are only about them move, too. If blocks of one root module refer to objects of the
 other, the other gets outputs, which a terraform_remote_state reads (only in one direction, and from a local state).
 
-Both plans are made first. Only if neither changes, the other state is written, then the files and this state.
+Both plans are made first. If neither plan changes, the other state is written first, then the files and this state.
 `planner refactor undo` moves the objects back.
 
   planner refactor split-state module.dns -to=../dns""",
@@ -188,7 +188,7 @@ Blocks that are the same in both, such as variables and provider configurations,
 the same name are an error. A terraform_remote_state of one that reads the local state of the other is replaced by what
 it reads. The backend of the other root module and its files with values do not move.
 
-The plan is made first. Only if it does not change, this state is written, then the files and the other state.
+The plan is made first. If it does not change, this state is written first, then the files and the other state.
 `planner refactor undo` moves the objects back.
 
   planner refactor merge-state ../dns""",

@@ -13,9 +13,9 @@ from planner.render.terminal import Terminal
 
 @command(
     "[options] PLAN | DIR",
-    """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`:
-`planner apply -require-signature=KEYS PLAN` applies only what was signed. A signature is about one file, by its name
-and its content.
+    """Approves a plan of `planner plan -out=PLAN`, or the plans of a fleet of `planner batch plan -out=DIR`: `planner
+apply -require-signature=KEYS PLAN` applies only what was signed. A signature is valid for one file, with its name and
+its content.
 
 The key is an ed25519 or ECDSA private key (in PEM or OpenSSH format); if the file contains an OpenSSH public key, the
 agent at SSH_AUTH_SOCK signs. A passphrase is read from PLANNER_SIGNING_PASSPHRASE. Signatures are added to
