@@ -1,4 +1,4 @@
-"""Records in the answers of the library. All are frozen, and `attrs.asdict` can convert them."""
+"""Records in the answers of the library. All records are frozen, and `attrs.asdict` can convert them."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ The functions of a file receive the plan and yield rows; the rows are judged, re
 rule file, and rules may read the relations. A file is run only if it is named by `-policy=FILE.py`, the organisation's
 settings or a program, never because it is in a directory or a pack.
 
-A function that uses a value which is known only after apply cannot decide. If it is a policy, it denies and states this
-as the reason. If it is a relation, it ends at that point, and policies that read it deny (policies that warn are
-undecided until the apply). Comparing a value with `is` or `match` also uses it, and a use counts even if the function
-catches the exception. After the test `policy.is_unknown(value)`, the function continues, and the tested object is
-denied as undecided unless the policy itself denies it. Rules can also wait for such a value.
+A function that uses a value which is known only after apply cannot decide. If the function is a policy, it denies and
+states this as the reason. If the function is a relation, it ends at that point, and policies that read it deny
+(policies that warn are undecided until the apply). Comparing a value with `is` or `match` also uses it, and a use
+counts even if the function catches the exception. After the test `policy.is_unknown(value)`, the function continues,
+and the tested object is denied as undecided unless the policy itself denies it. Rules can also wait for such a value.
 
 A file that fails, exits or takes longer than a minute also denies; `print` in it writes to standard error, because
 standard output may be a document. Modules cannot be imported from the directory of the file."""

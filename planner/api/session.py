@@ -27,8 +27,8 @@ _PATIENCE = 0.2
 
 
 class Stop:
-    """A stop request, which any thread can make. A call to which it is passed ends like a command after an interrupt:
-    running work is completed, no new work starts, the state is saved, and the call raises Failure."""
+    """A stop request, which any thread can make. A call that receives this object ends like a command after an
+    interrupt: running work is completed, no new work starts, the state is saved, and the call raises Failure."""
 
     def __init__(self) -> None:
         self.signal = StopSignal()

@@ -223,7 +223,8 @@ def _coverage(runner: SuiteRunner, covered: Mapping[str, tuple[Reached, ...]]) -
 
 
 def _tells_causes(arguments: Arguments, terminal: Terminal) -> bool:
-    """Whether failed assertions show where values come from. By default they do if the output is JSON or a terminal."""
+    """Whether failed assertions show where values come from. By default values are traced if the output is JSON or a
+    terminal."""
     if arguments["explain"] not in (None, "", True, False, "none", "line"):
         raise UsageError("Wrong value for option -explain", "Valid values are none and line.")
     if arguments["explain"]:

@@ -68,8 +68,8 @@ class RuleResult:
 
 
 def check_rule(rule: CheckRule, kind: RuleKind, scope: Scope, severity: Severity = "error") -> RuleResult:
-    """Whether a condition is satisfied. If it is not, this adds a diagnostic with the given severity. Problems of the
-    condition itself are always errors."""
+    """Whether a condition is satisfied. If the condition is not satisfied, the function adds a diagnostic with the
+    given severity. Problems of the condition itself are always errors."""
     message, problems = message_of(rule.error_message, scope)
     value, more = try_evaluate(rule.condition.node, scope, rule.condition.source)
     problems += [d for d in more if d not in problems]

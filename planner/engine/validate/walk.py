@@ -76,7 +76,8 @@ class Provisioners(Protocol):
         ...
 
     def provisioner_problems(self, type: str, config: Value | None) -> list[AttributeDiagnostic]:
-        """The problems of a configuration. If it is None, the problems that every configuration of this type has."""
+        """The problems of a configuration. If the configuration is None, the problems that every configuration of this
+        type has."""
         ...
 
     def connection_problems(self, type: str, connection: Value) -> list[AttributeDiagnostic]:

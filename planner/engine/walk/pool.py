@@ -257,8 +257,8 @@ class Turns:
 
 @contextmanager
 def meanwhile() -> Iterator[None]:
-    """A context in which this thread waits for an external system. If it takes turns with other threads, one of them
-    may compute meanwhile."""
+    """A context in which this thread waits for an external system. If the thread takes turns with other threads,
+    another thread may compute meanwhile."""
     turns = _HERE.turns
     if turns is None:
         yield

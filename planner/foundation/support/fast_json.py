@@ -1,7 +1,7 @@
 """orjson, imported so that an interrupt cannot break it: import it from here only.
 
-When it starts, it imports modules of the standard library without checking for failure. A KeyboardInterrupt during one
-of these imports becomes a null pointer and crashes the process."""
+When orjson is imported, it imports modules of the standard library without checking for failure. A KeyboardInterrupt
+during one of these imports becomes a null pointer and crashes the process."""
 
 from __future__ import annotations
 

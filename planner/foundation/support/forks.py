@@ -194,7 +194,7 @@ class Forks:
 
     def results(self) -> Iterator[tuple[int, Any]]:
         """Yields (index, result) in the order of arrival. There is no result for an item during which its fork died. If
-        this is interrupted, the forks are interrupted, too, and their remaining results are returned first."""
+        the iteration is interrupted, the forks are interrupted, too, and their remaining results are returned first."""
         parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
         try:
             while parts:

@@ -1,5 +1,5 @@
 """Spans and messages about an operation in progress, for the log (TF_LOG) and for OpenTelemetry (OTEL_TRACES_EXPORTER).
-Without these variables RECORDER is None and nothing is recorded."""
+If neither variable is set, RECORDER is None and nothing is recorded."""
 
 from __future__ import annotations
 

@@ -33,8 +33,9 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """An attribute, with the `type` of its values or with `nested` attributes (from which `type` is computed). If it is
-    `computed` but not `optional`, only the provider sets it. `write_only`: never stored in plan or state."""
+    """An attribute, with the `type` of its values or with `nested` attributes (from which `type` is computed). If
+    an attribute is `computed` but not `optional`, only the provider sets it. `write_only`: never stored in plan or
+    state."""
 
     type: Type = DYNAMIC
     required: bool = False

@@ -100,8 +100,8 @@ def _has_tofu_twin(name: str, present: set[str]) -> bool:
     return False
 
 
-# Whether a configuration is encrypted, according to a quick search of its text. If it is, none of its content is
-# cached.
+# Whether a configuration is encrypted, according to a quick search of its text. If a configuration is encrypted, none
+# of its content is cached.
 
 
 VARIABLE = "TF_ENCRYPTION"

@@ -336,7 +336,8 @@ def _is_provider(node: Traversal | Variable) -> bool:
 
 
 def _provider_name(attribute: Attribute) -> Name | None:
-    """The key provider if the expression is just a reference to one. In this case its keys need not exist yet."""
+    """The key provider if the expression is just a reference to one. In this case the provider's keys need not exist
+    yet."""
     try:
         node: nodes.Expression = attribute.expr
     except Failure:

@@ -150,8 +150,8 @@ def start_range(node: Any, source: Source) -> tuple[int, int]:
 
 
 class Compiler:
-    """Compiles one expression. While it descends the tree, it tracks the local names in scope, each of which has a
-    slot."""
+    """Compiles one expression. While the compiler descends the tree, it tracks the local names in scope, each of which
+    has a slot."""
 
     def __init__(self) -> None:
         self.slots = 0

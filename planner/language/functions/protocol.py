@@ -132,10 +132,10 @@ class Function:
     """A function: its signature, its implementation, and its result type (or a function that returns this type for the
     arguments).
 
-    The implementation receives the arguments by position. If it has a keyword-only parameter `result_type` or
-    `context`, it receives that, too. `not_null`: the result is never null, even if it is unknown. `impure`: two calls
-    with the same arguments may have different results. `lazy`: the implementation receives each argument as a function
-    without parameters that evaluates the expression."""
+    The implementation receives the arguments by position. If the implementation has a keyword-only parameter
+    `result_type` or `context`, it receives this argument, too. `not_null`: the result is never null, even if it is
+    unknown. `impure`: two calls with the same arguments may have different results. `lazy`: the implementation receives
+    each argument as a function without parameters that evaluates the expression."""
 
     __slots__ = (
         "description",

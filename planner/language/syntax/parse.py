@@ -39,14 +39,15 @@ def parse_config(source: Source, tokens: list[Token] | None = None) -> tuple[Fil
 
 
 def parse_expression(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """One expression, from an offset to the end of the text; newlines are allowed anywhere. None if it has a
-    mistake."""
+    """One expression, from an offset to the end of the text; newlines are allowed anywhere. None if the expression has
+    a mistake."""
     expression, diagnostics = _parse(source, "expression", start, lexer.BRACKETS)
     return (None if has_errors(diagnostics) else expression), diagnostics
 
 
 def parse_template(source: Source, start: int = 0) -> tuple[Expression | None, list[Diagnostic]]:
-    """A template without quotes around it, as in a template file or a JSON string. None if it has a mistake."""
+    """A template without quotes around it, as in a template file or a JSON string. None if the template has a
+    mistake."""
     expression, diagnostics = _parse(source, "template", start, lexer.BARE)
     return (None if has_errors(diagnostics) else expression), diagnostics
 

@@ -285,7 +285,7 @@ _DEEPEST = 50  # later stages traverse expressions recursively
 
 
 def _bounded(r: ProductionReader, made: syntax.RuleCall) -> syntax.RuleCall | syntax.Constant:
-    """A call. If it is nested too deeply, this is reported, and a constant is returned instead."""
+    """A call. If the call is nested too deeply, this is reported, and a constant is returned instead."""
     if made.depth <= _DEEPEST:
         return made
     detail = (

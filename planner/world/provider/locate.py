@@ -95,8 +95,8 @@ class Locator:
         return Located(self._program(lock.address, folder), lock.version)
 
     def _places(self, config: CliConfig) -> Iterator[tuple[Mirror, ...]]:
-        """The directories to search, in order. Those in one tuple are searched together, and the newest version is
-        used."""
+        """The directories to search, in order. Directories in one tuple are searched together, and the newest version
+        is used."""
         yield (Mirror(os.path.join(self.directory, self.data_directory, "providers")),)
         yield config.mirrors if config.mirrors is not None else tuple(self._usual_mirrors())
         if config.cache:

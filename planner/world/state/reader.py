@@ -273,8 +273,8 @@ class StateReader:
         return results
 
     def address(self, parse: Callable[[str], Any], text: str) -> str | None:
-        """The address in its normal form, parsed once per file. If it is not valid, None is returned and a diagnostic
-        added."""
+        """The address in its normal form, parsed once per file. If the address is not valid, None is returned and a
+        diagnostic added."""
         known = self._known.setdefault(parse, {})
         if text in known:
             return known[text]

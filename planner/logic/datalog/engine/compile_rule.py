@@ -121,8 +121,8 @@ class BodyCompiler:
     # -------- values
 
     def term(self, term: syntax.Term, clauses: list[Clause]) -> str:
-        """The expression for a term. Before that, the conditions under which the term has a value are appended to
-        `clauses`."""
+        """The expression for a term. Before the expression is used, the conditions under which the term has a value are
+        appended to `clauses`."""
         if isinstance(term, syntax.RuleVariable):
             return self.names[term.name]
         if isinstance(term, syntax.Constant):

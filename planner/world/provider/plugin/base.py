@@ -314,7 +314,8 @@ class PluginBase:
                 client = self._start()
                 answer = self._request_schema(client)
                 self._asked = True
-            # Identities are optional. If their schemas are invalid, the provider is used without them.
+            # Identities are optional. If the schemas of identities are invalid, the provider is used without
+            # identities.
             identities = b""
             with suppress(PluginError):
                 more = client.call("GetResourceIdentitySchemas", client.messages.Empty(), quick=True)
