@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.signals import STOP
@@ -36,7 +37,7 @@ from planner.workflows.batch.saved_plan import plan_path, prepare
 from planner.workflows.batch.schedule import HARMLESS, BatchListener, PassWork, Schedule
 from planner.workflows.batch.session import Batch, BatchOptions
 from planner.workflows.batch.unit_decisions import EarlierResult, UnitDecision
-from planner.workflows.batch.unit_options import NOTHING
+from planner.workflows.batch.unit_options import NOTHING, UnitOptions
 from planner.world.state.lock import myself
 
 if TYPE_CHECKING:
@@ -298,11 +299,22 @@ class Run:
 
     def _options(self, unit: str) -> OperationOptions:
         """The options of the command line for one unit."""
-        options, asked = self.batch.options.operation, self.asked.get(unit, NOTHING)
+        if unit in self.asked:
+            options = self._options_for(self.asked[unit])
+        else:
+            options = self._common_options
+        # the job that owns the unit holds the lock
+        return evolve(options, lock=False) if unit in self.beside else options
+
+    @cached_property
+    def _common_options(self) -> OperationOptions:
+        return self._options_for(NOTHING)
+
+    def _options_for(self, asked: UnitOptions) -> OperationOptions:
+        options = self.batch.options.operation
         return evolve(
             options,
             mode="refresh-only" if options.mode == "refresh-only" else "normal",  # `destroy` is a separate command
-            lock=options.lock and unit not in self.beside,  # the job that owns the unit holds the lock
             var_args=asked.variables,
             limits=asked.limits,
             policies=asked.policies,
@@ -313,9 +325,9 @@ class Run:
 
     def _fleet_policies(self, unit: str) -> tuple[str, ...]:
         """The policies in the fleet's directory; a unit in that directory already has them as its own policies."""
-        fleet = self.analysis.fleet
-        is_root = os.path.realpath(fleet.units[unit].directory(fleet.root)) == os.path.realpath(fleet.root)
-        return () if is_root else self.batch.fleet_policies
+        policies, fleet = self.batch.fleet_policies, self.analysis.fleet
+        is_root = policies and os.path.samefile(fleet.units[unit].directory(fleet.root), fleet.root)
+        return () if is_root else policies
 
     def plan_path(self, unit: str) -> str:
         """The path of a unit's plan."""
