@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from planner.answers.explain.causes import Because
-from planner.answers.explain.plan_difference import ValueDifference, cause_between, value_differences
+from planner.answers.explain.causes import Because, CauseStep
+from planner.answers.explain.plan_difference import ValueDifference, cause_between, roots_between, value_differences
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.value import Null, Value, identical, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
@@ -32,6 +32,10 @@ class Difference:
     """the cause of the action planned with the options or, if there is none, of the action planned without them"""
     values: tuple[ValueDifference, ...] = ()
     """the parts that differ, if the object exists after both plans"""
+    was_planned: bool = True
+    """whether the plan without the options contains the object"""
+    is_planned: bool = True
+    """whether the plan with the options contains the object"""
 
 
 @frozen(eq=False)
@@ -82,6 +86,7 @@ def _differences(
     old_causes: CausesOf | None = None
     new_causes: CausesOf | None = None
     explainers: tuple[Explainer, Explainer] | None = None
+    roots: dict[str, CauseStep | None] = {}
     differences = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -104,7 +109,11 @@ def _differences(
         else:
             old_causes = causes_of(without) if old_causes is None else old_causes
             because = old_causes.get(name)
-        differences.append(Difference(name, old_action, new_action, because, values))
+        if because is not None:
+            explainers = explainers or (explainer_of(without), explainer_of(within))
+            because = roots_between(because, *explainers, roots, new_action == "no-op")
+        planned = old is not None, new is not None
+        differences.append(Difference(name, old_action, new_action, because, values, *planned))
     return tuple(differences)
 
 

@@ -19,6 +19,11 @@ class AlikeNames(NamedTuple):
     number: int
 
 
+def every_key(name: str) -> str:
+    """A name with [*] for each of its keys."""
+    return _KEY.sub("[*]", name)
+
+
 def alike(names: Iterable[str]) -> list[AlikeNames]:
     """Combines names that differ only in their keys, each group at the position of its first name."""
     groups: dict[tuple[str, ...], list[tuple[str, ...]]] = {}

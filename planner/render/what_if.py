@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
+from planner.answers.explain.causes import Because, CauseStep
 from planner.answers.explain.plan_difference import ValueDifference
-from planner.logic.programs.actions import Counts, verb_of, words_for
+from planner.foundation.vocabulary.records import evolve
+from planner.logic.programs.actions import NO_OP, Counts, verb_of, words_for
 from planner.operations.explanations import changed_actions
 from planner.operations.what_if import Difference, PlanComparison
-from planner.render.alike import alike
-from planner.render.cause_line import root_lines
+from planner.render.alike import alike, every_key
+from planner.render.cause_line import REQUESTS, root_lines, roots_sentence, words_of
 from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
@@ -31,29 +32,71 @@ def what_if_text(comparison: PlanComparison, actions: Mapping[str, str], paint: 
     return "\n".join(lines)
 
 
-def differences_lines(comparison: PlanComparison, actions: Mapping[str, str], paint: Paint) -> list[str]:
-    """Each difference with its cause; instances with the same difference and the same cause are combined."""
+def differences_lines(
+    comparison: PlanComparison, actions: Mapping[str, str], paint: Paint, is_next: bool = False
+) -> list[str]:
+    """The differences by cause; instances with the same difference and the same cause are combined. `is_next`: the
+    second plan follows the first, and its causes are listed elsewhere, so that their hops are left out."""
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
-
-    def words(difference: Difference) -> tuple[str, list[str]]:
-        known = within if _values_json(difference) else actions
-        because = difference.because
-        return _change(difference), root_lines(because, difference.name, known) if because is not None else []
-
+    groups: dict[str, list[tuple[list[str], Difference]]] = {}
+    for one in comparison.differences:
+        because, known = one.because, within if _values_json(one) else actions
+        lines = cause_lines(one, known)
+        key = lines[0] if lines else ""
+        if is_next and because is not None and lines and not because.is_itself(one.name):
+            key = f"{'no longer ' if lines[0].startswith('no longer') else ''}{_alike_roots(because, known)}"
+        groups.setdefault(key, []).append((lines, one))
     lines = []
-    for (change, causes), those in groupby(comparison.differences, words):
-        for names in alike([difference.name for difference in those]):
-            lines += [f"{paint(names.text, 'bold')}: {change}", *(f"  {line}" for line in causes)]
+    for key, those in sorted(groups.items(), key=lambda group: bool(group[0])):
+        heads = {causes[0] for causes, _ in those if causes}
+        lines += [*heads] if len(heads) == 1 else [key] if key else []
+        changes: dict[tuple[str, ...], list[str]] = {}
+        for causes, one in those:
+            changes.setdefault((_change(one, is_next), *([] if is_next else causes[1:])), []).append(one.name)
+        indent = "  " if key else ""
+        for (change, *hops), names in changes.items():
+            lines += [f"{indent}{paint(alike_names.text, 'bold')}: {change}" for alike_names in alike(names)]
+            lines += [f"{indent}{hop}" for hop in hops]
     return lines
 
 
-def _change(difference: Difference) -> str:
-    if difference.without == difference.within:
-        verb = words_for(difference.within).done or "planned"
+def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:
+    """The roots of a difference as a sentence, in which roots are combined that differ only in keys and values."""
+
+    def combined(step: CauseStep) -> CauseStep:
+        return step if step.kind == "variable" else evolve(step, what=every_key(step.what), before="", value="")
+
+    words = dict.fromkeys(words_of(combined(step), actions) for step in because.roots)
+    return roots_sentence(list(words), because.is_guess)
+
+
+def cause_lines(difference: Difference, actions: Mapping[str, str]) -> list[str]:
+    """The roots of a difference, then the hops of the chain; empty if none is known. The cause of a change that only
+    the plan without the options has is no longer a cause, unless it is a variable, whose values show this."""
+    because = difference.because
+    if because is None:
+        return []
+    root = because.roots[0]
+    lines = root_lines(because, difference.name, actions)
+    if because.is_itself(difference.name):
+        note = f": {root.note}" if root.note else ""
+        lines = [f"because {root.what} {REQUESTS[root.kind]}{note}"] if root.kind in REQUESTS else []
+    is_gone = difference.within == NO_OP and not (root.kind == "variable" and root.before)
+    return [f"no longer {lines[0]}", *lines[1:]] if lines and is_gone else lines
+
+
+def _change(difference: Difference, is_next: bool) -> str:
+    action = difference.within
+    if difference.without == action:
+        verb = words_for(action).done or "planned"
         parts = [value_text(value, difference.name) for value in difference.values[:MOST_VALUES]]
         more = len(difference.values) - len(parts)
         return f"{verb} with {', '.join([*parts, *([f'{more} more'] if more > 0 else [])]) or 'different values'}"
-    return f"{_word(difference.within)} instead of {_word(difference.without)}"
+    was = words_for(difference.without).done or "unchanged" if difference.was_planned else "not planned"
+    if not difference.is_planned:
+        return f"no longer planned (before: {was})" if is_next else f"would not be planned (now: {was})"
+    verb = words_for(action).done or "unchanged"
+    return f"will be {verb} (before: {was})" if is_next else f"would be {verb} (now: {was})"
 
 
 def value_text(value: ValueDifference, name: str) -> str:
@@ -66,10 +109,6 @@ def value_text(value: ValueDifference, name: str) -> str:
     if not value.within:
         return f"{what} known only after the apply"
     return f"another {what}" if value.without == value.within else f"{what} {value.within} instead of {value.without}"
-
-
-def _word(action: str) -> str:
-    return "no change" if action == "no-op" else verb_of(action)
 
 
 def what_if_json(comparison: PlanComparison) -> dict[str, Any]:

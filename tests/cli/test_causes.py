@@ -142,10 +142,9 @@ def test_what_if(planner: Run) -> None:
     said = planner("what-if", "-var=image=9")
     assert (said.code, said.err) == (0, "")
     assert said.out == (
-        "terraform_data.web[0]: replace instead of no change\n"
-        '  because var.image "1.2" -> "9" (-var=image)\n'
-        "terraform_data.web[1]: update instead of no change\n"
-        '  because var.image "1.2" -> "9" (-var=image)\n'
+        'because var.image "1.2" -> "9" (-var=image)\n'
+        "  terraform_data.web[0]: would be replaced (now: unchanged)\n"
+        "  terraform_data.web[1]: would be updated (now: unchanged)\n"
         "\n"
         "Without: 1 to add, 0 to change, 1 to destroy.\n"
         "With:    2 to add, 1 to change, 2 to destroy.\n"
@@ -164,11 +163,11 @@ def test_what_if_there_is_a_base(planner: Run) -> None:
 
 def test_what_if_limits_and_replacements(planner: Run) -> None:
     limited = planner("what-if", "-target=terraform_data.web").out
-    assert "terraform_data.new: no change instead of create" in limited
+    assert "terraform_data.new: would not be planned (now: created)" in limited
     replaced = planner("what-if", "-replace=terraform_data.web[1]").out
-    assert "terraform_data.web[1]: replace instead of no change" in replaced
+    assert "terraform_data.web[1]: would be replaced (now: unchanged)" in replaced
     destroyed = planner("what-if", "-destroy").out
-    assert "terraform_data.web[0, 1]: delete instead of no change\n" in destroyed
+    assert "terraform_data.web[0, 1]: would be destroyed (now: unchanged)\n" in destroyed
 
 
 def test_what_if_nothing_is_tried(planner: Run) -> None:

@@ -65,7 +65,7 @@ def test_each_plan_is_compared_with_the_one_before(folder: Path, watching: Watch
     assert "Plan: 1 to add" in watching.until("Waiting")
     (folder / "main.tf").write_text(MAIN + 'resource "terraform_data" "y" {}\n')
     said = watching.until("Waiting")
-    assert "main.tf changed." in said and "terraform_data.y: create instead of no change" in said
+    assert "main.tf changed." in said and "terraform_data.y: will be created (before: not planned)" in said
     assert "terraform_data.x" not in said and "Plan: 2 to add" in said
     (folder / "said.txt").write_text("bye")
     said = watching.until("Waiting")
@@ -77,7 +77,7 @@ def test_each_plan_is_compared_with_the_one_before(folder: Path, watching: Watch
     said = watching.until("Waiting")
     assert "Plan:" not in said and "Failed in" in said
     (folder / "main.tf").write_text(MAIN)
-    assert "terraform_data.y: no change instead of create" in watching.until("Waiting")
+    assert "terraform_data.y: no longer planned (before: created)" in watching.until("Waiting")
     assert watching.end() == 0
     assert not (folder / "terraform.tfstate").exists()
 
@@ -128,7 +128,7 @@ def test_all_that_functions_have_looked_at_is_watched(tmp_path: Path) -> None:
     for name in ("deep/in/a", "more/there", ".hidden"):
         (tmp_path / name).write_text("one")
         said = watching.until("Waiting")
-        assert f"{name} changed." in said and "terraform_data.reads: created with input" in said
+        assert f"{name} was added." in said and "terraform_data.reads: created with input" in said
     (tmp_path / "deep" / "new").mkdir()
     (tmp_path / "deep" / "new" / "b").write_text("one")
     said = watching.until("Waiting")
@@ -164,7 +164,7 @@ def test_rules_of_the_directory_are_watched(folder: Path, watching: Watching) ->
     watching.until("Waiting")
     (file := folder / ".planner" / "rules" / "own.dl").parent.mkdir(parents=True)
     file.write_text("order_before(")
-    assert "own.dl changed." in watching.until("Waiting")
+    assert "own.dl was added." in watching.until("Waiting")
     file.write_text("// nothing yet\n")
     assert "The plan is unchanged." in watching.until("Waiting")
     assert watching.end() == 0
@@ -207,5 +207,59 @@ def test_an_init_is_noticed(folder: Path) -> None:
     subprocess.run([sys.executable, "-m", "planner", "init"], cwd=folder, check=True, capture_output=True)
     assert "Plan: 2 to add" in watching.until("Waiting")
     (folder / "net" / "main.tf").write_text('resource "terraform_data" "z" {}\n')
-    assert "module.net.terraform_data.z: create instead of no change" in watching.until("Waiting")
+    assert "module.net.terraform_data.z: will be created (before: not planned)" in watching.until("Waiting")
+    assert watching.end() == 0
+
+
+def test_differences_are_listed_by_cause_with_the_values_of_both_plans(tmp_path: Path) -> None:
+    variables = tmp_path / "terraform.tfvars"
+    variables.write_text('image = "1"\nnumber = 1\n')
+    (tmp_path / "main.tf").write_text(
+        'variable "image" {}\nvariable "number" {}\n'
+        'resource "terraform_data" "web" {\n  count = var.number\n  input = var.image\n}\n'
+        'resource "terraform_data" "db" {\n  triggers_replace = var.image\n}\n'
+    )
+    subprocess.run([sys.executable, "-m", "planner", "apply", "-auto-approve"], cwd=tmp_path, check=True)
+    watching = Watching(tmp_path)
+    watching.until("Waiting")
+    variables.write_text('image = "2"\nnumber = 1\n')
+    assert (
+        'terraform.tfvars changed.\nbecause var.image "1" -> "2" (terraform.tfvars:1)\n'
+        "  terraform_data.db: will be replaced (before: unchanged)\n"
+        "  terraform_data.web[0]: will be updated (before: unchanged)\n\n"
+    ) in watching.until("Waiting")
+    variables.write_text('image = "2"\nnumber = 2\n')
+    assert "(terraform.tfvars:2)\n  terraform_data.web[1]: will be created (before: not planned)" in watching.until(
+        "Waiting"
+    )
+    variables.write_text('image = "2"\nnumber = 3\n')
+    assert "because var.number 2 -> 3 (terraform.tfvars:2)\n  terraform_data.web[2]: will be" in watching.until(
+        "Waiting"
+    )
+    variables.write_text('image = "1"\nnumber = 1\n')
+    said = watching.until("Waiting")
+    assert (
+        'because var.image "2" -> "1" (terraform.tfvars:1)\n'
+        "  terraform_data.db: will be unchanged (before: replaced)\n"
+        "  terraform_data.web[0]: will be unchanged (before: updated)\n"
+    ) in said
+    assert "because var.number 3 -> 1 (terraform.tfvars:2)\n  terraform_data.web[1, 2]: no longer planned" in said
+    assert watching.end() == 0
+
+
+def test_edits_of_instances_are_one_cause_which_ends_when_it_is_taken_back(tmp_path: Path) -> None:
+    text = 'resource "terraform_data" "web" {\n  count = 3\n  triggers_replace = ["a${count.index}"]\n}\n'
+    (tmp_path / "main.tf").write_text(text)
+    subprocess.run([sys.executable, "-m", "planner", "apply", "-auto-approve"], cwd=tmp_path, check=True)
+    watching = Watching(tmp_path)
+    watching.until("Waiting")
+    (tmp_path / "main.tf").write_text(text.replace('"]', '", 1]'))
+    cause = "because terraform_data.web[*].triggers_replace (main.tf:3)\n  terraform_data.web[0..2]: will be "
+    assert f"\n{cause}replaced (before: unchanged)\n\n" in watching.until("Waiting")
+    (tmp_path / "main.tf").write_text(text)
+    assert f"\nno longer {cause}unchanged (before: replaced)\n\n" in watching.until("Waiting")
+    (tmp_path / "more.tf").write_text("")
+    assert "\nmore.tf was added.\n" in watching.until("Waiting")
+    (tmp_path / "more.tf").unlink()
+    assert "\nmore.tf was deleted.\n" in watching.until("Waiting")
     assert watching.end() == 0

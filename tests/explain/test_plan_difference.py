@@ -63,9 +63,10 @@ def test_values_that_differ(
     Path("terraform.tfvars").write_text('engine = "16"\nsize = "2"\n')
     head, *rest = lines
     ran = planner("what-if", f"-var={tried}").out.splitlines()
-    start = ran.index(f"terraform_data.server[1]: {head}")
-    assert [line.strip() for line in ran[start + 1 : start + 1 + len(rest)]] == [line.strip() for line in rest]
-    assert ran[start + 1 + len(rest)] == ""
+    start = ran.index(f"  terraform_data.server[1]: {head}")
+    cause, *hops = rest
+    assert cause in ran[:start]
+    assert [*ran[start + 1 : start + 1 + len(hops)], ran[start + 1 + len(hops)]] == [*hops, ""]
 
 
 def test_values_of_an_object_that_only_one_plan_changes(

@@ -13,7 +13,7 @@ from planner.answers.explain.value_trace import part_at
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.expression_text import short_text, short_texts
 from planner.foundation.values.value import SENSITIVE, Marked, Unknown, Value, identical, unmark_deep
-from planner.foundation.vocabulary.records import frozen
+from planner.foundation.vocabulary.records import evolve, frozen
 from planner.logic.datalog.engine.fact_base import FactBase
 from planner.logic.model.plan import OutputChange, ResourceChange
 
@@ -71,6 +71,27 @@ def cause_between(names: Sequence[str], without: Explainer, within: Explainer) -
     parts = {name for name in chains if not any(other.startswith((f"{name}.", f"{name}[")) for other in chains)}
     ordered = [chains[name] for name in sorted(parts)]
     return Because(ordered[0], tuple(steps[0] for steps in ordered)) if ordered else None
+
+
+def roots_between(
+    because: Because, without: Explainer, within: Explainer, known: dict[str, CauseStep | None], is_former: bool
+) -> Because:
+    """The cause of a change in one of two plans, with the values that its variables have in the two plans, if these
+    differ. `known`: the variables that were compared already, by name. `is_former`: the change is only in the plan
+    `without`, so that the place of a variable in the other plan explains the difference."""
+
+    def root_of(step: CauseStep) -> CauseStep:
+        if step.kind != "variable":
+            return step
+        if step.what not in known:
+            known[step.what] = _variable(step.what, without, within)
+        other = known[step.what]
+        if other is None or is_former:
+            return other or step
+        return evolve(step, before=other.before, value=other.value, has_elements=False)
+
+    root, *hops = because.steps
+    return evolve(because, steps=(root_of(root), *hops), roots=tuple(map(root_of, because.roots)))
 
 
 def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:

@@ -96,7 +96,9 @@ def _watch(calls_of: Callable[[], Making], terminal: Terminal, is_json: bool) ->
             if made is not None and calls.options.judges:
                 _, verdict, judging = judgement(made)
             is_judged = verdict is not None or not calls.options.judges
-            _tell(last, made, changed, parts, terminal, is_json, verdict, former if is_judged else None)
+            if changed and not is_json:
+                terminal.out(f"\n{files.sentence(changed)}")
+            _tell(last, made, parts, terminal, is_json, verdict, former if is_judged else None)
             if calls.options.judges or made is None:
                 verdict = verdict or former  # like failed plans, failed verdicts are not compared
             finish([*problems, *judging], terminal)
@@ -143,6 +145,20 @@ class PlanFiles:
         """The changed files that may be inputs."""
         return frozenset(filter(self._counts, self._watch.changed()))
 
+    def sentence(self, changed: frozenset[str]) -> str:
+        """`main.tf changed. extra.tf was added.`, about changed files; directories are named if nothing in them is."""
+        inner = {os.path.dirname(path) for path in changed}
+        groups: dict[str, list[str]] = {}
+        for path in sorted(changed - inner):
+            word = "added" if path in self._watch.added else "changed" if os.path.exists(path) else "deleted"
+            groups.setdefault(word, []).append(path)
+        self._watch.added.clear()
+        sentences = []
+        for word, names in groups.items():
+            verb = word if word == "changed" else f"{'was' if len(names) == 1 else 'were'} {word}"
+            sentences.append(f"{', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)} {verb}.")
+        return " ".join(sentences)
+
     def _counts(self, path: str) -> bool:
         # a file that a function reads, a policy file, or a configuration file in a watched directory
         folder = os.path.dirname(path)
@@ -162,7 +178,6 @@ def _counts(path: str) -> bool:
 def _tell(
     last: MadePlan[Any] | None,
     made: MadePlan[Any] | None,
-    changed: frozenset[str],
     parts: Mapping[int, Changed],
     terminal: Terminal,
     is_json: bool,
@@ -172,9 +187,6 @@ def _tell(
     """Print the differences of a plan and of its verdict from the previous ones, and its causes if the plan has
     changed.
     `parts`: plans that are only parts of a plan, by name; their causes are not the causes of the whole plan."""
-    if changed and not is_json:
-        names = sorted(changed)
-        terminal.out(f"\n{', '.join(names[:3])}{', ...' if len(names) > 3 else ''} changed.")
     if made is None:
         return
     chains = chains_of(made) if id(made) not in parts else None
@@ -189,7 +201,7 @@ def _tell(
         return
     if last is not None:
         actions = {**actions_of(last), **actions_of(made)}
-        lines = differences_lines(comparison, actions, terminal.paint)
+        lines = differences_lines(comparison, actions, terminal.paint, is_next=True)
         terminal.out("\n".join(lines or ["The plan is unchanged."]))
         terminal.out()
     if chains is None or not actions_of(made) or (last is not None and not comparison.differences):

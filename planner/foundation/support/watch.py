@@ -35,6 +35,8 @@ class Watch:
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
+        self.added: set[str] = set()
+        """the files that were added since the first check; a file that is replaced is not added"""
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
         """Also check these paths from now on. Files changed after `since` (nanoseconds) count as changed."""
@@ -48,6 +50,7 @@ class Watch:
         changed: set[str] = set()
         for path, seen in self._seen.items():
             result = self._seen[path] = _look_at(path)
+            self.added |= result.keys() - seen.keys()
             changed |= {name for name in seen.keys() | result.keys() if seen.get(name) != result.get(name)}
         return frozenset(changed)
 
