@@ -44,16 +44,22 @@ def story(folder: Path, executor: str) -> list[Any]:
     return found
 
 
-def test_the_first_work_is_done_here_and_the_rest_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    nearby = executors.open_executor("", 2, begins_here=True)
-    assert isinstance(nearby, executors.Nearby)
-    assert nearby.submit(os.getpid).result() == os.getpid() and nearby.keep() is None
-    nearby.spent = executors.BUDGET
-    assert nearby.submit(os.getpid).result() != os.getpid()
-    pool = nearby.keep()
-    nearby.spent = 0.0
-    assert pool is not None and nearby.submit(os.getpid).result() != os.getpid()
-    nearby.shutdown()
+def work(rounds: int) -> None:
+    for _ in range(rounds):
+        sum(range(100))
+
+
+def test_the_first_work_is_done_here_and_the_rest_in_other_processes() -> None:
+    few = executors.open_executor("", 2, jobs=2)
+    assert few.submit(os.getpid).result() == os.getpid() == few.submit(os.getpid).result() and few.keep() is None
+    many = executors.open_executor("", 2, jobs=1000)
+    assert isinstance(many, executors.Nearby) and many.submit(work, 1).result() is None and not many.ready
+    many.submit(work, 10000)
+    assert many.ready > 0 and many.submit(os.getpid).result() == os.getpid()
+    many.ready = 1.0  # the other processes have loaded everything
+    assert many.submit(os.getpid).result() != os.getpid() != many.submit(os.getpid).result()
+    assert many.keep() is many.pool is not None
+    many.shutdown()
 
 
 def test_units_with_locked_providers_or_hooks_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

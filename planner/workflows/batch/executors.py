@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 FEW = 3
 """the maximum number of units with plugins that are planned in this process, and not in new ones"""
-BUDGET = 0.4
-"""the seconds of work that this process does itself: about the time in which other processes load their modules"""
-WARNING = 0.1
-"""the seconds of work after which other processes begin to load, as more work is likely to follow"""
+LOADING = 0.4
+"""about the number of seconds in which other processes load their modules, while this process works"""
+WORTH = 0.7
+"""the CPU time, in seconds, of the remaining work from which on other processes are worth their start"""
 
 
 @frozen
@@ -39,11 +39,12 @@ class Ships:
     """the complete bundles from earlier work, by unit"""
 
 
-def open_executor(text: str, workers: int, begins_here: bool = False, ships: Ships | None = None) -> Workplace:
+def open_executor(text: str, workers: int, jobs: int = 0, ships: Ships | None = None) -> Workplace:
     """The executor that `-executor` names: `processes`, `inline`, `dask://HOST:PORT`, `ray://HOST:PORT` or
-    `command:WORDS`; "" means processes. With `begins_here`, the first work is done in this process. Raises Failure."""
-    if text == "" and begins_here:
-        return Nearby(workers)
+    `command:WORDS`; "" means processes; of a number of `jobs` that change nothing, the first are done in this process.
+    Raises Failure."""
+    if text == "" and jobs:
+        return Nearby(workers, jobs)
     if text in ("", "processes"):
         return _processes(workers)
     if text == "inline":
@@ -94,25 +95,30 @@ class Inline(Workplace):
 
 
 class Nearby(Workplace):
-    """Runs the first jobs in this process, until they have taken BUDGET seconds, and the other jobs in other processes.
+    """Runs the first of a number of jobs in this process, and the others in processes if these are worth their start.
     Small fleets thus need no other process, and in large ones this process works while the others load."""
 
-    def __init__(self, workers: int) -> None:
-        self.workers, self.spent = workers, 0.0
+    def __init__(self, workers: int, jobs: int) -> None:
+        self.workers, self.jobs, self.left = workers, jobs, jobs
         self.here = Inline()
         self.pool: Workplace | None = None
+        self.ready = 0.0
+        """the time at which other processes have loaded their modules; 0: they do not load"""
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if self.pool is None and self.spent < BUDGET:
-            begun = time.monotonic()
-            done = self.here.submit(fn, *args, **kwargs)
-            self.spent += time.monotonic() - begun
-            if self.spent > WARNING:
-                warm_up("")
-            return done
-        if self.pool is None:
+        if self.pool is not None:
+            return self.pool.submit(fn, *args, **kwargs)
+        if self.ready and time.monotonic() > self.ready:
             self.pool = _processes(self.workers)
-        return self.pool.submit(fn, *args, **kwargs)
+            return self.pool.submit(fn, *args, **kwargs)
+        used = time.process_time()
+        done = self.here.submit(fn, *args, **kwargs)
+        used, is_first = time.process_time() - used, self.left == self.jobs  # the first one loads modules, too
+        self.left -= 1
+        if not (self.ready or is_first) and used * self.left > WORTH:
+            warm_up("")
+            self.ready = time.monotonic() + LOADING
+        return done
 
     def keep(self) -> Workplace | None:
         return self.pool

@@ -223,7 +223,7 @@ class Run:
             self.analysis.before,
             self.analysis.reads_from,
             Runs(),
-            lambda: self.batch.open_executor(command in HARMLESS and self._begins_here(units)),
+            lambda: self.batch.open_executor(self._jobs_here(units) if command in HARMLESS else 0),
             self.batch.workers,
             self.record,
             Keeper(),
@@ -237,10 +237,12 @@ class Run:
         self.batch.peak = max(self.batch.peak, schedule.peak)
         return self.done
 
-    def _begins_here(self, units: list[str]) -> bool:
-        """Whether this process plans the first units itself, because it would not only wait for other programs."""
+    def _jobs_here(self, units: list[str]) -> int:
+        """The number of units to plan, if this process plans the first ones itself, because it would not only wait for
+        other programs; otherwise 0."""
         unknown = [unit for unit in units if unit not in self.done and not self.batch.cache.may_hold(unit)]
-        return len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
+        is_here = len(unknown) <= FEW < len(units) or not any(map(self.batch.waits, unknown))
+        return len(unknown) if is_here else 0
 
     def _upstream(self, unit: str, is_planned: bool) -> Upstream:
         """A unit whose outputs another unit reads, described by its plan or by its state."""

@@ -127,11 +127,11 @@ class Batch:
     def warm_up(self) -> None:
         warm_up(self.options.executor)
 
-    def open_executor(self, begins_here: bool = False) -> Workplace:
+    def open_executor(self, jobs: int = 0) -> Workplace:
         kept, self.pool = self.pool, None
         if kept is not None:
             return kept
-        return open_executor(self.options.executor, self.workers, begins_here, self._ships())
+        return open_executor(self.options.executor, self.workers, jobs, self._ships())
 
     def _ships(self) -> Ships | None:
         """The transport of units to machines without shared files; None if not requested."""
@@ -251,9 +251,10 @@ class Batch:
 
     def _survey_elsewhere(self, requests: list[Request], folders: list[str]) -> list[Survey]:
         # Configurations are surveyed in their own directories.
-        executor = open_executor("", self.workers, True) if self._is_shipping else self.open_executor(True)
+        parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
+        many = len(parts)
+        executor = open_executor("", self.workers, many) if self._is_shipping else self.open_executor(many)
         try:
-            parts = [slice(at, at + CHUNK) for at in range(0, len(requests), CHUNK)]
             futures = [executor.submit(survey_units, requests[part], folders[part]) for part in parts]
             surveys = [survey for future in futures for survey in future.result()]
         except BaseException:
@@ -289,7 +290,7 @@ class Batch:
         """Let workers process requests that change nothing."""
         if not requests:
             return []
-        executor = self.open_executor(True)
+        executor = self.open_executor(len(requests))
         futures = [executor.submit(work, request) for request in requests]
         try:
             return [future.result() for future in futures]
