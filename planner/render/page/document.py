@@ -417,6 +417,8 @@ MOST_TOGETHER = 60
 """the number of nodes and boxes in a box above which its content is divided"""
 
 
+ANY = "*"
+"""replaces the part of a name that differs within a family of boxes"""
 PARTS = 30
 """the maximum number of boxes into which nodes of a type are divided"""
 
@@ -459,12 +461,35 @@ def _parts(members: list[T]) -> Iterator[tuple[int, list[T]]]:
 
 
 def _divide_boxes(children: list[str], parent: str, boxes: dict[str, tuple[str, str]]) -> None:
-    """Divide the inner boxes of a box into further boxes by name if there are too many."""
+    """Divide the inner boxes of a box into further boxes if there are too many: boxes with similar names, or ranges."""
+    if len(children) > MOST_TOGETHER:
+        families = _families([boxes[child][1] for child in children])
+        for family, numbers in families.items():
+            if len(numbers) > 1:
+                name = f"{parent or 'modules'}, {family}"
+                boxes[name] = (parent, family)
+                inside = [children[n] for n in numbers]
+                boxes.update((child, (name, boxes[child][1])) for child in inside)
+                _divide_boxes(inside, name, boxes)
+        if families:
+            return
     for begin, part in _parts(children):
         name = f"{parent or 'modules'}, {begin + 1} to {begin + len(part)}"
         boxes[name] = (parent, f"{boxes[part[0]][1]} \u2013 {boxes[part[-1]][1]}")
         boxes.update((child, (name, boxes[child][1])) for child in part)
         _divide_boxes(part, name, boxes)
+
+
+def _families(labels: Sequence[str]) -> dict[str, list[int]]:
+    """The numbers of labels that differ only in numbers, or that begin with the same word; empty if there are too many
+    families, or only one."""
+    for varying, kept in ((_NUMBER, ANY), (_REST, rf"\1{ANY}\2")):
+        families: dict[str, list[int]] = defaultdict(list)
+        for number, label in enumerate(labels):
+            families[varying.sub(kept, label)].append(number)
+        if 1 < len(families) <= MOST_TOGETHER:
+            return families
+    return {}
 
 
 def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]], at: dict[str, str]) -> None:
@@ -479,6 +504,7 @@ def _divide(members: list[PageNode], box: str, boxes: dict[str, tuple[str, str]]
 
 _TYPE = re.compile(r"(data\.|ephemeral\.)?\w*")
 _NUMBER = re.compile(r"(\d+)")
+_REST = re.compile(r"^(.*\[\"[^-_.\"]+[-_.]|module\.[^-_.\[]+[-_]).+?((?:\"\])?)$")
 
 
 def _natural(name: str) -> str:

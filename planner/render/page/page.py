@@ -21,7 +21,7 @@ from planner.render.page.document import Page, page_json
 _FOLDER = Path(__file__).with_name("assets")
 STYLES = ("page.css",)
 _MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(?:style|script)\*/")
-SCRIPTS = ("scene.js", "canvas.js", "panels.js", "exports.js")
+SCRIPTS = ("layout.js", "scene.js", "canvas.js", "panels.js", "exports.js")
 
 
 def page_html(page: Page, below: str = "") -> str:

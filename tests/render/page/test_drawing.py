@@ -272,6 +272,7 @@ def test_edges_run_between_boxes(tmp_path: Path) -> None:
       return [scene.lines.length, crossed];
     }"""
     with opened(written(tmp_path, large(50, 4))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate("scene.where.size") == 54
         lines, crossed = tab.evaluate(crossing)
         assert lines > 50 and crossed == 0
@@ -318,3 +319,93 @@ def test_a_narrow_window(tmp_path: Path) -> None:
         assert tops == sorted(tops) and tops[1] < 400
     with opened(written(tmp_path, large(300, 0)), width=400, height=800) as tab:  # it begins at its left edge
         assert tab.evaluate("drawing.eye.x + drawing.width / drawing.eye.k < scene.rect[0].w && drawing.eye.x < 20")
+
+
+def many(modules: int) -> Page:
+    """A plan of many modules: each has the same change and a node without a change, two of them a second change."""
+    items, changes, boxes = [], [], {}
+    for n in range(modules):
+        module = f"module.{'ab'[n % 2]}_{n}"
+        boxes[module] = ("", module)
+        names = [f"{module}.thing.same", *([f"{module}.thing.other"] if n < 2 else [])]
+        items += [item(f"{module}.thing.still", module)]
+        for name in names:
+            items.append(item(name, module, (len(changes),)))
+            action = "delete" if name.endswith("other") else "create"
+            changes.append(PageChange(name, action, "", (f"{module}.var.size 1 -> 2 (main.tf:{n})",)))
+    view = PageView("plan", "All", tuple(items), (), boxes)
+    return Page("Many", ("changes",), (view,), LAYERS, ACTIONS, tuple(changes))
+
+
+LEGIBLE = """() => { const { w, h } = scene.rect[0], { eye } = drawing;
+  return eye.k >= 0.7 && w * eye.k <= drawing.width && h * eye.k <= drawing.height; }"""
+
+
+@needs_browser
+@pytest.mark.parametrize(("modules", "width"), [(40, 1440), (40, 1024), (110, 1440), (110, 480)])
+def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width: int, tmp_path: Path) -> None:
+    with opened(written(tmp_path, many(modules)), width=width, height=900) as tab:
+        assert tab.evaluate(LEGIBLE)
+        names = tab.evaluate("scene.order.flat().map(thing => scene.title(thing))")
+        if modules == 110:  # families of modules
+            assert names == ["modules, module.a_*", "modules, module.b_*"]
+            tab.evaluate("choose(-1 - scene.boxes.findIndex(box => box.isFamily))")
+            assert tab.get_by_role("status").inner_text() == "module.a_*, group with 111 nodes, 56 changes, folded"
+            assert tab.evaluate("scene.boxName(scene.boxes.findIndex(box => box.isFamily))") == "module.a_* (55)"
+            assert "module.a_4 + 1" in tab.locator("#details").inner_text()
+        else:  # unconnected modules, in the order of their names
+            assert names[:3] == ["module.a_0", "module.a_2", "module.a_4"]
+            areas = tab.evaluate("scene.order.map(row => row.map(thing => scene.area(thing)[0]))")
+            assert all(row == areas[0][: len(row)] for row in areas if len(row) <= len(areas[0]))
+
+
+@needs_browser
+def test_alike_changes_and_causes_are_one_line(tmp_path: Path) -> None:
+    with opened(written(tmp_path, many(40))) as tab:
+        details, status = tab.locator("#details"), tab.get_by_role("status")
+        assert details.locator("summary").all_inner_texts() == ["thing.same in 40 modules"]
+        assert details.locator("ul button").all_inner_texts() == ["thing.other", "thing.other"]
+        causes = tab.get_by_role("region", name="Causes").get_by_role("button")
+        assert causes.all_inner_texts() == ["var.size 1 -> 2 in 40 modules (42)"]
+        causes.click()
+        assert status.inner_text() == "var.size 1 -> 2: 42 nodes." and tab.url.endswith("#cause=var.size+1+-%3E+2")
+        assert tab.evaluate("[...drawing.marked.boxes.values()].sort().join('')") == "1" * 38 + "22"
+        tab.keyboard.press("Escape")
+        details.locator("summary").press("Enter")
+        details.get_by_role("button", name="module.b_39.thing.same").press("Enter")
+        assert status.inner_text().startswith("module.b_39.thing.same, resource, create")
+
+
+@needs_browser
+def test_groups_of_few_changes_are_not_boxes(tmp_path: Path) -> None:
+    changed = [item(f"{kind}.r1", "", (n,)) for n, kind in enumerate(("a", "b"))]
+    items = [*(item(f"{kind}.r{n}") for kind in "ab" for n in range(2, 90)), *changed, item("c.free", "", (2,))]
+    arrows = (arrow("b.r1", "a.r1"), arrow("a.r1", "b.r2"), arrow("b.r2", "b.r3"))
+    changes = tuple(PageChange(name, "create", "", ()) for name in ("a.r1", "b.r1", "c.free"))
+    view = PageView("plan", "All", tuple(items), arrows)
+    with opened(written(tmp_path, Page("Groups", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        rows = "scene.order.map(row => row.map(thing => scene.title(thing)))"
+        assert tab.evaluate(rows) == [["a.r1"], ["b.r1"], ["c.free"]]
+        tab.get_by_label("only changes").uncheck()
+        assert {"all a", "all b", "c.free"} <= {one for row in tab.evaluate(rows) for one in row}
+        tab.evaluate("choose(scene.find('a.r9'))")
+        assert tab.evaluate("scene.title(scene.stands[scene.find('a.r9')])") == "a.r9"
+
+
+@needs_browser
+def test_things_that_wait_for_each_other(tmp_path: Path) -> None:
+    """A cycle between modules: one of them comes first, and each is drawn once."""
+    ends = [("a", "x"), ("b", "x"), ("a", "y"), ("b", "y"), ("c", "z")]
+    items = tuple(item(f"{m}.{n}", f"module.{m}", (i,)) for i, (m, n) in enumerate(ends))
+    arrows = (arrow("a.x", "b.x"), arrow("b.y", "a.y"), arrow("c.z", "b.y"))
+    changes = tuple(PageChange(one.name, "create", "", ()) for one in items)
+    view = PageView("plan", "All", items, arrows, {f"module.{m}": ("", f"module.{m}") for m in "abc"})
+    with opened(written(tmp_path, Page("Cycle", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        tab.get_by_role("button", name="Fold modules", exact=True).click()
+        assert sorted(tab.evaluate("scene.order.flat().map(thing => scene.title(thing))")) == [
+            "module.a",
+            "module.b",
+            "module.c",
+        ]
+        at = "name => scene.where.get(-1 - scene.boxes.findIndex(box => box.name === name)).number"
+        assert tab.evaluate(at, "module.c") > tab.evaluate(at, "module.b")

@@ -77,6 +77,15 @@ def test_many_nodes_are_together_by_type_and_name() -> None:
     _, boxes = together([], many)
     assert len([1 for parent, _ in boxes.values() if not parent]) == 11
     assert boxes["module.m10"][0] == "modules, 1 to 11"
+    families = {f"module.{one}_{n}": ("", f"module.{one}_{n}") for one in ("api", "web") for n in range(MOST_TOGETHER)}
+    families |= {"module.net": ("", "module.net"), 'module.app["eu"]': ("", 'module.app["eu"]')}
+    _, boxes = together([], families)
+    top = {name: label for name, (parent, label) in boxes.items() if not parent}
+    assert sorted(top.values()) == ["module.api_*", 'module.app["eu"]', "module.net", "module.web_*"]
+    assert boxes["module.web_59"] == ("modules, module.web_*", "module.web_59")
+    words = {f"module.{one}-{'x' * n}": ("", f"module.{one}-{'x' * n}") for one in ("db", "web") for n in range(1, 40)}
+    _, boxes = together([], words)
+    assert {label for parent, label in boxes.values() if not parent} == {"module.db-*", "module.web-*"}
     few = [PageNode("a", "resource", "a")]
     assert together(few, {"m": ("", "m")}) == (few, {"m": ("", "m")})
 

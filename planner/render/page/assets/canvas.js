@@ -3,10 +3,13 @@
 "use strict";
 const DASHES = [[], [7, 4], [2, 3], [11, 3, 2, 3], [4, 2]]; // by layer, as the legend has them
 const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
-const LEGIBLE = 0.65; // the scale from which on a page begins with all of a graph
+const LEGIBLE = 0.7; // the scale from which on a page begins with all of a graph
 const LETTER_OF = 0.602; // the width of a letter at size 1
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
 const ROUTED = 2000; // edges up to which they are led around boxes
+
+/** The size of letters at a scale: larger than usual where the scale is small. */
+const sizeOf = k => Math.min(NODE * 0.7, Math.max(12, 10 / k));
 
 class Drawing {
   constructor(scene) {
@@ -139,7 +142,7 @@ class Drawing {
     yield* this.edges(context, k, sees);
     for (let b = 1; b < scene.boxes.length; b++) { // titles above edges
       const { x, y, w, h, shown } = scene.rect[b];
-      if (shown && !scene.folded[b] && h && sees(x, y, w, h)) this.letters(context, `\u25be ${scene.boxTitle(b)}`, x + 8, y + HEAD / 2, w - 12, colours.ink, k, "600 ");
+      if (shown && !scene.folded[b] && h && sees(x, y, w, h)) this.title(context, b, "\u25be", x + 8, y + HEAD / 2, w - 12, k);
     }
     let drawn = 0;
     for (const [thing] of scene.where) {
@@ -211,10 +214,10 @@ class Drawing {
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill(); context.stroke();
-    const title = box ? `\u25b8 ${scene.boxTitle(-1 - thing)}` : scene.label(thing);
-    this.letters(context, title, x + 9, y + h / 2 - (box ? 2 : 0), w - 15, colours.ink, k, box ? "600 " : "");
+    if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2 - 2, w - 15, k);
+    else this.letters(context, scene.label(thing), x + 9, y + h / 2, w - 15, colours.ink, k);
     let left = x;
-    for (const [action, number] of box ? box.tally : []) { // how many of which changes are in it
+    for (const [action, number] of box && !scene.counts(-1 - thing).length ? box.tally : []) { // how many of which changes are in it
       const width = w * number / Math.max(box.distinct.size, scene.onlyChanged ? 1 : box.size);
       context.fillStyle = colours[colourOf.get(action)] || colours.none;
       context.fillRect(left, y + h - 6, width, 6);
@@ -222,9 +225,32 @@ class Drawing {
     }
     context.globalAlpha = 1;
   }
+  /** The title of a box: its name, then the numbers of its changes, each on its colour. */
+  title(context, b, sign, x, y, room, k) {
+    const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted ? this.marked.boxes.get(b) : 0;
+    if (size * k < 6) return;
+    let right = x + room;
+    for (const [colour, text] of [...counts].reverse()) {
+      const width = text.length * size * LETTER_OF + 8;
+      right -= width;
+      context.fillStyle = this.colours[colour] || this.colours.none;
+      context.fillRect(right, y - size * 0.75, width, size * 1.5);
+      this.letters(context, text, right + 4, y, width, this.colours.ink, k, "600 ");
+      right -= 4;
+    }
+    if (found) { // how many of its nodes are marked
+      const text = `\u25c9 ${found}`, width = text.length * size * LETTER_OF + 8;
+      right -= width;
+      context.strokeStyle = this.colours.mark; context.lineWidth = 1.5 / k;
+      context.strokeRect(right, y - size * 0.75, width - 4, size * 1.5);
+      this.letters(context, text, right + 3, y, width, this.colours.ink, k);
+      right -= 4;
+    }
+    this.letters(context, `${sign} ${counts.length ? this.scene.boxName(b) : this.scene.boxTitle(b)}`, x, y, right - x - 4, this.colours.ink, k, "600 ");
+  }
   /** Text around the middle of a line, larger than usual where the scale is small; condensed, or with its end, if it is too long. */
   letters(context, text, x, y, room, colour, k, weight = "") {
-    const size = Math.min(NODE * 0.7, Math.max(12, 9 / k));
+    const size = sizeOf(k);
     if (size * k < 6) return;
     context.font = `${weight}${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
     context.textBaseline = "middle";
@@ -274,7 +300,7 @@ function curved(scene, e) {
 function routed(scene, e) {
   const [start, end] = [scene.stands[scene.from[e]], scene.stands[scene.to[e]]], outer = thing => {
     const boxes = [scene.box(thing)];
-    while (boxes.at(-1) > 0) boxes.push(scene.boxes[boxes.at(-1)].parent);
+    while (boxes.at(-1) > 0) boxes.push(scene.box(-1 - boxes.at(-1)));
     return boxes;
   };
   const around = new Set(outer(start)), common = outer(end).find(b => around.has(b)), shift = (e * 7 % 5 - 2) * 1.5;
@@ -302,7 +328,7 @@ function routed(scene, e) {
     const [x, y, w, h] = scene.area(thing);
     place(box.isDown, isBack ? (box.isDown ? y : x) : (box.isDown ? y + h : x + w), box.isDown ? x + w / 2 : y + h / 2);
     while (b !== common) {
-      const parent = scene.boxes[box.parent], rect = scene.rect[b];
+      const home = scene.box(-1 - b), parent = scene.boxes[home], rect = scene.rect[b];
       const across = points.at(-1)[box.isDown ? 0 : 1], band = box.bands[number];
       place(box.isDown, isBack ? band.begin : band.end, across);
       if (box.isDown === parent.isDown) {
@@ -314,7 +340,7 @@ function routed(scene, e) {
         place(parent.isDown, isBack ? (parent.isDown ? rect.y : rect.x) : (parent.isDown ? rect.y + rect.h : rect.x + rect.w), beside, true);
       }
       ({ number } = scene.where.get(-1 - b));
-      b = box.parent; box = parent;
+      b = home; box = parent;
     }
     return number;
   };

@@ -46,7 +46,7 @@ function renew(document_) {
   if (was.count) {
     const { visible, implied: shown, onlyChanged } = was;
     Object.assign(scene, { visible, implied: shown, onlyChanged: onlyChanged && scene.boxes[0].changed > 0 });
-    scene.foldTo(BOXES);
+    scene.open();
     scene.boxes.forEach((box, b) => { if (folded.has(box.name)) scene.folded[b] = folded.get(box.name); });
     scene.arrange();
   }

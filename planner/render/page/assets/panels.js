@@ -37,13 +37,14 @@ function stroke(layer) {
 // ---------------------------------------------------------------- choosing
 
 const kindOf = node => scene.kind(node) === "instance_apply" ? "resource instance" : scene.kind(node).replaceAll("_", " ");
-const boxNoun = box => box.name.startsWith("module.") && !/[:,] /.test(box.name) ? "module" : "group";
+const boxNoun = box => box.name.startsWith("module.") && !box.isGroup ? "module" : "group";
+const nameOfBox = box => box.name.startsWith("modules, ") ? box.label : box.name;
 /** What a screen reader is told about a thing. */
 function spoken(thing) {
   if (thing < 0) {
     const b = -1 - thing, box = scene.boxes[b];
     const changed = box.distinct.size ? `, ${several(box.distinct.size, "change")}` : "";
-    return `${box.name}, ${boxNoun(box)} with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
+    return `${nameOfBox(box)}, ${boxNoun(box)} with ${several(box.size, noun)}${changed}, ${scene.folded[b] ? "folded" : "open"}`;
   }
   const action = scene.action[thing] ? `, ${wordsOf.get(scene.action[thing])}` : "";
   return `${scene.name(thing)}, ${kindOf(thing)}${action}; waits for ${scene.out[thing].length}, ` +
@@ -65,8 +66,8 @@ function around(node) {
   return marks([node, ...[...edges].map(e => scene.from[e] === node ? scene.to[e] : scene.from[e])], edges);
 }
 function marks(nodes, edges) {
-  const set = new Set(nodes), boxes = new Set();
-  for (const node of set) for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.add(b);
+  const set = new Set(nodes), boxes = new Map(); // how many of them each box has
+  for (const node of set) for (let b = scene.view.nodes.box[node]; b > 0; b = scene.boxes[b].parent) boxes.set(b, (boxes.get(b) || 0) + 1);
   return { nodes: set, boxes, edges };
 }
 function chooseEdge(edge) {
@@ -106,15 +107,31 @@ function details(...children) {
   if (wasInside) panel.focus(); // what had the focus is gone
 }
 const MODULE = /^(?:module\.[^.[]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
-/** Items of a list by module, which is written once above them. `item` makes one of a name without its module. */
-function byModule(all, nameOf, item) {
+const ALIKE = 4; // modules from which on what has the same name in each is one item
+const moduleOf = (one, nameOf) => MODULE.exec(nameOf(one))?.[0] || "";
+/** Items of a list by module, but one for what has the same name in many modules: [module or null, [thing...]]. */
+function entries(all, nameOf) {
+  const alike = new Map(), short = one => nameOf(one).replace(MODULE, "");
+  for (const one of all) { if (alike.has(short(one))) alike.get(short(one)).push(one); else alike.set(short(one), [one]); }
+  const single = all.filter(one => alike.get(short(one)).length < ALIKE).map(one => [moduleOf(one, nameOf), [one]]);
+  return [...single.sort(([a], [b]) => NUMERIC.compare(a, b)), ...[...alike.values()].filter(found => found.length >= ALIKE).map(found => [null, found])];
+}
+/** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */
+function byModule(those, nameOf, item) {
   let last = "";
-  return all.map(one => [MODULE.exec(nameOf(one))?.[0] || "", one]).sort(([a], [b]) => NUMERIC.compare(a, b)).map(([module, one]) => {
+  return those.map(([module, [one, ...others]]) => {
+    if (module === null) return alikeItem([one, ...others], nameOf, item);
     const line = item(one, nameOf(one).slice(module.length));
     if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
     last = module;
     return line;
   });
+}
+/** What has the same name in many modules: a list of the modules, filled when it is unfolded. */
+function alikeItem(found, nameOf, item) {
+  const list = el("ul", { class: "plain" }), title = `${nameOf(found[0]).replace(MODULE, "")} in ${several(found.length, "module")}`;
+  const fill = () => { if (!list.firstChild) some(list, found, one => item(one, moduleOf(one, nameOf).slice(0, -1) || "the root module"), FIRST); };
+  return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, title), list));
 }
 const nodeButton = node => button(scene.name(node), () => choose(node), { class: "name" });
 
@@ -127,13 +144,14 @@ function reasonLines(edge) {
 }
 /** Fill a list with some of what there is, and a button for the rest. With `nameOf` by module. */
 function some(list, all, item, first, nameOf = null) {
-  const lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
+  const number = all.length, lines = those => nameOf ? byModule(those, nameOf, item) : those.map(item);
+  if (nameOf) all = entries(all, nameOf);
   if (all.length <= first + 2) first = all.length; // a button for two lines saves nothing
   list.replaceChildren(...lines(all.slice(0, first)));
-  if (all.length > first) list.append(el("li", {}, button(`Show all ${all.length}`, () => {
+  if (all.length > first) list.append(el("li", {}, button(`Show all ${number}`, () => {
     const at = list.children.length - 1;
     list.replaceChildren(...lines(all));
-    list.children[at].querySelector("button").focus(); // where the button was
+    list.children[at].querySelector("button, summary").focus(); // where the button was
   })));
   return list;
 }
@@ -154,7 +172,7 @@ function changeParts(node) {
     ...data.verdicts.filter(v => v[2] === address).map(verdictLine),
   ]);
 }
-const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", {}, kind), ` ${code}: ${address} ${message}`);
+const verdictLine = ([kind, code, address, message]) => el("p", {}, el("strong", { class: kind }, kind), ` ${code}: ${address} ${message}`);
 
 const extras = []; // what others add to the details of a node
 function showNode(node) {
@@ -190,11 +208,13 @@ async function unpack(packed) {
 }
 function showBox(b) {
   const box = scene.boxes[b];
-  const changed = scene.contents(b).filter(thing => thing >= 0 && scene.action[thing]), item = n => el("li", {}, nodeButton(n));
-  details(el("h2", {}, box.name), el("p", {}, `A ${boxNoun(box)} with ${several(box.size, noun)}, ${several(box.distinct.size, "change")}.`),
+  const inner = scene.contents(b).filter(thing => thing < 0 || scene.action[thing]).sort((one, other) => NUMERIC.compare(scene.title(one), scene.title(other)));
+  const item = thing => el("li", {}, ...(thing >= 0 ? [swatch(colourOf.get(scene.action[thing])), nodeButton(thing)]
+    : [button(scene.boxes[-1 - thing].label, () => choose(thing), { class: "name" }), ` ${scene.counts(-1 - thing).map(([, text]) => text).join("  ") || several(scene.boxes[-1 - thing].size, noun)}`]));
+  details(el("h2", {}, nameOfBox(box)), el("p", {}, `A ${boxNoun(box)} with ${several(box.size, noun)}, ${several(box.distinct.size, "change")}.`),
     ...data.actions.filter(([action]) => box.tally.has(action)).map(([action, colour]) => el("p", {}, swatch(colour), `${named(action)}: ${box.tally.get(action)}`)),
     el("p", {}, button(scene.folded[b] ? "Unfold" : "Fold", () => toggle(b))),
-    changed.length ? some(el("ul", { class: "plain" }), changed, item, 30) : null);
+    inner.length ? some(el("ul", { class: "plain" }), inner, item, 30) : null);
 }
 function showEdge(edge) {
   const from = scene.from[edge], to = scene.to[edge];
@@ -242,9 +262,6 @@ function showPath(from, to) {
     ...edges.flatMap(e => [el("h3", {}, nodeButton(scene.from[e]), " \u2192 ", nodeButton(scene.to[e])), ...reasonLines(e)]));
 }
 const OUTPUT = /^output\.[^.[]+$/;
-const RISKY = ["replace", "delete", "forget"];
-/** The place of an action in lists: what is lost or has failed comes first. */
-const rank = action => (RISKY.indexOf(colourOf.get(action)) + RISKY.length + 1) % (RISKY.length + 1);
 /** The button of a changed object, if the graph has it. */
 function changeButton(address, short = address) {
   const node = scene.nodeOf.get(address);
@@ -256,7 +273,9 @@ function showOverview() {
   const outputs = noun === "node" ? data.changes.filter(change => change[1] !== "no-op" && OUTPUT.test(change[0])) : [];
   for (const change of data.changes) if (byAction.has(change[1]) && !outputs.includes(change)) byAction.get(change[1]).push(change);
   for (const found of byAction.values()) found.sort((a, b) => NUMERIC.compare(a[0], b[0]));
-  const why = ([, , reason, causes]) => causes.length ? `${causes.slice(0, 2).join("; ")}${causes.length > 2 ? ` and ${causes.length - 2} more` : ""}` : reason;
+  const kinds = causeKinds(), titles = causes => [...new Set(causes.map(cause => kinds.get(kindOfCause(cause)).title))];
+  const joined = causes => `${causes.slice(0, 2).join("; ")}${causes.length > 2 ? ` and ${causes.length - 2} more` : ""}`;
+  const why = ([, , reason, causes]) => causes.length ? joined(titles(causes)) : reason;
   const line = text => text ? el("div", { class: "why" }, text) : null;
   const parts = [...byAction].filter(([, found]) => found.length).sort((a, b) => rank(a[0]) - rank(b[0])).flatMap(([action, found]) => {
     const item = (change, short) => el("li", {}, changeButton(change[0], short)), nameOf = change => change[0], most = rank(action) < RISKY.length ? 20 : 8;
@@ -268,7 +287,7 @@ function showOverview() {
   });
   if (outputs.length) parts.push(el("h3", {}, `Outputs (${outputs.length})`), some(el("ul", { class: "plain" }),
     outputs, change => el("li", {}, swatch(colourOf.get(change[1]) || "none"), changeButton(change[0])), 5));
-  details(el("h2", {}, scene.view.title), ...parts,
+  details(el("h2", {}, parts.length && noun === "node" ? "What will be done" : scene.view.title), ...parts,
     parts.length || noun !== "node" || scene.view.name === "none" ? null : el("p", {}, "Nothing is going to be changed."),
     el("p", { class: "why" }, `The graph: ${several(scene.count, noun)}, ${several(scene.edgeCount, "edge")}. Select a ${noun} or an edge for details.`),
     scene.view.is_reduced ? el("p", { class: "why" }, "Edges that others imply are left out, as there are very many.") : null,
@@ -279,13 +298,12 @@ function showOverview() {
 
 const CALM = [["Resources", /resource|instance|deposed|orphan|data/], ["Outputs", /output/], ["Variables and local values", /variable|local/],
   ["Modules", /module/], ["Providers", /provider/], ["Others", /./]];
-const NUMERIC = new Intl.Collator("en", { numeric: true });
 const isSought = () => $("search").value.trim() !== "" || group !== null;
 function matching() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean), nodes = []; // names have all of them
   for (let n = 0; n < scene.count; n++) {
     if ($("changed").checked && !scene.action[n] && !words.length) continue;
-    if (group !== null && !scene.changes(n).some(change => change[3].includes(group))) continue;
+    if (group !== null && !scene.changes(n).some(isOfGroup)) continue;
     const name = words.length ? scene.name(n).toLowerCase() : "";
     if (words.every(word => name.includes(word))) nodes.push(n);
   }
@@ -307,6 +325,24 @@ function fillList() {
   return nodes;
 }
 const named = action => wordsOf.has(action) ? `${signOf.get(action)} ${wordsOf.get(action)}` : action;
+const SOURCE = / \([^()]*:\d+\)$/;
+/** A cause without its module and place: edits that only differ in these are listed as one. */
+const kindOfCause = cause => cause.replace(MODULE, "").replace(SOURCE, "");
+/** The causes of changes that are listed as one, by their kind, with a title. */
+function causeKinds() {
+  const kinds = new Map();
+  for (const change of data.changes) for (const cause of change[3]) {
+    const kind = kindOfCause(cause), found = kinds.get(kind) || kinds.set(kind, { causes: new Set(), changes: new Set() }).get(kind);
+    found.causes.add(cause); found.changes.add(change);
+  }
+  for (const [kind, found] of kinds) found.title = causeTitle(kind, found.causes);
+  return kinds;
+}
+function causeTitle(kind, causes) {
+  const [first] = causes, places = new Set([...causes].map(cause => SOURCE.exec(cause)?.[0] || ""));
+  return causes.size === 1 ? first : `${kind}${places.size === 1 ? [...places][0] : ""} in ${several(new Set([...causes].map(cause => MODULE.exec(cause)?.[0])).size, "module")}`;
+}
+const isOfGroup = change => group !== null && change[3].some(cause => cause === group || kindOfCause(cause) === group);
 function chooseGroup(name) {
   group = group === name ? null : name;
   const nodes = fillList();
@@ -318,7 +354,7 @@ function chooseGroup(name) {
 }
 /** Mark nodes, and bring them all into view. */
 function mark(nodes) {
-  drawing.marked = marks(nodes, new Set());
+  drawing.marked = { ...marks(nodes, new Set()), isCounted: true };
   const area = scene.around(nodes);
   if (area) drawing.fitTo(area); else drawing.redraw();
 }
@@ -329,19 +365,21 @@ function fillSide() {
     el("label", { title: "edges that follow from others" }, implied, " implied by others"));
   const calm = ([, colour]) => RISKY.includes(colour) ? 0 : 1;
   $("legend").replaceChildren(...[...data.actions].sort((a, b) => calm(a) - calm(b)).map(([action, colour]) => el("li", {}, swatch(colour), named(action))), el("li", {}, swatch("none"), "no change"));
-  const groups = new Map();
-  for (const change of data.changes) for (const cause of change[3]) groups.set(cause, (groups.get(cause) || 0) + 1);
-  $("groupsection").hidden = !groups.size;
-  const groupItem = ([name, number]) =>
-    el("li", {}, button(`${name} (${number})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));
-  some($("groups"), [...groups].sort((a, b) => b[1] - a[1]), groupItem, 8);
+  const kinds = causeKinds();
+  $("groupsection").hidden = !kinds.size;
+  const groupItem = ([kind, { causes, changes, title }]) => {
+    const name = causes.size === 1 ? title : kind;
+    return el("li", {}, button(`${title} (${changes.size})`, () => chooseGroup(name), { "data-group": name, "aria-pressed": String(group === name) }));
+  };
+  some($("groups"), [...kinds].sort(([, a], [, b]) => b.changes.size - a.changes.size), groupItem, 8);
   $("verdictsection").hidden = !data.verdicts.length;
   const found = new Map(); // objects by verdict
   for (const [kind, code, address, message] of data.verdicts) { const key = JSON.stringify([kind, code, message]); found.set(key, [...(found.get(key) || []), address]); }
   $("verdicts").replaceChildren(...[...found].map(([key, addresses]) => {
     const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
-    return el("li", {}, el("strong", {}, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
+    return el("li", {}, el("strong", { class: kind }, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
   }));
+  for (const text of $("about").querySelectorAll("dd")) text.classList.toggle("deny", /\bdenied\b/.test(text.textContent));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
   $("view").value = data.views.indexOf(scene.view);
@@ -390,7 +428,7 @@ function follow() {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
   } else if (node !== null) choose(node);
-  else if (words.has("cause") && data.changes.some(change => change[3].includes(words.get("cause")))) { group = null; chooseGroup(words.get("cause")); }
+  else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
 }
 addEventListener("hashchange", follow);
 
@@ -473,7 +511,7 @@ $("search").addEventListener("input", () => {
   say(`${several(nodes.length, noun)} found.`);
 });
 $("search").addEventListener("keydown", event => { if (event.key === "Enter") $("list").querySelector(".name")?.click(); });
-$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.foldTo(BOXES); scene.arrange(); drawing.begin(); fillList(); });
+$("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); drawing.begin(); fillList(); });
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
 $("out").addEventListener("click", () => drawing.zoom(1 / 1.4));

@@ -4,9 +4,16 @@ const NODE = 26, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 32, LETTER
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
 const WAYS = 60000; // edges through hidden nodes at most
+const ARRANGED = 2000; // changed nodes up to which a page arranges what is shown by the edges that are
+const APART = 30; // things up to which groups of alike ones are not drawn as boxes
 const canvas = document.getElementById("graph");
 const INSTANCE_KEYS = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]/g; // of instances
 let data, IMPLIED, colourOf, signOf, wordsOf;
+
+const RISKY = ["replace", "delete", "forget"];
+/** The place of an action in lists: what is lost or has failed comes first. */
+const rank = action => (RISKY.indexOf(colourOf.get(action)) + RISKY.length + 1) % (RISKY.length + 1);
+const NUMERIC = new Intl.Collator("en", { numeric: true });
 
 /** Begin with this document. */
 function take(document) {
@@ -30,7 +37,8 @@ class Scene {
     this.layers = Uint8Array.from([...edges.layers, ...room]);
     this.out = index(this.count, edges.from); // edges to what a node waits for
     this.in = index(this.count, edges.to);
-    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, distinct: new Set(), tally: new Map() }));
+    this.boxes = boxes.map(([name, label, parent, columns]) => ({ name, label, parent, columns, size: 0, changed: 0, distinct: new Set(), tally: new Map(),
+      isFamily: /, .*\*/.test(name), isGroup: name !== label && !name.endsWith(`.${label}`) })); // of things by type or name, not a module
     this.folded = new Uint8Array(boxes.length);
     this.x = new Float64Array(this.count); this.y = new Float64Array(this.count); this.w = new Float64Array(this.count);
     this.rect = boxes.map(() => ({ x: 0, y: 0, w: 0, h: 0, shown: false }));
@@ -52,12 +60,12 @@ class Scene {
       const [, action] = data.changes[number];
       if (signOf.has(action)) tally.set(action, (tally.get(action) || 0) + 1);
     }
+    for (const box of this.boxes) box.tally = new Map([...box.tally].sort(([a], [b]) => rank(a) - rank(b)));
     const quiet = this.count > QUIET_FROM ? ["provider", "module"] : [];
     this.visible = data.layers.reduce((bits, [name], n) => quiet.includes(name) ? bits : bits | 1 << n, 0);
     this.implied = false;
     this.onlyChanged = data.noun === "node" && this.boxes.length > 0 && this.boxes[0].changed > 0;
-    this.foldTo(BOXES);
-    this.arrange();
+    this.open();
   }
   text(number) { return data.strings[number]; }
   name(node) { return this.text(this.view.nodes.name[node]); }
@@ -67,7 +75,8 @@ class Scene {
   changes(node) { return (this.view.nodes.changes[node] || []).map(n => data.changes[n]); }
   placeOf(node) { return data.places[this.view.nodes.place[node]]; }
   title(thing) { return thing >= 0 ? this.name(thing) : this.boxes[-1 - thing].name; }
-  box(thing) { return thing >= 0 ? this.view.nodes.box[thing] : this.boxes[-1 - thing].parent; }
+  /** The box in which a thing is drawn. */
+  box(thing) { return thing >= 0 ? this.home[thing] : this.homes[-1 - thing]; }
   find(name) {
     for (let n = 0; n < this.count; n++) if (this.name(n) === name) return n;
     const b = this.boxes.findIndex(box => box.name === name && name);
@@ -90,15 +99,25 @@ class Scene {
 
   foldAll(folded) { for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded; }
   isShown(thing) { return !this.onlyChanged || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
-  contents(b) { return this.boxes[b].columns.flat().filter(thing => this.isShown(thing)); }
+  contents(b) { return this.inside[b]; }
+  /** Fold as many boxes as is needed for everything to be legible at once. */
+  open() {
+    for (const most of [BOXES, BOXES / 2, BOXES / 4, 0]) {
+      this.foldTo(most);
+      this.arrange();
+      const { w, h } = this.rect[0];
+      if (Math.min(canvas.clientWidth / w, canvas.clientHeight / h) > LEGIBLE) return;
+    }
+  }
   /** Fold all boxes but the outer ones that leave at most so many things to be drawn. */
   foldTo(most) {
+    this.settle();
     this.foldAll(1);
     const waiting = [0];
     let count = 1;
     for (const b of waiting) {
-      const inside = this.contents(b), isPart = / to \d+$/.test(this.boxes[b].name); // one of many alike
-      if (b && (isPart || count - 1 + inside.length > most)) continue;
+      const inside = this.contents(b), isPart = this.boxes[b].isFamily || / to \d+$/.test(this.boxes[b].name); // one of many alike
+      if (b && count > 1 && (isPart || count - 1 + inside.length > most)) continue;
       this.folded[b] = 0;
       count += inside.length - 1;
       waiting.push(...inside.filter(thing => thing < 0).map(thing => -1 - thing));
@@ -107,7 +126,7 @@ class Scene {
   /** Unfold all boxes around a node. */
   reveal(node) {
     let was = false;
-    for (let b = this.box(node); b > 0; b = this.boxes[b].parent) { was ||= this.folded[b]; this.folded[b] = 0; }
+    for (let b = node >= 0 ? this.view.nodes.box[node] : this.boxes[-1 - node].parent; b > 0; b = this.boxes[b].parent) { was ||= this.folded[b]; this.folded[b] = 0; }
     if (node >= 0 && this.hidden[node]) { this.onlyChanged = false; was = true; }
     if (was) this.arrange();
     return was;
@@ -117,78 +136,144 @@ class Scene {
 
   /** Place everything anew: after folding, and when other nodes or edges are to be seen. */
   arrange() {
-    for (let n = 0; n < this.count; n++) this.hidden[n] = !this.isShown(n);
+    this.settle();
     this.order = []; // the columns and rows that are drawn, for those who walk through them
     this.where = new Map();
     for (const rect of this.rect) rect.shown = false;
     this.measure(0);
     this.put(0, 0, 0);
-    this.findWays();
     this.connect();
+  }
+  /** Determine what is shown, and in which box and layer: anew where only changes are shown, as few of many may be. */
+  settle() {
+    if (this.settled === this.onlyChanged) return;
+    this.settled = this.onlyChanged;
+    for (let n = 0; n < this.count; n++) this.hidden[n] = !this.isShown(n);
+    this.findWays();
+    this.home = Int32Array.from(this.view.nodes.box);
+    this.homes = this.boxes.map(box => box.parent);
+    const isAnew = this.onlyChanged && this.boxes[0].changed <= ARRANGED, shown = b => this.boxes[b].columns.flat().filter(thing => this.isShown(thing));
+    this.inside = this.boxes.map((_, b) => {
+      const those = shown(b), apart = isAnew ? this.withoutGroups(those, shown) : those;
+      return apart.length <= APART ? apart : those;
+    });
+    this.inside.forEach((things, b) => { if (this.isDrawn(b)) for (const thing of things) if (thing >= 0) this.home[thing] = b; else this.homes[-1 - thing] = b; });
+    if (!isAnew) { this.layered = this.boxes.map(box => box.columns.map(column => column.filter(thing => this.isShown(thing)))); this.loose = this.boxes.map(() => []); return; }
+    const pairs = this.lifted();
+    this.loose = this.inside.map((things, b) => things.filter(thing => !pairs[b].has(thing)).sort((a, b) => NUMERIC.compare(this.title(a), this.title(b))));
+    this.layered = this.inside.map((things, b) => layered(things.filter(thing => pairs[b].has(thing)), [...pairs[b]].flatMap(([thing, others]) => [...others].map(other => [thing, other]))));
+  }
+  withoutGroups(things, shown) { return things.flatMap(thing => thing < 0 && this.boxes[-1 - thing].isGroup ? this.withoutGroups(shown(-1 - thing), shown) : [thing]); }
+  /** Whether a box is among the things of another, or the outermost. */
+  isDrawn(b) { return !b || this.inside[this.homes[b]].includes(-1 - b) && this.isDrawn(this.homes[b]); }
+  /** For each box the things in it that edges join, with those that they wait for. */
+  lifted() {
+    const found = this.boxes.map(() => new Map()), ways = this.boxes.map(() => null);
+    const outer = b => ways[b] ||= b > 0 ? [...outer(this.homes[b]), b] : [0];
+    const at = (b, thing) => { if (!found[b].has(thing)) found[b].set(thing, new Set()); return found[b].get(thing); };
+    for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
+      const a = this.from[e], b = this.to[e];
+      if (a === b || this.hidden[a] || this.hidden[b] || !this.isWanted(e)) continue;
+      const one = outer(this.home[a]), other = outer(this.home[b]);
+      let n = 1;
+      while (n < one.length && one[n] === other[n]) n++;
+      const [thing, dependency] = [n < one.length ? -1 - one[n] : a, n < other.length ? -1 - other[n] : b];
+      at(one[n - 1], thing).add(dependency); at(one[n - 1], dependency);
+    }
+    return found;
   }
   /** Size of a box, with room for what is in it; columns without what is hidden. */
   measure(b) {
     const box = this.boxes[b], rect = this.rect[b];
     if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
-    const titled = b ? 36 + 1.15 * LETTER * this.boxTitle(b).length : 0;
+    const titled = b ? 36 + 1.15 * LETTER * this.boxTitle(b).length + 6 * this.boxes[b].tally.size : 0;
     if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = 36; return; }
-    box.bands = [];
-    for (const column of box.columns) {
-      const band = { things: [], tall: -GAP, wide: -GAP, w: 0, h: 0 };
-      for (const thing of column) {
-        let w, h = NODE;
-        if (thing >= 0) {
-          if (this.hidden[thing]) continue;
-          w = this.w[thing] = Math.min(WIDEST, 20 + LETTER * this.label(thing).length);
-        } else {
-          this.measure(-1 - thing);
-          ({ w, h } = this.rect[-1 - thing]);
-          if (!h) continue;
-        }
-        band.things.push(thing);
+    const size = thing => {
+      if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, 20 + LETTER * this.label(thing).length);
+      return this.area(thing).slice(2);
+    };
+    const bandOf = (things, isGrid = false) => {
+      const band = { things, isGrid, tall: -GAP, wide: -GAP, w: 0, h: 0 };
+      for (const thing of things) {
+        const [, , w, h] = this.area(thing);
         band.tall += h + GAP; band.wide += w + GAP;
         band.w = Math.max(band.w, w); band.h = Math.max(band.h, h);
       }
-      if (band.things.length) box.bands.push(band);
-    }
-    const sum = (name, between) => box.bands.reduce((all, band) => all + band[name] + between, -between);
-    const most = name => box.bands.reduce((all, band) => Math.max(all, band[name]), 0);
+      return band;
+    };
+    for (const things of this.layered[b]) things.forEach(size);
+    const joined = this.layered[b].filter(things => things.length).map(things => bandOf(things)), loose = this.loose[b];
+    const sizes = loose.map(size), widest = Math.max(0, ...sizes.filter((_, n) => !this.isOpen(loose[n])).map(([w]) => w));
+    loose.forEach((thing, n) => { if (!this.isOpen(thing)) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
+    const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
     const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
     const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
-    const across = [sum("w", BETWEEN), most("tall")];
-    box.below = most("wide") > 2 * most("w") ? BELOW : 0.7 * BELOW;
+    box.below = most(joined, "wide") > 2 * most(joined, "w") ? BELOW : 0.7 * BELOW;
+    /** All bands, in rows or columns: of those for loose things as many as suits the window. */
+    const whole = (isDown, usual) => {
+      const length = sizes.map(([w, h]) => isDown ? w : h), total = length.reduce((all, one) => all + one + GAP, -GAP);
+      let best = null;
+      for (let n = 1; n <= Math.max(1, Math.min(loose.length, 40)); n++) {
+        const limit = Math.max(total / n + (n > 1 ? Math.max(0, ...length) / 2 : 0), ...length);
+        const bands = [...joined, ...inRows(loose, length, limit + 1).map(things => bandOf(things, true))];
+        const gap = at => bands[at].isGrid && bands[at + 1]?.isGrid ? GAP : usual;
+        const along = bands.reduce((all, band, at) => all + band[isDown ? "h" : "w"] + gap(at), -usual), across = most(bands, isDown ? "wide" : "tall");
+        const size = isDown ? [across, along] : [along, across];
+        if (!best || odd(size) < odd(best.size) - 0.01) best = { bands, size, gaps: bands.map((_, at) => gap(at)) };
+      }
+      return best;
+    };
+    const take = ({ bands, gaps }) => { box.bands = bands; bands.forEach((band, n) => { band.gap = gaps[n]; }); box.grid = bands.filter(band => band.isGrid); };
+    const side = whole(false, BETWEEN), stack = whole(true, box.below), across = side.size;
+    take(stack);
     let down = this.inStrips(box, 1), strips = 1;
-    for (let n = 2; n * n <= 2 * box.bands.length; n++) {
+    for (let n = 2; joined.length && n * n <= 2 * box.bands.length; n++) {
       const size = this.inStrips(box, n);
       if (odd(size) + 0.2 < odd(down)) [down, strips] = [size, n];
     }
     this.inStrips(box, strips);
     box.isDown = odd(down) < odd(across) + 0.3;
+    if (!box.isDown) take(side);
     const [w, h] = box.isDown ? down : across;
     rect.w = Math.max(w + 2 * PAD, titled);
     rect.h = h + HEAD + PAD;
   }
+  isOpen(thing) { return thing < 0 && !this.folded[-1 - thing]; }
+  setWidth(thing, width) { if (thing >= 0) this.w[thing] = width; else this.rect[-1 - thing].w = width; }
   /** Put the rows of a box into strips side by side, each from top to bottom; the size of all. */
   inStrips(box, count) {
-    const tall = box.bands.reduce((all, band) => all + band.h + box.below, 0) / count;
+    const tall = box.bands.reduce((all, band) => all + band.h + band.gap, 0) / count;
     const strips = box.strips = [];
     let filled = 0;
     for (const band of box.bands) {
       const at = Math.min(count - 1, Math.floor((filled + band.h / 2) / tall));
-      filled += band.h + box.below;
+      filled += band.h + band.gap;
       if (!strips[at]) strips[at] = { w: 0, h: -box.below };
       band.strip = at;
       strips[at].w = Math.max(strips[at].w, band.wide);
-      strips[at].h += band.h + box.below;
+      strips[at].h += band.h + band.gap;
     }
     const real = strips.filter(strip => strip);
     return [real.reduce((all, strip) => all + strip.w + BETWEEN, -BETWEEN), Math.max(0, ...real.map(strip => strip.h))];
   }
   boxTitle(b) {
-    const { label, size, tally } = this.boxes[b];
-    const counts = data.actions.filter(([action]) => tally.has(action)).map(([action, , sign]) => `${sign || action} ${tally.get(action)}`);
-    return `${label}  ${counts.length && data.noun === "node" ? counts.join("  ") : `(${size})`}`;
+    const { size } = this.boxes[b], counts = this.counts(b).map(([, text]) => text);
+    return `${this.boxName(b)}  ${counts.length ? counts.join("  ") : `(${size})`}`;
   }
+  /** The name of a box as it is drawn; that of a family with the number of its modules. */
+  boxName(b) {
+    const { label, isFamily } = this.boxes[b];
+    if (!isFamily) return label;
+    const [shown, all] = [true, false].map(isShown => this.modules(b, isShown));
+    return `${label} (${shown < all ? `${shown} of ${all}` : all})`;
+  }
+  /** The number of modules in a group, of all or those that are shown. */
+  modules(b, isShown) {
+    return this.boxes[b].columns.flat().filter(thing => thing < 0 && (!isShown || this.isShown(thing)))
+      .reduce((all, thing) => all + (this.boxes[-1 - thing].isGroup ? this.modules(-1 - thing, isShown) : 1), 0);
+  }
+  /** Colours and numbers of the changes in a box. */
+  counts(b) { return data.noun === "node" ? [...this.boxes[b].tally].map(([action, number]) => [colourOf.get(action), `${signOf.get(action) || action} ${number}`]) : []; }
   put(b, x, y) {
     const box = this.boxes[b], rect = this.rect[b];
     rect.x = x; rect.y = y; rect.shown = true;
@@ -196,14 +281,15 @@ class Scene {
     let left = x + PAD, top = y + HEAD, strip = 0;
     const inner = box.strips.reduce((all, one) => all + one.w + BETWEEN, -BETWEEN);
     if (box.isDown) left = x + (rect.w - inner) / 2;
+    const [gridWide, gridTall] = ["wide", "tall"].map(name => Math.max(0, ...box.grid.map(band => band[name])));
     box.bands.forEach((band, n) => {
       if (box.isDown && band.strip !== strip) {
         if (box.strips[strip]) left += box.strips[strip].w + BETWEEN;
         strip = band.strip; top = y + HEAD;
       }
       let across = left, down = top;
-      if (box.isDown) { across = left + (box.strips[strip].w - band.wide) / 2; box.strips[strip].x = left; }
-      else down = y + HEAD + (rect.h - HEAD - PAD - band.tall) / 2;
+      if (box.isDown) { across = left + (box.strips[strip].w - (band.isGrid ? gridWide : band.wide)) / 2; box.strips[strip].x = left; }
+      else down = y + HEAD + (rect.h - HEAD - PAD - (band.isGrid ? gridTall : band.tall)) / 2;
       [band.begin, band.end] = box.isDown ? [top, top + band.h] : [left, left + band.w];
       this.order.push(band.things);
       band.things.forEach((thing, at) => {
@@ -213,7 +299,7 @@ class Scene {
         const [, , w, h] = this.area(thing);
         if (box.isDown) across += w + GAP; else down += h + GAP;
       });
-      if (box.isDown) top += band.h + box.below; else left += band.w + BETWEEN;
+      if (box.isDown) top += band.h + band.gap; else left += band.w + band.gap;
     });
   }
   /** A folded box is drawn for all that is in it. */
@@ -251,12 +337,12 @@ class Scene {
 
   // -------------------------------------------------------------- edges
 
+  isWanted(e) { return this.layers[e] & this.visible && (!(this.layers[e] & IMPLIED) || this.implied || this.needed.has(e)); }
   /** The edges that are drawn: pairs of things. */
   connect() {
     const seen = new Set(), lines = [];
     for (let e = 0; e < this.edgeCount + this.ways.size; e++) {
-      const layers = this.layers[e];
-      if (!(layers & this.visible) || layers & IMPLIED && !this.implied && !this.needed.has(e)) continue;
+      if (!this.isWanted(e)) continue;
       const a = this.from[e], b = this.to[e];
       if (this.hidden[a] || this.hidden[b]) continue;
       const one = this.stands[a], other = this.stands[b];
