@@ -65,6 +65,10 @@ VARIANTS = {
 """codes with a part that is only known when the program runs, and what that can be; with a title, of that title only"""
 
 
+ASSIGNED = re.compile(r'^(\w+ = )+f?"', re.MULTILINE)
+"""an assignment of a string at the top of a module"""
+
+
 def text(node: ast.expr) -> str | None:
     """A string, with … for what is only known when the program runs."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -126,10 +130,11 @@ def codes_of(tree: ast.Module, known: Mapping[str, str]) -> Iterator[tuple[str, 
 
 def titles() -> dict[str, list[str]]:
     """Code -> titles, of all diagnostics that planner makes."""
-    trees = [ast.parse(file.read_text("utf-8")) for file in sorted((ROOT / "planner").rglob("*.py"))]
+    texts = [file.read_text("utf-8") for file in sorted((ROOT / "planner").rglob("*.py"))]
+    trees = map(ast.parse, texts)  # one at a time: all of them take hundreds of megabytes
     shared, found = dict[str, set[str]](), dict[str, set[str]]()
-    for tree in trees:
-        for name, value in constants(tree).items():
+    for one in texts:
+        for name, value in constants(ast.parse(one)).items() if ASSIGNED.search(one) else ():
             shared.setdefault(name, set()).add(value)
     imported = {name: value for name, (value, *others) in shared.items() if not others}
     codes = (one for tree in trees for known in [imported | constants(tree)] for one in codes_of(tree, known))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from provider.plugins import SOURCE, override, write_plugin
+from thinned import thinned
 
 from planner.cli import renewed_plan
 from planner.cli.commands import plan as command
@@ -428,7 +429,7 @@ def install(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     project.run("init")
 
 
-@pytest.mark.parametrize(("old", "new", "is_whole"), EDITS)
+@pytest.mark.parametrize(("old", "new", "is_whole"), thinned(EDITS, 2))
 @pytest.mark.parametrize("refresh", [pytest.param("true", marks=pytest.mark.slow), "false"])
 def test_with_provider_blocks_and_data_sources_only_a_part_is_planned(
     kept: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, old: str, new: str, is_whole: bool, refresh: str
