@@ -357,6 +357,9 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
             assert names[:3] == ["module.a_0", "module.a_2", "module.a_4"]
             areas = tab.evaluate("scene.order.map(row => row.map(thing => scene.area(thing)[0]))")
             assert all(row == areas[0][: len(row)] for row in areas if len(row) <= len(areas[0]))
+            for key, row, at in (("Down", 0, 0), ("Down", 1, 0), ("Right", 1, 1), ("Down", 2, 1), ("Up", 1, 1)):
+                tab.locator("#graph").press(f"Arrow{key}")
+                assert tab.evaluate("([row, at]) => scene.order[row][at] === drawing.chosen", [row, at]), key
 
 
 @needs_browser

@@ -6,6 +6,7 @@ const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
 const LEGIBLE = 0.7; // the scale from which on a page begins with all of a graph
 const LETTER_OF = 0.602; // the width of a letter at size 1
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
+const CROWDED = 40; // edges from which on those between things of one row are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 /** The size of letters at a scale: larger than usual where the scale is small. */
@@ -155,7 +156,8 @@ class Drawing {
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
-    const runs = data.layers.map(() => []), strong = [];
+    const runs = data.layers.map(() => []), strong = [], quiet = []; // between things of one row, around which they all lead
+    const band = node => scene.where.get(scene.stands[node]).band;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e));
     let looked = 0;
@@ -165,6 +167,7 @@ class Drawing {
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
       if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
+      else if (scene.lines.length > CROWDED && band(scene.from[e]) === band(scene.to[e])) quiet.push(route);
       else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;
@@ -195,6 +198,7 @@ class Drawing {
       yield* stroke(runs[n], colours[data.layers[n][0]], Math.max(1, 0.7 / k), marked ? 0.15 : many ? 0.35 : scene.lines.length > 300 ? 0.6 : 0.85);
     }
     context.setLineDash([]);
+    yield* stroke(quiet, colours.soft, Math.max(0.7, 0.5 / k), 0.15);
     yield* stroke(strong, colours.mark, Math.max(2.2, 1.4 / k), 1);
   }
   /** The way of an edge in curves, from what waits to what it waits for: its start, then two controls and an end each. */
@@ -229,6 +233,7 @@ class Drawing {
   title(context, b, sign, x, y, room, k) {
     const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted ? this.marked.boxes.get(b) : 0;
     if (size * k < 6) return;
+    if (!this.scene.folded[b]) room = Math.min(room, (this.scene.boxTitle(b).length + 8) * size * LETTER_OF + 12 * counts.length); // beside the name
     let right = x + room;
     for (const [colour, text] of [...counts].reverse()) {
       const width = text.length * size * LETTER_OF + 8;

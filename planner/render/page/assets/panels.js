@@ -435,7 +435,7 @@ addEventListener("hashchange", follow);
 // ---------------------------------------------------------------- the drawing by keys and pointer
 
 /** The next thing from the chosen one: along the edges, against their flow or with it, or a neighbour beside it. Where no
- * edge leads on, into an open group or out to the group around. */
+ * edge leads on, into an open group, to the next row of a grid, or out to the group around. */
 function step(dx, dy) {
   if (drawing.chosen === null || !scene.where.has(drawing.chosen)) { if (scene.order.length) choose(scene.order[0][0]); return; }
   const chosen = drawing.chosen, { band, at, isDown } = scene.where.get(chosen);
@@ -452,9 +452,10 @@ function step(dx, dy) {
   }
   const [x, y] = scene.area(chosen), far = thing => Math.hypot(scene.area(thing)[0] - x, scene.area(thing)[1] - y);
   const near = [...things].sort((a, b) => far(a) - far(b));
-  const group = scene.box(chosen), inside = chosen < 0 && !scene.folded[-1 - chosen] ? scene.contents(-1 - chosen) : [];
+  const row = scene.nextRow(chosen, along), group = scene.box(chosen), inside = chosen < 0 && !scene.folded[-1 - chosen] ? scene.contents(-1 - chosen) : [];
   if (near.length) choose(near[0]);
   else if (along > 0 && inside.length) choose(inside[0]);
+  else if (row.length) choose(row.reduce((a, b) => far(b) < far(a) ? b : a));
   else if (along < 0 && group > 0) choose(-1 - group);
   else say(along < 0 ? "It waits for nothing that is shown." : "Nothing that is shown waits for it.");
 }

@@ -302,6 +302,11 @@ class Scene {
       if (box.isDown) top += band.h + band.gap; else left += band.w + band.gap;
     });
   }
+  /** The things of the next or former row of a box if one of both is of a grid, in which no edges lead on. */
+  nextRow(thing, along) {
+    const { bands } = this.boxes[this.box(thing)], { number } = this.where.get(thing), next = bands[number + along];
+    return next && (next.isGrid || bands[number].isGrid) ? next.things : [];
+  }
   /** A folded box is drawn for all that is in it. */
   standIn(b, thing) {
     for (const column of this.boxes[b].columns)
