@@ -241,7 +241,7 @@ def _run_command(name: str, words: list[str], terminal: Terminal) -> int:
             from planner.world.provider.plugin.process import attachments
 
             attachments(os.environ)
-        if name != "version":  # the command version needs no settings and must start fast
+        if name != "version":  # `version` needs no settings and must start fast
             _look_for_settings(terminal)
         return _help(name.split(), terminal) or 1 if command.run is None else command.run(arguments, terminal)
     except UsageError as problem:

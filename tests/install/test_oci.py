@@ -74,7 +74,7 @@ def test_modules(project: Project, registry: RegistryServer) -> None:
         ("team/mod?tag=none", "has no none"),
         ("mirror/acme/box?tag=1.0.0", f"not {IMAGE}"),
         (f"team/mod?digest=sha256:{'0' * 64}", "has no sha256:000"),
-        ("team/mod?tag=a&digest=b", "only one tag or digest"),
+        ("team/mod?tag=a&digest=b", "either a tag or a digest"),
         ("team/mod?tag=", "is not a valid tag"),
         ("team/mod?digest=md5:1", "is not a digest"),
         ("team/mod?ref=v1", "no argument 'ref'"),

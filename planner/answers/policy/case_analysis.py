@@ -53,7 +53,7 @@ MOST_STEPS = 20_000
 MOST_COMPARED = 60
 """the maximum number of rows of a relation with which an unknown value is compared"""
 FEW = 4
-"""the number of objects with unknown values up to which counts and sums examine all their cases together"""
+"""the maximum number of objects with unknown values for which a count or sum examines every combination of cases"""
 MOST_OF_ONE = 32
 """the maximum number of cases of one object, in a count or sum over many"""
 _DEEPEST = 40

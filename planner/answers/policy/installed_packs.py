@@ -128,7 +128,7 @@ def folder_hash(folder: Path) -> str:
             status = os.lstat(path)
             size += status.st_size
             if not stat.S_ISREG(status.st_mode):
-                raise refused(f"has {relative!r}, which is not a file")
+                raise refused(f"has {relative!r}, which is not a regular file")
             if len(lines) >= MOST_FILES or size > MOST_BYTES:
                 raise refused(f"has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB")
             try:

@@ -311,7 +311,7 @@ class ValidateWalk(VertexWalk):
         words = {mode: "resource" if mode == "managed" else mode for mode in known}
         for mode, table in known.items():
             if mode != decl.mode and decl.type in table:
-                hint = f' The provider has a {words[mode]} of that type: write {words[mode]} "{decl.type}".'
+                hint = f' Use a block of the kind {words[mode]} "{decl.type}" instead.'
         detail = f"The provider {source} has no {words[decl.mode]} type {decl.type}.{hint}"
         label = decl.block.labels[0] if decl.block.labels else None
         where = Span(decl.block.source, label.start, label.end) if label is not None else decl.span

@@ -172,8 +172,8 @@ class Counts(NamedTuple):
 
 # The words for planned actions, for every output that shows an action: signs, colours, verbs and nouns.
 #
-# rules/shared/action_classes.dl defines the actions by their steps. An action with several steps uses the words for its
-# steps, or those of `replace`. To add a new kind of step, add one line here.
+# rules/shared/action_classes.dl defines the actions by their steps. Where an action with several steps is shown as one,
+# its words are those of `replace`; otherwise, each step has its own words. A new kind of step is one more line.
 
 
 class ActionWords(NamedTuple):

@@ -241,7 +241,7 @@ class _BatchFileReader:
         folders = root_modules(self.root, self.memory, pattern, stacks=stacks)
         stacks = {folder: stack for folder, stack in stacks.items() if stack.deployments}
         if not (folders or stacks):
-            detail = f"No directory that {pattern} matches is a root module."
+            detail = f"None of the directories that match {pattern} is a root module."
             self.problems.warning("no_units", "Pattern without units", detail, block.header_span)
         for folder in folders:
             self.found[folder] = self._draft(folder, folder, [content], self.scope, block.header_span)

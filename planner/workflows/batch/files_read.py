@@ -3,8 +3,8 @@ to Python's audit events), with their content; and whether all of them are uncha
 
 An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, without those that change with every
 run), names (all names; `own names`: those of the directory of the run), outputs (of a state with another writer: only
-its outputs are compared) or missing. `size` is combined with the number of the file (inode), because a link may be
-changed to a file with the same time and size. The time is that of the last change of the file or of its metadata
+its outputs are compared) or missing. `size` is combined with the inode number, because a symbolic link may be changed
+to point to another file with the same time and size. The time is that of the last change of the file or of its metadata
 (ctime), in nanoseconds. Programs cannot set it, and a file that replaces another has a new time. A file with the same
 time and size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too
 coarse. Any other file counts as unchanged if its digest is the same. For a missing file, the entry has the time of the

@@ -34,7 +34,7 @@ from planner.workflows.editor.symbols import nodes
 from planner.workflows.editor.texts import TextDocument, uri_of
 
 _ROUNDS = 6
-"""the number of plans after which blocks get all arguments"""
+"""the maximum number of plans that are made to find the arguments that the blocks need"""
 _REPEATED = 3
 """the number of blocks in which an argument must have the same value so that the value becomes a variable"""
 _LONG = 8

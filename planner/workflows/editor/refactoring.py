@@ -250,7 +250,7 @@ def _instances(made: Plan, module: str, key: str) -> int:
 
 
 _MODULES = rf"(?:{MODULE_STEP})*"
-"""a pattern for the modules that contain an object"""
+"""a regular expression for the modules at the beginning of the address of an object"""
 
 
 class FormerAddresses:

@@ -200,7 +200,7 @@ class Workspace:
         if kind_of(path) == "test" and os.path.basename(directory) == "tests":
             return os.path.dirname(directory)
         if kind_of(path) == "values":
-            for _ in range(_ABOVE):  # files of values for environments are often in subdirectories
+            for _ in range(_ABOVE):  # the .tfvars files of environments are often in subdirectories
                 if not self._is_module(directory) and self.is_inside(os.path.dirname(directory)):
                     directory = os.path.dirname(directory)
             return directory if self._is_module(directory) else os.path.dirname(path)

@@ -185,7 +185,7 @@ def module_package(url: str, web: Web, settings: OciSettings, environ: Mapping[s
     if more := sorted(set(arguments) - {"tag", "digest"}):
         raise InstallError(f"an address of an OCI registry cannot have the argument {more[0]!r}, only tag or digest")
     if len(given) > 1:
-        raise InstallError("an address of an OCI registry must have only one tag or digest")
+        raise InstallError("an address of an OCI registry can have either a tag or a digest, not several")
     tag, digest = arguments.get("tag", "latest"), arguments.get("digest")
     if digest is not None and not re.fullmatch(_DIGEST, digest):
         raise InstallError(f"{digest!r} is not a digest, such as sha256:0123... with 64 digits")

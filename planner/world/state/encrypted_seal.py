@@ -191,7 +191,7 @@ class LineSeal:
 
 
 def new_line_seal(seal: Seal) -> tuple[LineSeal, dict[str, Any]]:
-    """A key for a new journal, and its first line. Raises Failure."""
+    """The key of a new journal, and the first line of the journal, which has the encrypted key. Raises Failure."""
     key = os.urandom(_LENGTH)
     return LineSeal(key), {"key": loads(seal.seal_document(KIND, key))}
 

@@ -123,7 +123,7 @@ def _direct(node: int, successors: list[list[int]]) -> list[int]:
 def _keep_within(low: int, high: int, last: int, doubtful: list[list[int]], kept: dict[int, list[int]]) -> None:
     """Decide the edges that lead to nodes from `low` to below `high`; `last` is the node at which the last of these
     edges begins. Integer bitsets of these nodes represent reachability. An edge is implied if its end can be reached
-    from a higher successor, which was handled earlier."""
+    from a successor with a higher number, which was handled earlier."""
     reach: list[int] = []
     for node in range(low, last + 1):
         targets = doubtful[node]

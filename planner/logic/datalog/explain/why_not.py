@@ -32,8 +32,8 @@ class Obstacle:
 def why_not(prover: Prover, predicate: str, row: Row) -> list[Obstacle] | None:
     """An obstacle for each rule of the predicate, in the order of the rules; None if the row is in the relation, and
     empty if the predicate has no rules. If the first literals of a body can be satisfied in several ways, the way that
-    satisfies the most literals is shown; of several such ways, the first in the order of rows. After some thousand
-    steps, the search returns the best way so far."""
+    satisfies the most literals is shown; of several such ways, the first in the order of rows. After a few thousand
+    steps, the search stops and returns the best way found so far."""
     if row in prover.database[predicate]:
         return None
     return [_obstacle(prover, rule, row) for rule in prover.program.rules_for(predicate)]

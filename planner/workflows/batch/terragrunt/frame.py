@@ -227,7 +227,7 @@ class Frame(Scope):
     def _include(self, part: DocumentBlock) -> Include:
         expr = part.attributes["path"]
         if self.child is not None:
-            detail = f"{self.path} is included itself, and Terragrunt supports only one level of includes."
+            detail = f"{self.path} is itself an included file, and Terragrunt supports only one level of includes."
             raise Failure(error("terragrunt.nested_include", "Nested include", detail, part.header))
         path = self.text(expr)
         path = os.path.normpath(os.path.join(self.folder, path))
