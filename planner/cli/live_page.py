@@ -24,13 +24,13 @@ from planner.foundation.values.value import Unknown, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
 from planner.foundation.vocabulary.records import evolve
 from planner.language.syntax.node_sets import VERBS
-from planner.logic.programs.actions import NO_OP, Counts, verb_of
-from planner.render.cause_line import root_lines
+from planner.logic.programs.actions import NO_OP, Counts, verb_of, verbs
 from planner.render.page.document import page_json
 from planner.render.page.of_plan import page_of_plan
 from planner.render.page.page import hiding
 from planner.render.plan import pending
 from planner.render.terminal import Terminal
+from planner.render.what_if import cause_lines, difference_head
 
 if TYPE_CHECKING:
     from planner.api.making import MadePlan, PlanComparison
@@ -56,8 +56,9 @@ class LivePage(LiveDocument):
             "keep": self.keep,
             "drop": self.drop,
             "compare": self.compare,
+            "plan-again": self.plan_again,
         }
-        self._making = Making.of_command()
+        self._making, self._is_due = Making.of_command(), False
         self._calls: Questions | None = None
         self._made: MadePlan[Any] | None = None
         self._snapshots: dict[int, tuple[str, MadePlan[Any]]] = {}
@@ -72,7 +73,8 @@ class LivePage(LiveDocument):
             self.plan(self._plan)
             files.also(self._making, self._made, since)
             gc.collect()
-            while not files.edits():
+            self._is_due = False
+            while not self._is_due and not files.edits():
                 if STOP.requested:
                     raise KeyboardInterrupt
                 try:
@@ -114,6 +116,7 @@ class LivePage(LiveDocument):
             {
                 "name": one.name,
                 "type": one.type,
+                "description": one.description,
                 "sensitive": one.sensitive,
                 "value": _default_text(one.given, one.sensitive),
             }
@@ -130,11 +133,13 @@ class LivePage(LiveDocument):
         if kind == "query":
             arguments = parse([], query.ANSWER)
             if not words:
-                raise UsageError("The query is empty")
+                raise UsageError("The query is empty", 'For example: action(A, "create")')
             question = tuple(words) if words[0] in VERBS and len(words) > 1 else (text,)
             answers, problems = self._standing.answers(question)
             query.tell(answers, problems, arguments, terminal)
         elif kind in ("why", "why-not", "fix"):
+            if kind != "why" and (not words or (words[0] in verbs() and len(words) == 1)):
+                raise UsageError("This question needs an address", "Name an object of the plan, such as output.NAME.")
             arguments = parse([], why.FLAGS)
             arguments.words = words
             arguments.values.update({"not": kind == "why-not", "fix": kind == "fix", "full": bool(body.get("full"))})
@@ -147,7 +152,7 @@ class LivePage(LiveDocument):
         """The plan with other values of variables, compared with the current plan."""
         given = tuple(f"{name}={value}" for name, value in sorted(dict(body["variables"]).items()))
         if not given:
-            raise UsageError("No variable has a different value")
+            raise UsageError("No variable has a different value", "Enter a value first.")
         comparison, problems = self._standing.variation(given)
         text = "\n".join(map(line_of, problems))
         if comparison is None:
@@ -156,16 +161,20 @@ class LivePage(LiveDocument):
         names = {"one": "The present plan", "other": "With these values", "problems": text}
         return hidden_document({**names, **_rows(comparison)}, hide)
 
+    def plan_again(self, _: Body) -> Body:
+        """Plan again, because something changed that is not a file of the plan."""
+        self._is_due = True
+        return {}
+
     def keep(self, body: Body) -> Body:
-        """Keep the current plan as a snapshot."""
+        """Keep the current plan as a snapshot. If there are too many, the oldest is removed."""
         if self._made is None:
             raise UsageError("There is no plan yet")
         number, plan = max(self._snapshots, default=0) + 1, self._made.plan
         name = str(body.get("name", "")).strip()[:80] or f"{plan.timestamp[11:19]} UTC: {pending(Counts.of_plan(plan))}"
         self._snapshots[number] = name, self._made
-        for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]:
-            del self._snapshots[old]
-        return self.snapshots()
+        removed = [self._snapshots.pop(old)[0] for old in sorted(self._snapshots)[:-MOST_SNAPSHOTS]]
+        return {**self.snapshots(), "removed": removed}
 
     def drop(self, body: Body) -> Body:
         """Remove a snapshot."""
@@ -207,15 +216,20 @@ def _about(calls: Questions, made: MadePlan[Any]) -> Questions:
 
 
 def _rows(comparison: PlanComparison) -> Body:
-    """The rows of two plans side by side: object, both actions, cause, and each differing value as two texts."""
+    """The rows of two plans side by side: object, both actions, cause, and each differing value as two texts. An object
+    that a plan lacks is absent in it."""
     without, within = comparison.without, comparison.within
     actions = {**actions_of(without), **actions_of(within)}
+    heads: dict[str, set[str]] = {}
+    for one in comparison.differences:
+        heads.setdefault(difference_head(one, actions), set()).update(cause_lines(one, actions)[:1])
     rows = []
     for one in comparison.differences[:MOST_ROWS]:
-        lines = root_lines(one.because, one.name, actions) if one.because is not None else []
-        verbs = [verb_of(action) if action != NO_OP else "" for action in (one.without, one.within)]
-        cause = lines[0].removeprefix("because ") if lines else ""
-        rows.append([one.name, *verbs, cause, [[v.what, v.without, v.within] for v in one.values]])
+        both = ((one.without, one.was_planned), (one.within, one.is_planned))
+        shown = ["absent" if not is_in else verb_of(action) if action != NO_OP else "" for action, is_in in both]
+        head = difference_head(one, actions)
+        cause = (next(iter(heads[head])) if len(heads[head]) == 1 else head).removeprefix("because ")
+        rows.append([one.name, *shown, cause, [[v.what, v.without, v.within] for v in one.values]])
     counts = [pending(Counts.of_plan(made.plan)) for made in (without, within)]
     return {"rows": rows, "counts": counts, "more": len(comparison.differences) - len(rows)}
 

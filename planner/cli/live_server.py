@@ -27,6 +27,8 @@ from planner.render.page.document import Page, page_json
 from planner.render.page.page import document_html
 from planner.render.terminal import Terminal
 
+_INPUTS = ("policies", "rules", "batch-policies", "batch-rules")
+"""the directories in .planner that plans of fleets and stacks read"""
 LARGEST_REQUEST = 1 << 16
 """the maximum size of a request, in bytes"""
 MOST_REQUESTS = 24
@@ -50,7 +52,14 @@ class LiveDocument:
         """answers to POST, by the path"""
         self.changed = Condition()
         self.document: Body | None = None
-        self.state: Body = {"version": 0, "planning": True, "problems": "", "difference": None, "at": ""}
+        self.state: Body = {
+            "version": 0,
+            "planning": True,
+            "problems": "",
+            "difference": None,
+            "at": "",
+            "is_shown": False,
+        }
         self.tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.hide: Callable[[str], str] = str
 
@@ -66,7 +75,7 @@ class LiveDocument:
     def plan(self, make: Callable[[list[Diagnostic]], None]) -> None:
         """Call `make`, which adds to the diagnostics; meanwhile the page shows that planning is in progress, and
         afterwards the diagnostics. If planning fails, the page keeps its document."""
-        began = time.monotonic()
+        began, version = time.monotonic(), self.state["version"]
         self.publish(planning=True)
         problems: list[Diagnostic] = []
         try:
@@ -78,7 +87,8 @@ class LiveDocument:
         except Exception as problem:
             problems.append(defect(problem))  # keep serving the page, because the next plan may succeed
         shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
-        self.publish(planning=False, problems="\n".join(shown), at=f"in {time.monotonic() - began:.1f} s")
+        seconds, is_shown = f"in {time.monotonic() - began:.1f} s", self.state["version"] > version
+        self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
 
     def next_state(self, known: Body | None, is_over: Callable[[], bool]) -> Body:
         """Wait until the state differs from the known one or `is_over` returns true, for a limited time. Returns the
@@ -123,7 +133,7 @@ class LiveReport(LiveDocument):
 
     def run(self) -> None:
         """Plan, and plan again when a file in the directory was changed. Raises KeyboardInterrupt."""
-        for _ in changes(["."]):
+        for _ in changes(["."], hidden={".planner": _INPUTS}):
             self.plan(self._renew)
 
     def _renew(self, problems: list[Diagnostic]) -> None:
@@ -145,7 +155,7 @@ def serve(live: LiveDocument, port: int, terminal: Terminal) -> int:
         detail = f"Port {port} of the loopback interface: {problem.strerror or problem}."
         raise Failure(error("explore.port", "Cannot serve the page", detail)) from problem
     Thread(target=server.serve_forever, daemon=True).start()
-    terminal.out(f"The page is at {server.address}. Press Ctrl-C to stop.")
+    terminal.out(f"The page is at {server.address}\nPress Ctrl-C to stop.")
     terminal.stdout.flush()
     try:
         live.run()
@@ -231,6 +241,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
     server: LiveServer
     timeout = 30
     server_version, sys_version = "planner", ""
+    error_message_format = "<!DOCTYPE html>\n<title>%(code)d %(message)s</title>\n<p>%(message)s. %(explain)s\n"
 
     def do_GET(self) -> None:
         route, live = self._route(), self.server.live
@@ -244,6 +255,12 @@ class _LiveHandler(BaseHTTPRequestHandler):
             self._json(live.answer(live.reads[route]))
         elif route is not None:
             self.send_error(404)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse the request; the body says what to do, for people who open the address in a browser."""
+        if code == 403:
+            explain = "Open the address that planner printed, with its token. Each server has a new token."
+        super().send_error(code, message, explain)
 
     def do_POST(self) -> None:
         route, live = self._route(is_writing=True), self.server.live
@@ -276,8 +293,17 @@ class _LiveHandler(BaseHTTPRequestHandler):
         if is_writing:
             is_own = is_own and origin is not None and get("Content-Type", "").split(";")[0] == "application/json"
         token, slash, route = self.path[1:].partition("/")
-        if not is_own or not slash or not hmac.compare_digest(token.encode(), self.server.token.encode()):
+        if not is_own or not hmac.compare_digest(token.encode(), self.server.token.encode()):
             self.send_error(403)
+            return None
+        if not slash and is_writing:
+            self.send_error(404)
+            return None
+        if not slash:
+            self.send_response(308)
+            self.send_header("Location", f"/{token}/")
+            self.send_header("Content-Length", "0")
+            self._headers("text/plain")
             return None
         if not is_writing and route != "events":
             self.server.waiting.pop(self.connection, None)

@@ -40,11 +40,9 @@ def differences_lines(
     within = {**dict.fromkeys(actions, ""), **changed_actions(comparison.within)}
     groups: dict[str, list[tuple[list[str], Difference]]] = {}
     for one in comparison.differences:
-        because, known = one.because, within if _values_json(one) else actions
+        known = within if _values_json(one) else actions
         lines = cause_lines(one, known)
-        key = lines[0] if lines else ""
-        if is_next and because is not None and lines and not because.is_itself(one.name):
-            key = f"{'no longer ' if lines[0].startswith('no longer') else ''}{_alike_roots(because, known)}"
+        key = difference_head(one, known) if is_next else lines[0] if lines else ""
         groups.setdefault(key, []).append((lines, one))
     lines = []
     for key, those in sorted(groups.items(), key=lambda group: bool(group[0])):
@@ -58,6 +56,15 @@ def differences_lines(
             lines += [f"{indent}{paint(alike_names.text, 'bold')}: {change}" for alike_names in alike(names)]
             lines += [f"{indent}{hop}" for hop in hops]
     return lines
+
+
+def difference_head(difference: Difference, actions: Mapping[str, str]) -> str:
+    """The cause of a difference on one line, the same for instances that differ only in their keys; empty if none is
+    known."""
+    lines, because = cause_lines(difference, actions), difference.because
+    if not lines or because is None or because.is_itself(difference.name):
+        return lines[0] if lines else ""
+    return f"{'no longer ' if lines[0].startswith('no longer') else ''}{_alike_roots(because, actions)}"
 
 
 def _alike_roots(because: Because, actions: Mapping[str, str]) -> str:

@@ -53,7 +53,7 @@ class Served:
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         assert self.process.stdout is not None
-        found = re.search(r"http://(127\.0\.0\.1:(\d+))(/\S+/)\.", self.process.stdout.readline())
+        found = re.search(r"http://(127\.0\.0\.1:(\d+))(/\S+/)\n", self.process.stdout.readline())
         assert found is not None
         self.host, self.port, self.token = found[1], int(found[2]), found[3]
         self.address = f"http://{self.host}{self.token}"
@@ -109,7 +109,10 @@ def test_who_is_answered(served: Served) -> None:
     page = served.connected("GET", at)
     assert page.status == 200 and "connect-src &#x27;self&#x27;" in page.read().decode()
     assert page.headers["Referrer-Policy"] == "no-referrer" and page.headers["X-Frame-Options"] == "DENY"
-    for path in ("/", "/x/", at[:-1], f"{at[:-2]}/", f"//{host}{at}", "/%00/"):
+    without_slash = served.connected("GET", at[:-1])
+    assert (without_slash.status, without_slash.headers["Location"]) == (308, at)
+    assert b"Open the address that planner printed" in served.connected("GET", "/").read()
+    for path in ("/", "/x/", at[:-2], f"{at[:-2]}/", f"//{host}{at}", "/%00/"):
         assert served.status("GET", path) == 403, path
     for path in ("x", "../", "page.css", "main.tf", "question"):
         assert served.status("GET", at + path) == 404, path
@@ -120,6 +123,7 @@ def test_who_is_answered(served: Served) -> None:
     assert served.status("POST", f"{at}question", b"{}", **{**own, "Content_Type": "text/plain"}) == 403
     assert served.status("POST", f"{at}question", b"{}", Content_Type="application/json") == 403
     assert served.status("POST", f"{at}apply", b"{}", **own) == 404
+    assert served.status("POST", at[:-1], b"{}", **own) == 404
     assert served.status("POST", f"{at}question", b"[" * 5000, **own) == 400
     assert served.status("POST", f"{at}question", b"[]", **own) == 400
     assert served.status("POST", f"{at}question", b" " * 70_000, **own) == 413
@@ -144,6 +148,8 @@ def test_questions(served: Served) -> None:
         ("why", "nothing.here"),
         ("query", "edge(X"),
         ("query", ""),
+        ("why-not", ""),
+        ("fix", "replace"),
         ("x", "y"),
         ("why", "-not a b c d"),
     ):
@@ -184,7 +190,7 @@ def test_the_page_follows_the_files(served: Served) -> None:
     main = served.folder / "main.tf"
     main.write_text(MAIN + 'resource "terraform_data" "third" {}\n')
     state = served.until(lambda state: state["version"] == 2)
-    assert state["difference"]["rows"][0][:3] == ["terraform_data.third", "", "create"]
+    assert state["difference"]["rows"][0][:3] == ["terraform_data.third", "absent", "create"]
     main.write_text(MAIN.replace("local.twice", "local.once").replace("hunter2", "hunter2${"))
     state = served.until(lambda state: state["problems"] and not state["planning"])
     assert "main.tf:" in state["problems"] and "hunter" not in state["problems"] and state["version"] == 2
@@ -192,8 +198,14 @@ def test_the_page_follows_the_files(served: Served) -> None:
     main.write_text(MAIN)
     served.until(lambda state: state["version"] == 3 and not state["planning"])
     assert served.ask("compare", one=1, other=0)["rows"] == []
+    assert served.ask("plan-again") == {}
+    again = served.until(lambda state: state["version"] == 4 and not state["planning"])
+    assert again["difference"]["rows"] == [] and again["is_shown"]
     assert [name for _, name in served.ask("keep", name=" before ")["snapshots"]][1:] == ["before"]
     assert [number for number, _ in served.ask("drop", number=1)["snapshots"]] == [2]
+    for number in range(8):
+        removed = served.ask("keep", name=f"s{number}")["removed"]
+    assert removed == ["before"]
     for number, text in ((1, "snapshot does not exist"), (0, "cannot be removed"), ("x", "not valid")):
         assert text in served.ask("drop", number=number)["problems"]
 
@@ -220,17 +232,55 @@ def test_in_a_browser(served: Served) -> None:
         expect(tab.get_by_role("region", name="Since the last plan")).to_contain_text("terraform_data.fourth")
         expect(tab.locator(".summary")).to_contain_text("3 to add")
         tab.get_by_role("button", name="Compare", exact=True).click()
-        expect(tab.locator("#details")).to_contain_text("no change → create")
+        expect(tab.locator("#details")).to_contain_text("not planned → create")
         tab.get_by_label("Name").fill("with a fourth")
         tab.get_by_role("button", name="Keep this plan").click()
         expect(tab.locator("#one")).to_contain_text("with a fourth")
         kept = tab.locator("#one option").count()
-        tab.get_by_role("button", name="Remove").click()
+        tab.get_by_role("button", name="Remove this snapshot").click()
         expect(tab.locator("#one option")).to_have_count(kept - 1)
         main.write_text("resource {")
         expect(tab.locator("#problems")).to_contain_text("main.tf:1")
         main.write_text(MAIN)
         expect(tab.locator("#state")).to_have_text(re.compile("Live: planned in"))
+
+
+@pytest.mark.slow
+@needs_browser
+def test_answers_and_typed_values_stay_when_the_plan_changes(tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    main, policy = tmp_path / "main.tf", tmp_path / ".planner" / "policies" / "names.dl"
+    main.write_text(MAIN)
+    served = Served(tmp_path, "explore")
+    try:
+        with opened(f"{served.address}#node=terraform_data.gone", allowed=served.address) as tab:
+            expect(tab.locator("#said")).to_have_text('The plan has no "terraform_data.gone".')
+            tab.locator("summary", has_text="What if").click()
+            tab.get_by_label("size").fill("4")
+            tab.locator("summary", has_text="Questions").click()
+            tab.get_by_label("About").fill("terraform_data.third")
+            tab.get_by_role("button", name="Answer").click()
+            expect(tab.locator("#details .problem")).to_contain_text("Nothing to explain")
+            main.write_text(MAIN + 'resource "terraform_data" "third" {}\n')
+            expect(tab.get_by_role("region", name="Since the last plan")).to_contain_text("terraform_data.third")
+            expect(tab.locator("#details .problem")).to_contain_text("Nothing to explain")
+            expect(tab.get_by_label("size")).to_have_value("4")
+            tab.get_by_role("button", name="Ask again").click()
+            expect(tab.locator("#details .answer")).to_contain_text("terraform_data.third is created")
+            policy.parent.mkdir(parents=True)
+            policy.write_text('deny("named", A, "is denied") :- action(A, "create").\n')
+            since = tab.get_by_role("region", name="Since the last plan")
+            expect(since).to_contain_text("The plan is unchanged.")
+            expect(since).to_contain_text("+ deny named: terraform_data.third is denied")
+            expect(tab.locator("#about .denied")).to_have_text("3 denied")
+            policy.write_text('warn("named", A, "is denied") :- action(A, "create").\n')
+            expect(since).to_contain_text("- deny named: terraform_data.third is denied")
+            tab.get_by_role("button", name="Plan again").click()
+            expect(since).not_to_contain_text("deny named")
+    finally:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(30) == 0
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def policy_files(words: Iterable[str], workspace: str = "default") -> Files:
             word = os.path.dirname(word) or os.curdir
         files = files_below(word, problems) if os.path.isdir(word) else [Path(word)]
         if not files:
-            detail = f"{word} contains no .dl file."
+            detail = f"{word} contains no .dl file. Write a policy (planner policy init), or remove the directory."
             problems.append(error("policy.no_files", "No policies in the directory", detail))
         for file in files:
             _read(file, texts, problems)

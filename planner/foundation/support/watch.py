@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from stat import S_ISDIR
+from types import MappingProxyType
 
 from planner.foundation.support.signals import STOP
 
@@ -15,13 +16,16 @@ MOST_FILES = 10_000
 """the maximum number of files that are checked"""
 
 
-def changes(words: Sequence[str], seconds: float = SECONDS) -> Iterator[None]:
+def changes(
+    words: Sequence[str], seconds: float = SECONDS, hidden: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Iterator[None]:
     """Yields immediately, and then whenever one of the named files, or a file in or below a named directory, was
-    changed, created or removed. Hidden directories are left out unless they are named. Raises KeyboardInterrupt after a
-    request to stop, even if the signal did not raise one."""
+    changed, created or removed. Hidden directories are left out unless they are named. `hidden`: for names of hidden
+    directories, which of the directories in them are not left out. Raises KeyboardInterrupt after a request to stop,
+    even if the signal did not raise one."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
-        result = _look(words)
+        result = _look(words, hidden)
         if result != seen:
             seen = result
             yield
@@ -71,10 +75,10 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
     return result
 
 
-def _look(words: Sequence[str]) -> dict[str, tuple[int, int]]:
+def _look(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[str, tuple[int, int]]:
     """A mapping from path to time of change and size."""
     result: dict[str, tuple[int, int]] = {}
-    for path in _paths(words):
+    for path in _paths(words, hidden):
         try:
             status = os.stat(path)
         except OSError:
@@ -85,10 +89,14 @@ def _look(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     return result
 
 
-def _paths(words: Sequence[str]) -> Iterator[str]:
+def _paths(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> Iterator[str]:
     for word in words:
         if not os.path.isdir(word):
             yield word
         for folder, folders, names in os.walk(word):
-            folders[:] = [name for name in folders if not name.startswith(".")]
+            kept = hidden.get(os.path.basename(folder))
+            if kept is not None:
+                folders[:] = [name for name in folders if name in kept]
+                continue
+            folders[:] = [name for name in folders if not name.startswith(".") or name in hidden]
             yield from (os.path.join(folder, name) for name in names)

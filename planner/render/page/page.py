@@ -21,6 +21,7 @@ from planner.render.page.document import Page, page_json
 _FOLDER = Path(__file__).with_name("assets")
 STYLES = ("page.css",)
 _MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(?:style|script)\*/")
+_DENIED = re.compile(r"\b[1-9]\d* denied\b")
 SCRIPTS = ("layout.js", "scene.js", "canvas.js", "panels.js", "exports.js")
 
 
@@ -50,7 +51,8 @@ def document_html(document: dict[str, Any], below: str = "", is_live: bool = Fal
 
 
 def _about(pair: list[str]) -> str:
-    return "<div><dt>{}</dt> <dd>{}</dd></div>".format(*map(escape, pair))
+    is_denied = ' class="denied"' if _DENIED.search(pair[1]) else ""
+    return f"<div><dt>{escape(pair[0])}</dt> <dd{is_denied}>{escape(pair[1])}</dd></div>"
 
 
 def json_in_html(document: Any) -> str:

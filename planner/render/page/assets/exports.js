@@ -62,10 +62,11 @@ function save(content, type, ending) {
   const link = el("a", { href: URL.createObjectURL(new Blob([content], { type })), download: `${document.title.replace(/[^\w.-]+/g, "-")}.${ending}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  say(`Saved as ${ending.toUpperCase()}.`);
+  say(`Saved as ${link.download}.`);
+  closeMenus(null);
 }
 async function copyLink() {
-  try { await navigator.clipboard.writeText(location.href); say("The link is copied."); } catch { say(`The link: ${location.href}`); }
+  try { await navigator.clipboard.writeText(location.href); say(typeof isReport === "undefined" ? "The link is copied." : "The link is copied. It works on this machine until the server stops."); closeMenus(null); } catch { say(`The link: ${location.href}`); }
 }
 $("exports").replaceChildren(
   button("SVG", () => save(svgText(), "image/svg+xml", "svg")),

@@ -11,9 +11,11 @@ async function request(route, body) {
 }
 /** Show the state of planning: what is wrong, or what the last change of files has changed. */
 function showState(state) {
-  const isBroken = /^Error/m.test(state.problems);
-  if (isBroken && state.problems !== $("problems").textContent) say(`The plan cannot be made. ${state.problems.match(/^Error.*/m)[0]}`);
-  $("state").textContent = state.planning ? "Planning\u2026" : isBroken ? `The plan cannot be made.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}.`;
+  const hasErrors = /^Error/m.test(state.problems), isBroken = hasErrors && !state.is_shown;
+  if (hasErrors && state.problems !== $("problems").textContent) say(`${isBroken ? "The plan cannot be made." : "The plan has errors."} ${state.problems.match(/^Error.*/m)[0]}`);
+  $("state").textContent = state.planning ? "Planning\u2026"
+    : isBroken ? `The plan cannot be made.${version ? " The page shows the last good plan." : ""}` : `Live: planned ${state.at}${hasErrors ? ", with errors" : ""}.`;
+  $("again").hidden = isReport || state.planning;
   $("problems").hidden = !state.problems;
   $("problems").textContent = state.problems;
   document.body.classList.toggle("stale", isBroken);
@@ -24,16 +26,29 @@ events.onmessage = async event => {
   showState(state);
   if (state.version === version || state.planning) return;
   version = state.version;
+  const judged = data.verdicts, kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier")) : null;
   renew(await request("plan"));
   ({ version } = data);
   if (isReport) { document.querySelector(".below").outerHTML = data.below; return; }
+  if (kept) details(el("p", { class: "why earlier" }, "This answer is about an earlier plan. ", button("Ask again", () => askAgain())), ...kept);
   if (state.difference) {
-    $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan is unchanged.")));
-    say(`The plan is new: ${several(state.difference.rows.length, "difference")}.`);
+    const verdicts = verdictParts(judged, data.verdicts), { rows } = state.difference;
+    $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"), ...differenceParts(state.difference, "The plan is unchanged."), ...verdicts));
+    say(`Planned again: ${rows.length ? several(rows.length, "difference") : "unchanged"}${verdicts.length ? "; verdicts of policies differ" : ""}.`);
   }
   fillVariables();
 };
 events.onerror = () => { $("state").textContent = "planner does not answer: it may have been ended."; };
+
+/** The verdicts of policies that are new or gone. */
+function verdictParts(before, after) {
+  const texts = verdicts => new Set(verdicts.map(verdict => JSON.stringify(verdict))), [was, now] = [texts(before), texts(after)];
+  const lines = (verdicts, others, sign) => verdicts.filter(verdict => !others.has(JSON.stringify(verdict))).map(([kind, code, address, message]) =>
+    el("li", {}, `${sign} `, el("strong", {}, kind), ` ${code}: `, address ? changeButton(address) : "the plan", ` ${message}`));
+  const found = [...lines(after, was, "+"), ...lines(before, now, "-")];
+  return found.length ? [el("h3", {}, "Policies"), some(el("ul", { class: "plain" }), found, line => line, 20)] : [];
+}
+$("again").addEventListener("click", () => request("plan-again", {}));
 
 /** Show another document, with what is folded, chosen and in view as it was. */
 function renew(document_) {
@@ -56,16 +71,20 @@ function renew(document_) {
   document.title = data.title;
   document.querySelector("h1").textContent = data.title;
   document.querySelector(".summary").replaceChildren(...data.summary.map(line => el("p", {}, line)));
-  $("about").replaceChildren(...data.about.map(([word, text]) => el("div", {}, el("dt", {}, word), " ", el("dd", {}, text))));
-  fillSide(); syncControls(); fillList(); showOverview(); follow();
+  $("about").replaceChildren(...data.about.map(([word, text]) => el("div", {}, el("dt", {}, word), " ", el("dd", /\b[1-9]\d* denied\b/.test(text) ? { class: "denied" } : {}, text))));
+  fillSide(); syncControls(); fillList(); showOverview(); follow(); fillAddresses();
 }
+/** The addresses that can be asked about, for completion. */
+const fillAddresses = () => $("addresses").replaceChildren(...data.changes.slice(0, 2000).map(([address]) => el("option", { value: address })));
+fillAddresses();
 
 // ---------------------------------------------------------------- questions
 
+const CALM_WORDS = { "": "no change", absent: "not planned" }, DONE = { delete: "destroy", update: "update in-place" };
 /** Two plans side by side: the actions and values of each object that differ, by cause. */
 function differenceParts({ rows, counts, more }, none) {
   if (!rows.length) return [el("p", {}, none)];
-  const causes = new Map(), words = action => action ? [swatch(action), action] : ["no change"];
+  const causes = new Map(), words = action => action in CALM_WORDS ? [CALM_WORDS[action]] : [swatch(action), DONE[action] || action];
   for (const row of rows) { if (causes.has(row[3])) causes.get(row[3]).push(row); else causes.set(row[3], [row]); }
   const item = ([address, one, other, , values], short) => el("li", {}, changeButton(address, short),
     one === other ? null : el("div", {}, ...words(one), " \u2192 ", ...words(other)),
@@ -76,25 +95,30 @@ function differenceParts({ rows, counts, more }, none) {
     ...[...causes].flatMap(([cause, those]) => [el("h3", {}, cause || "Other differences"), some(el("ul", { class: "plain" }), those, item, 20, row => row[0])]),
     more ? el("p", {}, `${more} more objects differ.`) : null];
 }
-function showDifference(title, answer) {
-  details(el("h2", {}, title), el("p", { class: "why" }, `${answer.one} \u2192 ${answer.other}`), ...differenceParts(answer, "The two plans do not differ."));
-  say(`${title}: ${several(answer.rows.length, "difference")}.`);
+function showDifference(title, { one, other, ...difference }, again) {
+  details(el("h2", { class: "asked" }, short(title)), el("p", { class: "why" }, `${one} \u2192 ${other}`), ...differenceParts(difference, "The two plans do not differ."));
+  say(`${short(title)}: ${several(difference.rows.length, "difference")}.`);
+  askAgain = again;
   $("details").focus();
 }
-function showAnswer(title, { text, problems }) {
-  details(el("h2", {}, title), text ? el("pre", { class: "answer" }, text) : null, problems ? el("pre", { class: "problem" }, problems) : null,
-    text || problems ? null : el("p", {}, "No answer."));
-  say(`${title} ${(text || problems).split("\n")[0]}`);
+const short = text => text.length > 120 ? `${text.slice(0, 117)}\u2026` : text;
+function showAnswer(title, { text, problems }, again, all) {
+  details(el("h2", { class: "asked" }, short(title)), text ? el("pre", { class: "answer" }, text) : null, problems ? el("pre", { class: "problem" }, problems) : null,
+    text || problems ? null : el("p", {}, "No answer."), all && /-full\b/.test(text) ? el("p", {}, button("Show everything (-full)", all)) : null);
+  say(`${short(title)} ${short((text || problems).split("\n")[0])}`);
+  askAgain = again;
   $("details").focus();
 }
+let askAgain = null; // asks the question again whose answer is shown
 async function answered(title, route, body) {
   say("The answer is on its way.");
   try { return await request(route, body); } catch (problem) { showAnswer(title, { text: "", problems: String(problem.message) }); return null; }
 }
 const KINDS_OF = { why: "Why", "why-not": "Why not", fix: "How to avoid it", query: "Query" };
-async function question(kind, text, words) {
-  const title = `${KINDS_OF[kind]}: ${text || "all changes"}`, answer = await answered(title, "question", { kind, text, ...(words ? { words } : {}) });
-  if (answer) showAnswer(title, answer);
+async function question(kind, text, words, full = false) {
+  const title = text ? `${KINDS_OF[kind]}: ${text}` : kind === "why" ? "Why: all changes" : KINDS_OF[kind];
+  const found = await answered(title, "question", { kind, text, full, ...(words ? { words } : {}) });
+  if (found) showAnswer(title, found, () => question(kind, text, words, full), full ? null : () => question(kind, text, words, true));
 }
 $("ask").addEventListener("click", () => question($("kind").value, $("question").value));
 $("question").addEventListener("keydown", event => { if (event.key === "Enter") question($("kind").value, $("question").value); });
@@ -108,22 +132,24 @@ extras.push(node => {
 /** A control for each variable, by its type. */
 async function fillVariables() {
   if (!$("trying").open) return;
-  const answer = await request("variables");
-  const control = ({ name, type, value, sensitive }) => {
-    const id = `var-${name}`, choices = type === "bool" ? ["", "true", "false"] : null;
-    const input = choices ? el("select", { id, "data-name": name }, ...choices.map(choice => el("option", { value: choice }, choice || `as it is (${value || "null"})`)))
-      : el("input", { id, type: "text", class: sensitive ? "secret" : "", "data-name": name, placeholder: sensitive ? "(sensitive value)" : value, autocomplete: "off", spellcheck: "false" });
+  const { variables = [] } = await request("variables"), typed = new Map(controls().map(input => [input.dataset.name, input.value]));
+  const control = ({ name, type, description, value, sensitive }) => {
+    const id = `var-${name}`, choices = type === "bool" ? ["", "true", "false"] : null, properties = { id, "data-name": name, title: description };
+    const input = choices ? el("select", properties, ...choices.map(choice => el("option", { value: choice }, choice || `unchanged (${value || "null"})`)))
+      : el("input", { ...properties, type: "text", class: sensitive ? "secret" : "", placeholder: sensitive ? "(sensitive value)" : value, autocomplete: "off", spellcheck: "false" });
+    input.value = typed.get(name) || "";
     return el("p", {}, el("label", { for: id }, `${name} `, el("span", { class: "why" }, type)), input);
   };
-  $("variables").replaceChildren(...(answer.variables || []).map(control), (answer.variables || []).length ? "" : el("p", {}, "The root module has no variables."));
+  $("variables").replaceChildren(...variables.map(control), variables.length ? "" : el("p", {}, "The root module has no variables."));
 }
+const controls = () => [...$("variables").querySelectorAll("[data-name]")];
 $("trying").addEventListener("toggle", fillVariables);
-$("try").addEventListener("click", async () => {
-  const given = [...$("variables").querySelectorAll("[data-name]")].filter(input => input.value !== "");
-  const title = `What if ${given.map(input => `${input.dataset.name} = ${input.className ? "(sensitive value)" : input.value}`).join(", ")}`;
-  const answer = await answered(title, "what-if", { variables: Object.fromEntries(given.map(input => [input.dataset.name, input.value])) });
-  if (answer) (answer.rows ? showDifference : showAnswer)(title, answer);
-});
+$("try").addEventListener("click", () => tryValues(controls().filter(input => input.value !== "").map(input => [input.dataset.name, input.value, input.className])));
+async function tryValues(given) {
+  const title = `What if ${given.map(([name, value, secret]) => `${name} = ${secret ? "(sensitive value)" : value}`).join(", ")}`;
+  const found = await answered(title, "what-if", { variables: Object.fromEntries(given) });
+  if (found) (found.rows ? showDifference : showAnswer)(title, found, () => tryValues(given));
+}
 
 // ---------------------------------------------------------------- snapshots
 
@@ -133,23 +159,23 @@ async function fillSnapshots(answer) {
   $("other").value = 0;
   $("comparing").hidden = !snapshots.length;
 }
-/** Change the snapshots on the server. Returns whether that succeeded. */
+/** Change the snapshots on the server. Returns its answer, null if that failed. */
 async function changed(route, body) {
   const answer = await answered("Snapshots", route, body);
   if (answer && answer.problems) showAnswer("Snapshots", answer);
-  if (!answer || answer.problems) return false;
+  if (!answer || answer.problems) return null;
   await fillSnapshots(answer);
-  return true;
+  return answer;
 }
 $("keep").addEventListener("click", async () => {
-  if (await changed("keep", { name: $("naming").value })) say("The plan is kept.");
+  const kept = await changed("keep", { name: $("naming").value });
+  if (kept) say(`The plan is kept.${kept.removed.map(name => ` The oldest snapshot was removed: ${name}`).join("")}`);
   $("naming").value = "";
 });
 $("drop").addEventListener("click", async () => { if (await changed("drop", { number: +$("one").value })) say("The snapshot is removed."); });
-$("compare").addEventListener("click", async () => {
-  const answer = await answered("Compare", "compare", { one: +$("one").value, other: +$("other").value });
-  if (!answer) return;
-  if (!answer.rows) { showAnswer("Compare", answer); return; }
-  showDifference("Two plans", answer);
-});
+$("compare").addEventListener("click", () => comparePlans(+$("one").value, +$("other").value));
+async function comparePlans(one, other) {
+  const found = await answered("Compare", "compare", { one, other });
+  if (found) (found.rows ? showDifference : showAnswer)("Two plans", found, () => comparePlans(one, other));
+}
 if (isReport) { for (const id of ["asking", "trying", "keeping"]) $(id).hidden = true; } else fillSnapshots();

@@ -265,7 +265,7 @@ const OUTPUT = /^output\.[^.[]+$/;
 /** The button of a changed object, if the graph has it. */
 function changeButton(address, short = address) {
   const node = scene.nodeOf.get(address);
-  return node === undefined ? document.createTextNode(short) : button(short, () => choose(node), { class: "name", "aria-label": address });
+  return node === undefined ? document.createTextNode(short) : button(short, () => { if (scene.nodeOf.has(address)) choose(scene.nodeOf.get(address)); }, { class: "name", "aria-label": address });
 }
 /** What is going to be done: what is destroyed and replaced first, with causes. */
 function showOverview() {
@@ -428,6 +428,7 @@ function follow() {
     const edge = scene.out[node].find(e => scene.to[e] === other);
     if (edge !== undefined) { scene.reveal(node); scene.reveal(other); chooseEdge(edge); } else showPath(node, other);
   } else if (node !== null) choose(node);
+  else if (words.has("node")) say(`The plan has no "${words.get("node")}".`);
   else if (words.has("cause") && data.changes.some(change => change[3].some(cause => [cause, kindOfCause(cause)].includes(words.get("cause"))))) { group = null; chooseGroup(words.get("cause")); }
 }
 addEventListener("hashchange", follow);
