@@ -257,7 +257,7 @@ class _LiveHandler(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Refuse the request; the body says what to do, for people who open the address in a browser."""
+        """Refuse the request; the body explains what to do to people who open the address in a browser."""
         if code == 403:
             explain = "Open the address that planner printed, with its token. Each server has a new token."
         super().send_error(code, message, explain)
