@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -522,6 +527,25 @@ def test_a_changed_check_is_a_change(applied: Path, planner: Run) -> None:
     assert done.code == 1 and "checks of check.keys: pass without the edits, fail with them" in " ".join(
         done.err.split()
     )
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/locks"), reason="locks are not listed here")
+def test_two_at_once_are_both_recorded(applied: Path, planner: Run) -> None:
+    assert planner("refactor", "mv", "terraform_data.reads", "terraform_data.reader").code == 0
+    words = [sys.executable, "-m", "planner", "refactor", "mv", "terraform_data.number", "terraform_data.numbers"]
+    record = applied / ".terraform" / "refactorings.json"
+    folder = os.open(record.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)  # as another refactoring, which has not written its record yet
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as other:
+        inode = f":{os.fstat(folder).st_ino} "
+        while not any("->" in line and inode in line for line in Path("/proc/locks").read_text().splitlines()):
+            assert other.poll() is None
+            time.sleep(0.02)
+        entries = json.loads(record.read_text())
+        record.write_text(json.dumps([*entries, {**entries[0], "command": ["between"]}]))
+        os.close(folder)
+        assert other.wait(30) == 0
+    assert [one["command"][0] for one in json.loads(record.read_text())] == ["mv", "between", "mv"]
 
 
 def test_a_damaged_record_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> None:

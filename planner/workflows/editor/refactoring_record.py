@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import read_whole, replace_file
+from planner.foundation.support.disk import path_exists, read_whole, replace_file
 from planner.foundation.vocabulary.diagnostic import Failure
 from planner.operations.options import OperationOptions
 from planner.workflows.editor.key_edits import refusal
@@ -45,15 +46,29 @@ def write(options: OperationOptions, made: Refactoring, words: Sequence[str]) ->
     }
     if made.states is not None:
         entry["states"] = made.states.record(os.path.abspath(options.directory))
-    kept = _record(path)
     contents = [(name, _bytes(text), _bytes(made.former[name])) for name, text in made.texts.items()]
-    first: list[FileChange] = [(path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept))]
-    first += [one for one in contents if one[2] is None]
+    new = [one for one in contents if one[2] is None]
     rest = sorted((one for one in contents if one[2] is not None), key=lambda one: one[1] is None)
     try:
-        _replace_all(first, lambda: _move_and_replace(options, made.states, rest))
+        with _alone(path):
+            kept = _record(path)
+            record: FileChange = (path, _record_data([*kept, entry][-_MOST_KEPT:]), _record_data(kept))
+            _replace_all([record, *new], lambda: _move_and_replace(options, made.states, rest))
     except OSError as problem:
         raise _unwritten(problem) from None
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Wait until no other refactoring writes this record, and lock its directory. Raises OSError."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # some file systems have no such locks
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _move_and_replace(options: OperationOptions, states: ObjectMove | None, files: list[FileChange]) -> None:
@@ -132,6 +147,18 @@ def undo(
     `move_of` reads the record of a move of objects; without `is_written`, nothing is changed. Raises Failure if
     no refactoring is recorded, or a file was changed since."""
     path = _record_path(options)
+    if not path_exists(path):
+        raise refusal("There is no refactoring to undo.")
+    with _alone(path):
+        return _undo(options, path, move_of, is_written)
+
+
+def _undo(
+    options: OperationOptions,
+    path: str,
+    move_of: Callable[[Mapping[str, Any], str], ObjectMove] | None,
+    is_written: bool,
+) -> tuple[list[str], dict[str, tuple[str | None, str | None]]]:
     record = _record(path)
     if not record:
         raise refusal("There is no refactoring to undo.")
