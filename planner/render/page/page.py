@@ -22,6 +22,7 @@ _FOLDER = Path(__file__).with_name("assets")
 STYLES = ("page.css",)
 _MARKS = re.compile(r"@(?:policy|title|summary|about|noun|live|below|data)@|/\*(?:style|script)\*/")
 _DENIED = re.compile(r"\b[1-9]\d* denied\b")
+_UNREAD = re.compile(r"(?m)^ *(?://|/\*\*|\* ).*\n|^ +")
 SCRIPTS = ("layout.js", "scene.js", "canvas.js", "panels.js", "exports.js")
 
 
@@ -66,7 +67,8 @@ def _asset(name: str) -> str:
 
 
 def _join(names: tuple[str, ...]) -> str:
-    return "\n" + "".join(_asset(name) for name in names)
+    """Assets without indentation and lines of comments, which are a seventh of them."""
+    return "\n" + _UNREAD.sub("", "".join(map(_asset, names)))
 
 
 def _hash(text: str) -> str:

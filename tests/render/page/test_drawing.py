@@ -317,7 +317,11 @@ def test_a_narrow_window(tmp_path: Path) -> None:
         assert tab.evaluate("document.documentElement.scrollWidth") <= 400
         tops = [tab.locator(one).bounding_box()["y"] for one in ("#tools", "#graph", "#details", "#side")]
         assert tops == sorted(tops) and tops[1] < 400
-    with opened(written(tmp_path, large(300, 0)), width=400, height=800) as tab:  # it begins at its left edge
+        fits = "() => { const { w } = scene.rect[0], { k } = drawing.eye; return k >= 0.7 && w * k <= drawing.width; }"
+        assert tab.evaluate(fits)
+    with opened(written(tmp_path, large(300, 0)), width=400, height=800) as tab:
+        assert tab.evaluate(fits)
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()  # it begins at its left edge
         assert tab.evaluate("drawing.eye.x + drawing.width / drawing.eye.k < scene.rect[0].w && drawing.eye.x < 20")
 
 
@@ -354,6 +358,8 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
             assert tab.evaluate("scene.boxName(scene.boxes.findIndex(box => box.isFamily))") == "module.a_* (55)"
             assert "module.a_4 + 1" in tab.locator("#details").inner_text()
         else:  # unconnected modules, in the order of their names
+            tab.get_by_role("button", name="Fold modules", exact=True).click()
+            names = tab.evaluate("scene.order.flat().map(thing => scene.title(thing))")
             assert names[:3] == ["module.a_0", "module.a_2", "module.a_4"]
             areas = tab.evaluate("scene.order.map(row => row.map(thing => scene.area(thing)[0]))")
             assert all(row == areas[0][: len(row)] for row in areas if len(row) <= len(areas[0]))

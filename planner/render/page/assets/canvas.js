@@ -218,13 +218,13 @@ class Drawing {
     context.beginPath();
     if (k > 0.3) context.roundRect(x, y, w, h, 5); else context.rect(x, y, w, h);
     context.fill(); context.stroke();
-    if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2 - 2, w - 15, k);
+    if (box) this.title(context, -1 - thing, "\u25b8", x + 9, y + h / 2, w - 15, k);
     else this.letters(context, scene.label(thing), x + 9, y + h / 2, w - 15, colours.ink, k);
     let left = x;
     for (const [action, number] of box && !scene.counts(-1 - thing).length ? box.tally : []) { // how many of which changes are in it
       const width = w * number / Math.max(box.distinct.size, scene.onlyChanged ? 1 : box.size);
       context.fillStyle = colours[colourOf.get(action)] || colours.none;
-      context.fillRect(left, y + h - 6, width, 6);
+      context.fillRect(left, y + h - 5, width, 5);
       left += width;
     }
     context.globalAlpha = 1;
@@ -233,10 +233,11 @@ class Drawing {
   title(context, b, sign, x, y, room, k) {
     const counts = this.scene.counts(b), size = sizeOf(k), found = this.marked?.isCounted ? this.marked.boxes.get(b) : 0;
     if (size * k < 6) return;
-    if (!this.scene.folded[b]) room = Math.min(room, (this.scene.boxTitle(b).length + 8) * size * LETTER_OF + 12 * counts.length); // beside the name
+    const wide = text => text.length * size * LETTER_OF + 12;
+    if (!this.scene.folded[b]) room = Math.min(room, counts.reduce((all, [, text]) => all + wide(text), wide(`${sign} ${this.scene.boxName(b)}`))); // beside the name
     let right = x + room;
     for (const [colour, text] of [...counts].reverse()) {
-      const width = text.length * size * LETTER_OF + 8;
+      const width = wide(text) - 4;
       right -= width;
       context.fillStyle = this.colours[colour] || this.colours.none;
       context.fillRect(right, y - size * 0.75, width, size * 1.5);
@@ -244,7 +245,7 @@ class Drawing {
       right -= 4;
     }
     if (found) { // how many of its nodes are marked
-      const text = `\u25c9 ${found}`, width = text.length * size * LETTER_OF + 8;
+      const text = `\u25c9 ${found}`, width = wide(text) - 4;
       right -= width;
       context.strokeStyle = this.colours.mark; context.lineWidth = 1.5 / k;
       context.strokeRect(right, y - size * 0.75, width - 4, size * 1.5);

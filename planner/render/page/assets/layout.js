@@ -39,13 +39,13 @@ function layered(things, pairs) {
   return filled.flatMap(layer => Array.from({ length: Math.ceil(layer.length / most) }, (_, n) => layer.slice(n * most, (n + 1) * most)));
 }
 /** Items in rows that are not longer than a limit, but have one item at least. */
-function inRows(items, sizes, limit) {
+function inRows(items, sizes, limit, gap) {
   const rows = [];
   let filled = Infinity;
   items.forEach((item, n) => {
     if (filled + sizes[n] > limit) { rows.push([]); filled = 0; }
     rows.at(-1).push(item);
-    filled += sizes[n] + GAP;
+    filled += sizes[n] + gap;
   });
   return rows;
 }

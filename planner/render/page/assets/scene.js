@@ -1,6 +1,6 @@
 // What there is to draw: the graph of one view, which boxes are folded, and where everything stands.
 "use strict";
-const NODE = 26, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 32, LETTER = 7.25, WIDEST = 340;
+const NODE = 26, GAP = 16, BETWEEN = 76, BELOW = 46, PAD = 16, HEAD = 32, LETTER = 7.25, WIDEST = 340, FOLDED = 32, CELL = 10;
 const QUIET_FROM = 60; // nodes from which on edges that all have are hidden at first
 const BOXES = 60; // things that a page begins with at most, if folding helps
 const WAYS = 60000; // edges through hidden nodes at most
@@ -187,16 +187,16 @@ class Scene {
     const box = this.boxes[b], rect = this.rect[b];
     if (b && !this.isShown(-1 - b)) { rect.w = rect.h = 0; return; }
     const titled = b ? 36 + 1.15 * LETTER * this.boxTitle(b).length + 6 * this.boxes[b].tally.size : 0;
-    if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = 36; return; }
+    if (b && this.folded[b]) { rect.w = Math.min(WIDEST, titled); rect.h = FOLDED; return; }
     const size = thing => {
       if (thing < 0) this.measure(-1 - thing); else this.w[thing] = Math.min(WIDEST, 20 + LETTER * this.label(thing).length);
       return this.area(thing).slice(2);
     };
     const bandOf = (things, isGrid = false) => {
-      const band = { things, isGrid, tall: -GAP, wide: -GAP, w: 0, h: 0 };
+      const gap = isGrid ? CELL : GAP, band = { things, isGrid, tall: -gap, wide: -GAP, w: 0, h: 0 };
       for (const thing of things) {
         const [, , w, h] = this.area(thing);
-        band.tall += h + GAP; band.wide += w + GAP;
+        band.tall += h + gap; band.wide += w + GAP;
         band.w = Math.max(band.w, w); band.h = Math.max(band.h, h);
       }
       return band;
@@ -206,20 +206,23 @@ class Scene {
     const sizes = loose.map(size), widest = Math.max(0, ...sizes.filter((_, n) => !this.isOpen(loose[n])).map(([w]) => w));
     loose.forEach((thing, n) => { if (!this.isOpen(thing)) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
     const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
+    const room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
+    const rows = joined.flatMap(({ things }) => inRows(things, things.map(thing => this.area(thing)[2]), room, GAP).map(row => bandOf(row)));
     const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
     const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
-    box.below = most(joined, "wide") > 2 * most(joined, "w") ? BELOW : 0.7 * BELOW;
+    const cost = size => odd(size) + (size[0] > room + 1 ? 1 : 0);
+    box.below = most(rows, "wide") > 2 * most(rows, "w") ? BELOW : 0.7 * BELOW;
     /** All bands, in rows or columns: of those for loose things as many as suits the window. */
     const whole = (isDown, usual) => {
-      const length = sizes.map(([w, h]) => isDown ? w : h), total = length.reduce((all, one) => all + one + GAP, -GAP);
+      const length = sizes.map(([w, h]) => isDown ? w : h), between = isDown ? GAP : CELL, total = length.reduce((all, one) => all + one + between, -between);
       let best = null;
       for (let n = 1; n <= Math.max(1, Math.min(loose.length, 40)); n++) {
         const limit = Math.max(total / n + (n > 1 ? Math.max(0, ...length) / 2 : 0), ...length);
-        const bands = [...joined, ...inRows(loose, length, limit + 1).map(things => bandOf(things, true))];
-        const gap = at => bands[at].isGrid && bands[at + 1]?.isGrid ? GAP : usual;
+        const bands = [...(isDown ? rows : joined), ...inRows(loose, length, limit + 1, between).map(things => bandOf(things, true))];
+        const gap = at => bands[at].isGrid && bands[at + 1]?.isGrid ? (isDown ? CELL : GAP) : usual;
         const along = bands.reduce((all, band, at) => all + band[isDown ? "h" : "w"] + gap(at), -usual), across = most(bands, isDown ? "wide" : "tall");
         const size = isDown ? [across, along] : [along, across];
-        if (!best || odd(size) < odd(best.size) - 0.01) best = { bands, size, gaps: bands.map((_, at) => gap(at)) };
+        if (!best || cost(size) < cost(best.size) - 0.01) best = { bands, size, gaps: bands.map((_, at) => gap(at)) };
       }
       return best;
     };
@@ -229,10 +232,10 @@ class Scene {
     let down = this.inStrips(box, 1), strips = 1;
     for (let n = 2; joined.length && n * n <= 2 * box.bands.length; n++) {
       const size = this.inStrips(box, n);
-      if (odd(size) + 0.2 < odd(down)) [down, strips] = [size, n];
+      if (cost(size) + 0.2 < cost(down)) [down, strips] = [size, n];
     }
     this.inStrips(box, strips);
-    box.isDown = odd(down) < odd(across) + 0.3;
+    box.isDown = cost(down) < cost(across) + 0.3;
     if (!box.isDown) take(side);
     const [w, h] = box.isDown ? down : across;
     rect.w = Math.max(w + 2 * PAD, titled);
@@ -297,7 +300,7 @@ class Scene {
         if (thing >= 0) { this.x[thing] = across; this.y[thing] = down; this.stands[thing] = thing; }
         else this.put(-1 - thing, across, down);
         const [, , w, h] = this.area(thing);
-        if (box.isDown) across += w + GAP; else down += h + GAP;
+        if (box.isDown) across += w + GAP; else down += h + (band.isGrid ? CELL : GAP);
       });
       if (box.isDown) top += band.h + band.gap; else left += band.w + band.gap;
     });
