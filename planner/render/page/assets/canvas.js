@@ -6,7 +6,7 @@ const SLICE = 7, MARGIN = 0.5, LEAST = 0.003, MOST = 4;
 const LEGIBLE = 0.7; // the scale from which on a page begins with all of a graph
 const LETTER_OF = 0.602; // the width of a letter at size 1
 const CONDENSED = 1.25; // how many times as many letters as usual a label may have in its room
-const CROWDED = 40; // edges from which on those between things of one row are faint
+const CROWDED = 40; // edges from which on those within a layer are faint
 const ROUTED = 2000; // edges up to which they are led around boxes
 
 /** The size of letters at a scale: larger than usual where the scale is small. */
@@ -156,8 +156,8 @@ class Drawing {
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
-    const runs = data.layers.map(() => []), strong = [], quiet = []; // between things of one row, around which they all lead
-    const band = node => scene.where.get(scene.stands[node]).band;
+    const runs = data.layers.map(() => []), strong = [], quiet = []; // in a layer, around which they all lead
+    const isWithin = (one, other) => scene.box(one) === scene.box(other) && scene.where.get(one).layer === scene.where.get(other).layer;
     const always = marked && marked.edges.size <= 1000 ? marked.edges : []; // hidden kinds among them, too
     for (const e of always) if (scene.stands[scene.from[e]] !== scene.stands[scene.to[e]] && !scene.hidden[scene.from[e]] && !scene.hidden[scene.to[e]]) strong.push(this.route(e));
     let looked = 0;
@@ -167,7 +167,7 @@ class Drawing {
       const x = Math.min(route[0], route[end - 2]), y = Math.min(route[1], route[end - 1]);
       if (end === 8 && !sees(x - 40, y, Math.abs(route[0] - route[end - 2]) + 80, Math.abs(route[1] - route[end - 1]) + 1)) continue;
       if (marked && marked.edges.has(e)) { if (always !== marked.edges) strong.push(route); }
-      else if (scene.lines.length > CROWDED && band(scene.from[e]) === band(scene.to[e])) quiet.push(route);
+      else if (scene.lines.length > CROWDED && isWithin(scene.stands[scene.from[e]], scene.stands[scene.to[e]])) quiet.push(route);
       else runs[31 - Math.clz32(scene.layers[e] & -scene.layers[e])].push(route);
     }
     const hasHeads = k > 0.35 && scene.lines.length <= 400;

@@ -379,7 +379,6 @@ function fillSide() {
     const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
     return el("li", {}, el("strong", { class: kind }, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
   }));
-  for (const text of $("about").querySelectorAll("dd")) text.classList.toggle("deny", /\bdenied\b/.test(text.textContent));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
   $("view").value = data.views.indexOf(scene.view);

@@ -207,7 +207,8 @@ class Scene {
     loose.forEach((thing, n) => { if (!this.isOpen(thing)) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
     const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
     const room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
-    const rows = joined.flatMap(({ things }) => inRows(things, things.map(thing => this.area(thing)[2]), room, GAP).map(row => bandOf(row)));
+    joined.forEach((band, n) => { band.layer = n; });
+    const rows = joined.flatMap(({ things, layer }) => inRows(things, things.map(thing => this.area(thing)[2]), room, GAP).map(row => ({ ...bandOf(row), layer })));
     const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
     const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
     const cost = size => odd(size) + (size[0] > room + 1 ? 1 : 0);
@@ -296,7 +297,7 @@ class Scene {
       [band.begin, band.end] = box.isDown ? [top, top + band.h] : [left, left + band.w];
       this.order.push(band.things);
       band.things.forEach((thing, at) => {
-        this.where.set(thing, { band: this.order.length - 1, at, isDown: box.isDown, number: n });
+        this.where.set(thing, { band: this.order.length - 1, at, isDown: box.isDown, number: n, layer: band.layer });
         if (thing >= 0) { this.x[thing] = across; this.y[thing] = down; this.stands[thing] = thing; }
         else this.put(-1 - thing, across, down);
         const [, , w, h] = this.area(thing);
