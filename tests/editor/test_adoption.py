@@ -179,3 +179,63 @@ def test_blocks_that_differ_become_dynamic() -> None:
     kept, lists = adoption._Adoption._nested(adoption._NewResource.__new__(adoption._NewResource), contents)
     assert kept == "  same {\n}\n"
     assert lists == {"range": ['[{ name = "a", size = null }]', '[{ name = "b", size = 2 }]', "[]"]}
+
+
+KEYED_IMPORTS = """locals {
+  ids = { web = "1", db = "2" }
+}
+import {
+  for_each = local.ids
+  to       = terraform_data.app[each.key]
+  id       = each.value
+}
+import {
+  to = terraform_data.one[0]
+  id = "3"
+}
+import {
+  for_each = toset(["4"])
+  to       = terraform_data.kept[each.key]
+  id       = each.value
+}
+resource "terraform_data" "kept" {
+  for_each = toset(["4"])
+}
+# a remark
+resource "terraform_data" "adopted_0" {}
+"""
+
+
+def test_import_blocks_with_keys_are_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run) -> None:
+    (tmp_path / "main.tf").write_text(KEYED_IMPORTS)
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    done = planner("refactor", "adopt")
+    assert done.code == 0, done.err
+    assert (tmp_path / "adopted.tf").read_text() == (
+        'resource "terraform_data" "app" {\n  for_each = toset(["db", "web"])\n}\n\n'
+        'resource "terraform_data" "one" {\n  count = 1\n}\n'
+    )
+    applied = planner("apply", "-auto-approve")
+    assert "4 imported, 1 added, 0 changed, 0 destroyed" in applied.out
+    assert "No changes." in planner("plan").out
+    assert planner("refactor", "undo").code == 0 and (tmp_path / "main.tf").read_text() == KEYED_IMPORTS
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        ("for_each = 5\n  to = terraform_data.x[each.key]", "Invalid for_each argument"),
+        ("to = terraform_data.x[missing]", "Invalid reference"),
+        ('for_each = toset(["a", "b"])\n  to = terraform_data.x["a"]', "Duplicate import configuration"),
+    ],
+)
+def test_wrong_import_blocks_are_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Run, block: str, problem: str
+) -> None:
+    (tmp_path / "main.tf").write_text(f'resource "terraform_data" "kept" {{}}\nimport {{\n  {block}\n  id = "1"\n}}\n')
+    monkeypatch.chdir(tmp_path)
+    assert planner("init").code == 0
+    done = planner("refactor", "adopt")
+    assert done.code == 1 and problem in done.err, done.err
+    assert not (tmp_path / "adopted.tf").exists()

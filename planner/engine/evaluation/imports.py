@@ -75,6 +75,13 @@ class Imports:
                     problems += failure.diagnostics
         return problems
 
+    def expanded(self, module: ModuleInstance, decl: ImportDecl) -> list[ImportTarget]:
+        """The targets of one block of a module. Raises Failure."""
+        known = {address: len(targets) for address, targets in self._targets.items()}
+        for repetition in self._repetitions(module, decl):
+            self._resolve(module, decl, repetition)
+        return [one for address, targets in self._targets.items() for one in targets[known.get(address, 0) :]]
+
     def targets(self, instance: str) -> dict[str, ImportTarget]:
         """The import targets of an instance, by the module that contains the block. An empty ID imports nothing, as in
         OpenTofu, so that configurations can make an import depend on a variable."""

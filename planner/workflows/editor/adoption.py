@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -27,6 +26,7 @@ from planner.language.syntax.nodes import Literal, ObjectItem
 from planner.logic.model.plan import ResourceChange
 from planner.operations.options import OperationOptions
 from planner.operations.plan import MadePlan
+from planner.workflows.editor.adopted_imports import generated_plan
 from planner.workflows.editor.key_edits import refusal
 from planner.workflows.editor.pieces import Changes, free_name, with_edits
 from planner.workflows.editor.refactoring import Refactoring, differences, plan_or_fail, workspace_of
@@ -54,10 +54,7 @@ def adopt(options: OperationOptions, addresses: Sequence[str], to: str) -> Refac
         raise refusal(f"{to} exists already, or its name does not end with .tf: name a new file with -to=FILE.")
     if os.path.dirname(os.path.normpath(path)) != os.path.abspath(options.directory):
         raise refusal(f"{to} would not be read: name a file in the working directory with -to=FILE.")
-    with tempfile.TemporaryDirectory() as folder:
-        generating = evolve(options, generate_config_out=os.path.join(folder, "generated.tf"))
-        before = plan_or_fail(generating)
-    return _Adoption(options, before, addresses, path).result()
+    return _Adoption(options, generated_plan(options), addresses, path).result()
 
 
 class _NewResource:
