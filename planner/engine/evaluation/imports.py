@@ -75,7 +75,7 @@ class Imports:
                     problems += failure.diagnostics
         return problems
 
-    def expanded(self, module: ModuleInstance, decl: ImportDecl) -> list[ImportTarget]:
+    def targets_of(self, module: ModuleInstance, decl: ImportDecl) -> list[ImportTarget]:
         """The targets of one block of a module. Raises Failure."""
         known = {address: len(targets) for address, targets in self._targets.items()}
         for repetition in self._repetitions(module, decl):

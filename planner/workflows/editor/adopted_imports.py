@@ -59,7 +59,7 @@ def _plan_instances(options: OperationOptions, blocks: list[ImportDecl]) -> Made
         context = plan_or_fail(evolve(options, keeps_values=True)).context
     assert context is not None
     imports = Imports(context)
-    targets = [target for block in blocks for target in imports.expanded(context.root, block)]
+    targets = [target for block in blocks for target in imports.targets_of(context.root, block)]
     names = (f"adopted_{number}" for number in count())
     taken = {decl.name for decl in context.root.config.resources.values()}
     named = dict(zip((name for name in names if name not in taken), targets, strict=False))
