@@ -418,3 +418,15 @@ def test_things_that_wait_for_each_other(tmp_path: Path) -> None:
         ]
         at = "name => scene.where.get(-1 - scene.boxes.findIndex(box => box.name === name)).number"
         assert tab.evaluate(at, "module.c") > tab.evaluate(at, "module.b")
+
+
+@needs_browser
+def test_names_as_on_a_map_where_titles_are_too_small(tmp_path: Path) -> None:
+    texts = """scale => { const texts = [], vectors = new Vectors(), { x, y, w, h } = scene.rect[0];
+      vectors.fillText = text => texts.push(text);
+      for (const _ of drawing.paintOn(vectors, scale, x, y, w, h));
+      return texts.sort(); }"""
+    with opened(written(tmp_path, many(110))) as tab:
+        tab.get_by_role("button", name="Unfold modules", exact=True).click()
+        assert tab.evaluate(texts, 0.25) == ["module.a_* (55)", "module.b_* (55)"]
+        assert "\u25be module.a_* (55)" in tab.evaluate(texts, 1)

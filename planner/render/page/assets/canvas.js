@@ -153,6 +153,23 @@ class Drawing {
       context.lineWidth = 1 / Math.max(k, 0.4);
       this.thing(context, thing, x, y, w, h, k);
     }
+    if (sizeOf(k) * k < 8) this.names(context, k);
+  }
+  /** Names across the outer boxes that are open, as on a map, where the scale is too small for titles. */
+  names(context, k) {
+    const { scene, colours } = this, size = 12 / k;
+    context.font = `600 ${size}px ui-monospace, "DejaVu Sans Mono", monospace`;
+    context.textBaseline = "middle";
+    for (let b = 1; b < scene.boxes.length; b++) {
+      const { x, y, w, h, shown } = scene.rect[b], text = scene.boxName(b), full = (text.length + 1) * size * LETTER_OF, width = Math.min(w, full);
+      if (!shown || scene.folded[b] || scene.box(-1 - b) !== 0 || w * CONDENSED < full || h < 2 * size) continue;
+      context.globalAlpha = 0.85;
+      context.fillStyle = colours.paper;
+      context.fillRect(x + w / 2 - width / 2, y + h / 2 - size, width, 2 * size);
+      context.globalAlpha = 1;
+      context.fillStyle = colours.ink;
+      context.fillText(text, x + (w - width) / 2 + size * LETTER_OF / 2, y + h / 2, width - size * LETTER_OF);
+    }
   }
   *edges(context, k, sees) {
     const { scene, colours, marked } = this;
