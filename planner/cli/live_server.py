@@ -62,6 +62,8 @@ class LiveDocument:
         }
         self.tasks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.hide: Callable[[str], str] = str
+        self.failed: list[str] = []
+        """the errors of the units of the last plan, one on a line"""
 
     def run(self) -> None:
         """Plan, and plan again when files change. Raises KeyboardInterrupt."""
@@ -86,7 +88,7 @@ class LiveDocument:
             problems.append(error("cli.usage", str(problem), problem.detail))
         except Exception as problem:
             problems.append(defect(problem))  # keep serving the page, because the next plan may succeed
-        shown = [self.hide(line_of(one)) for one in dict.fromkeys(problems)]
+        shown = [self.hide(text) for text in dict.fromkeys([*map(line_of, problems), *self.failed])]
         seconds, is_shown = f"in {time.monotonic() - began:.1f} s", self.state["version"] > version
         self.publish(planning=False, problems="\n".join(shown), at=seconds, is_shown=is_shown)
 
@@ -122,12 +124,12 @@ class LiveDocument:
 
 
 class LiveReport(LiveDocument):
-    """The page of a fleet or a stack. `make` returns the page (None if it cannot be created), the HTML below it, and
-    diagnostics."""
+    """The page of a fleet or a stack. `make` returns the page (None if it cannot be created), the HTML below it,
+    diagnostics, and the errors of units that failed, one on a line."""
 
     first: Body = {"live": "report", "below": '<div class="below"></div>'}
 
-    def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic]]]) -> None:
+    def __init__(self, title: str, make: Callable[[], tuple[Page | None, str, list[Diagnostic], list[str]]]) -> None:
         super().__init__(title)
         self._make = make
 
@@ -137,7 +139,8 @@ class LiveReport(LiveDocument):
             self.plan(self._renew)
 
     def _renew(self, problems: list[Diagnostic]) -> None:
-        page, below, more = self._make()
+        self.failed = []
+        page, below, more, self.failed = self._make()
         problems += more
         if page is not None:
             version = self.state["version"] + 1

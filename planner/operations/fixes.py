@@ -162,6 +162,9 @@ def _of_change(options: OperationOptions, words: tuple[str, ...], plan_file: str
     made = _make_plan(options, plan_file)
     explainer = explainer_of(made)
     verb, what = words if len(words) == 2 else ("", words[0])
+    if not verb and is_word(what):
+        detail = f"Name an object with this action: planner why -fix {what} ADDRESS"
+        raise Failure(error("why.words", "Nothing to fix", detail))
     explainer.action(what, verb)  # raises Failure if the change does not exist or has another action
     subject = explainer.find(what)
     because = explainer.causes().get(subject.name)

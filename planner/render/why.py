@@ -379,6 +379,8 @@ def _goal(goal: list[Any]) -> str:
     if name in ("deny", "warn", "overridden"):
         verb = "warns of" if name == "warn" else "denies"
         return f"Policy {columns[0]} {verb} {columns[1] or 'the plan'}: {columns[2]}"
+    if name in ("action", "output_action") and columns[1] == "no-op":
+        return f"{columns[0]} does not change"
     if name in ("action", "output_action"):
         return f"{columns[0]} will be {words_for(columns[1]).is_planned.removeprefix('is ')}"
     return f"{fact_text(goal)} holds"

@@ -389,3 +389,18 @@ def test_a_value_that_only_a_module_declares(planner: Run, tmp_path: Path) -> No
     assert planner("init").code == 0
     err = " ".join(planner("why", "local.inner").err.split())
     assert "does not declare it. Did you mean module.m.local.inner (m/main.tf:1)?" in err
+
+
+def test_parts_of_one_variable_on_one_line_are_named_by_what_contains_them(planner: Run, applied: Path) -> None:
+    (applied / "main.tf").write_text(
+        'variable "apps" {}\n'
+        'resource "terraform_data" "image" {\n  for_each = var.apps\n  input = each.value.image\n}\n'
+        'resource "terraform_data" "port" {\n  for_each = var.apps\n  input = each.value.port\n}\n'
+    )
+    values = applied / "terraform.tfvars"
+    values.write_text('apps = {\n  "a.b" = { image = "1", port = 1 }\n  c = { image = "1", port = 1 }\n}\n')
+    assert planner("apply", "-auto-approve").code == 0
+    values.write_text('apps = {\n  "a.b" = { image = "2", port = 2 }\n  c = { image = "1", port = 1 }\n}\n')
+    assert '\n[1] var.apps["a.b"] (terraform.tfvars:2)\n' in planner("why").out
+    values.write_text('apps = { "a.b" = { image = "2", port = 2 }, c = { image = "1", port = 3 } }\n')
+    assert "\n[1] var.apps (terraform.tfvars:1)\n" in planner("why").out

@@ -367,9 +367,17 @@ def test_the_page_of_several_plans_follows_the_files(tmp_path: Path, kind: str) 
         served.until(lambda state: not state["planning"] and (state["problems"] or state["version"] > 1))
         shown = json.dumps([served.get("plan")["below"], served.state])
         assert "undeclared" in shown or "Error" in shown
+        assert served.state["is_shown"] == (kind == "fleet")  # the page shows the other units
+        assert served.state["problems"].startswith("Error: net: " if kind == "fleet" else "Error: s.tfcomponent.hcl:")
         (tmp_path / edited).write_text(files[edited])
         served.until(lambda state: not state["planning"] and not state["problems"])
-        assert served.get("plan")["version"] > 1
+        version = served.get("plan")["version"]
+        assert version > 1
+        (tmp_path / ".planner" / "policies").mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".planner" / "policies" / "own.dl").write_text(
+            'warn("w", "", "is checked") :- action(_, "create").\n'
+        )
+        served.until(lambda state: not state["planning"] and state["version"] > version)
     finally:
         served.process.send_signal(signal.SIGINT)
         assert served.process.wait(30) == 0

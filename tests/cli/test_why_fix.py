@@ -224,3 +224,10 @@ def test_a_denial(planner, work: Path):
     lines = told(planner, "-policy=p.dl", "deny", "owner", "terraform_data.a")
     assert lines[1:] == ["  1. give terraform_data.a.input.tags.Owner a value: main.tf:6: tags  = {} [checked]"]
     assert planner("why", "-fix", "-not", "terraform_data.a", "terraform_data.b").code == 1
+
+
+def test_an_object_that_does_not_change_has_nothing_to_avoid(planner, work: Path):
+    assert planner("apply", "-auto-approve").code == 0
+    assert told(planner, "terraform_data.a") == ["terraform_data.a does not change.", "There is no cause to remove."]
+    without = planner("why", "-fix", "replace")
+    assert without.code == 1 and "planner why -fix replace ADDRESS" in without.err

@@ -84,6 +84,7 @@ EFFECTS = {
           -> module.m["a", "b"].terraform_data.x (m/main.tf:2, 2 updated)
     causes all 2 changes in module.m: 2 updates (and 2 elsewhere)
 """,
+    "read": 'No change of this plan has the action "read".\n',
     "var.unused": "var.unused has no effect on this plan: no change follows from it.\n",
     "replace": """var.image "v1" -> "v2" (-var=image)
     causes the only change of this kind: replace terraform_data.web[1] (and 3 more)

@@ -32,6 +32,9 @@ def test_a_key_without_brackets_and_a_resource_without_its_type() -> None:
     known = ['aws_vpc.main["a"]', "aws_vpc.other"]
     assert instead("aws_vpc.main.a", known) == instead('main["a"]', known) == ' Did you mean "aws_vpc.main["a"]"?'
     assert instead("aws_vpc.none.a", known) == ""
+    modules = {'module.m["x"].a.b[0]', 'module.m["y"].a.b[0]', 'module.m["y"].a.b[1]'}
+    listed = 'module.m["x"].a.b[0], module.m["y"].a.b[0]'
+    assert instead("a.b[0]", modules) == f" Objects of this name in modules are {listed}."
 
 
 def _by_definition(a: str, b: str) -> int:

@@ -550,7 +550,12 @@ def _one_root(parts: list[CauseStep]) -> CauseStep:
     inner = {(step.what.removeprefix(_whole(step.what)), step.before, step.value) for step in parts}
     if len(inner) == 1:
         return evolve(first, what=reduce(_in_common, (step.what for step in parts)))
-    return evolve(first, what=reduce(_in_common, (_whole(step.what) for step in parts)), before="", value="")
+    is_variable = all(step.kind == "variable" for step in parts)
+    if is_variable:
+        what = reduce(_path_in_common, (step.what for step in parts))
+    else:
+        what = reduce(_in_common, (_whole(step.what) for step in parts))
+    return evolve(first, what=what, before="", value="")
 
 
 Key = tuple[Any, ...]
@@ -561,6 +566,7 @@ _MOST_APART = 3
 _WRITTEN = ("variable", "text")
 """kinds of leaves in files; each of their lines counts as one edit"""
 _KEY = re.compile(r'(\["(?:[^"\\]|\\.)*"\]|\[[0-9*]+\])')
+_STEP = re.compile(rf"{_KEY.pattern}|\.?[^.[]+")
 _PART = re.compile(
     rf"(?:the text of )?(?:module\.[\w-]+{_KEY.pattern}?\.)*"
     rf"(?:(?:var|local)\.[\w-]+|(?:data\.)?[\w-]+\.[\w-]+{_KEY.pattern}?\.[\w-]+)"
@@ -597,6 +603,12 @@ def _in_common(one: str, other: str) -> str:
     """A common name for two names that differ only in instance keys."""
     pairs = zip_longest(_KEY.split(one), _KEY.split(other), fillvalue="")
     return "".join(a if a == b else "[*]" for a, b in pairs)
+
+
+def _path_in_common(one: str, other: str) -> str:
+    """The smallest value that contains two parts of one variable."""
+    pairs = zip(*([step[0] for step in _STEP.finditer(name)] for name in (one, other)), strict=False)
+    return "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _whole(what: str) -> str:

@@ -238,7 +238,7 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     from planner.cli.batch_view import edge_grounds, texts
     from planner.workflows.batch import plan as batch
     from planner.workflows.batch.reports.document import report_json, summary_line
-    from planner.workflows.batch.reports.html import below, html, page_of_batch
+    from planner.workflows.batch.reports.html import below, errors_of_units, html, page_of_batch
 
     if bool(arguments["out"]) == arguments["serve"]:
         detail = "Name the file to write: batch explore -out=fleet.html, or serve the page: batch explore -serve"
@@ -248,13 +248,13 @@ def batch_explore(arguments: Arguments, terminal: Terminal) -> int:
     if arguments["serve"]:
         from planner.cli.live_server import LiveReport, quiet_terminal, serve
 
-        def make() -> tuple[Page | None, str, list[Diagnostic]]:
+        def make() -> tuple[Page | None, str, list[Diagnostic], list[str]]:
             report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(quiet_terminal()), "plan")
             if not report.done:
-                return None, "", list(report.diagnostics)
+                return None, "", list(report.diagnostics), []
             document = report_json(report)
             page = page_of_batch(document, texts(report), edge_grounds(report))
-            return page, below(document), list(report.diagnostics)
+            return page, below(document), list(report.diagnostics), errors_of_units(document)
 
         return serve(LiveReport(f"Fleet {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
     report = batch.plan(evolve(batch_options(arguments), text=True), BatchLines(terminal), "plan")

@@ -249,7 +249,7 @@ def _serve(arguments: Arguments, terminal: Terminal) -> int:
         detail = "Serve the page of a stack with: planner stacks plan -serve"
         raise UsageError("This directory is a stack", detail)
     if not any(name.endswith((".tf", ".tofu", ".tf.json", ".tofu.json")) for name in names):
-        detail = "Serve the page of a fleet with: planner batch explore -serve"
+        detail = "Write a .tf file, or name the directory with -chdir. For a fleet: planner batch explore -serve"
         raise UsageError("No configuration in this directory", detail)
 
     def calls() -> Questions:  # called for each plan, because policies may be added to the directory later

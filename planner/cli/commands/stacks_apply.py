@@ -94,16 +94,16 @@ def _serve(arguments: Arguments, terminal: Terminal, mode: Mode, do: Do) -> int:
         raise UsageError("Conflicting options", f"The served page is updated when files change: remove -{named[0]}.")
     arguments.values["html"] = True  # collect the data for an HTML report, which the page shows
 
-    def make() -> tuple[Page | None, str, list[Diagnostic]]:
+    def make() -> tuple[Page | None, str, list[Diagnostic], list[str]]:
         begun = time.time()
         quiet = quiet_terminal()
         view = open_view(arguments, quiet)
         results, problems, _ = _results(arguments, quiet, view, mode, do, lambda batch, names: batch.plan(names, do))
         parts = [result.report for result in results if result.report is not None]
         if not parts:
-            return None, "", problems
+            return None, "", problems, []
         document = stack_report("plan", parts, problems, begun)
-        return page_of_stack(document, parts), below(document), problems
+        return page_of_stack(document, parts), below(document), problems, []
 
     return serve(LiveReport(f"Stack {os.path.basename(os.getcwd())}", make), arguments["port"], terminal)
 

@@ -53,7 +53,10 @@ def _effects(arguments: Arguments, terminal: Terminal, calls: Questions, source:
     if arguments["json"]:
         terminal.data(json_text(summary_json(shown.groups, shown.planned)))
     elif not effects.because:
-        terminal.out(f"{source} has no effect on this plan: no change follows from it.")
+        has_none = f'No change of this plan has the action "{source}".'
+        terminal.out(
+            has_none if source in verbs() else f"{source} has no effect on this plan: no change follows from it."
+        )
     else:
         whole = causes_of(effects.plan, effects.all, terminal)
         for line in shown.effects(source, terminal.paint, arguments["full"], whole.groups, source in verbs()):

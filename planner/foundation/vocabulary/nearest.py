@@ -65,6 +65,9 @@ def instead(text: str, known: Collection[str]) -> str:
         whole, _, key = text.rpartition(".")
         same = next((name for name in names if name == f"{whole}[{quote(key)}]" or name.endswith(f".{text}")), "")
         return f' Did you mean "{same}"?' if same else ""
+    inner = [name for name in names if name.endswith(f".{text}")]
+    if len(inner) > 1:
+        return _listed_names("Objects of this name in modules are", inner)
     if isinstance(address, ModuleAddress):
         return _listed_names("The modules are", [name for name in names if _is_module(name)])
     tail = address.config.relative

@@ -247,9 +247,9 @@ class _RuleReader:
             "$END": "the end",
         }
         options = sorted({names.get(k) or words.get(k, k) for k in expected})
-        detail = "Unexpected end of input." if kind == "$END" else f'Unexpected "{word}".'
+        detail = "Unexpected end of input." if kind == "$END" else f"Unexpected {_quoted(word)}."
         if len(options) <= 9:
-            detail += f" Expected {_either(options)}."
+            detail += f" Expected {_either([one if one in names.values() else _quoted(one) for one in options])}."
         detail += _OTHERWISE.get(word if before is None or before[1] != word else word * 2, "")
         if before and before[0] == "NAME" and before[1] == "null":
             detail += " There is no null: null values have no rows, so use not a(X, _)."
@@ -279,6 +279,10 @@ _OTHERWISE = {
     "==": " To compare two values use a single =.",
 }
 """hints for notations that come from other languages"""
+
+
+def _quoted(word: str) -> str:
+    return word if word.startswith('"') else f'"{word}"'
 
 
 def _either(options: list[str]) -> str:

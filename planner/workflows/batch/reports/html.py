@@ -171,6 +171,12 @@ def _table(document: dict[str, Any]) -> str:
     return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
+def errors_of_units(document: dict[str, Any]) -> list[str]:
+    """The errors of all units, one on a line."""
+    problems = ((unit["unit"], problem) for unit in document["units"] for problem in unit["diagnostics"])
+    return [f"Error: {unit}: {_problem(problem)}" for unit, problem in problems if problem["severity"] == "error"]
+
+
 def _problems(document: dict[str, Any]) -> str:
     """The problems, for pages without a review."""
     rows = [("", problem) for problem in document["diagnostics"]]
