@@ -430,3 +430,19 @@ def test_names_as_on_a_map_where_titles_are_too_small(tmp_path: Path) -> None:
         tab.get_by_role("button", name="Unfold modules", exact=True).click()
         assert tab.evaluate(texts, 0.25) == ["module.a_* (55)", "module.b_* (55)"]
         assert "\u25be module.a_* (55)" in tab.evaluate(texts, 1)
+
+
+@needs_browser
+def test_many_instances_are_one_line(tmp_path: Path) -> None:
+    names = [f'module.m.thing.r["k[{n}]"]' for n in range(40)] + ["module.m.thing.s[0]", "module.m.thing.s[1]"]
+    items = tuple(item(name, "module.m", (n,)) for n, name in enumerate(names))
+    changes = tuple(PageChange(name, "create", "", ()) for name in names)
+    view = PageView("plan", "All", items, (), {"module.m": ("", "module.m")})
+    with opened(written(tmp_path, Page("Instances", (), (view,), LAYERS, ACTIONS, changes))) as tab:
+        details = tab.locator("#details")
+        assert details.locator("summary").all_inner_texts() == ["thing.r: 40 instances"]
+        assert details.locator("ul").first.inner_text().startswith("module.m\nthing.r")
+        assert details.locator("ul button").all_inner_texts() == ["thing.s[0]", "thing.s[1]"]
+        details.locator("summary").press("Enter")
+        details.get_by_role("button", name='module.m.thing.r["k[39]"]').press("Enter")
+        assert tab.get_by_role("status").inner_text().startswith('module.m.thing.r["k[39]"], resource, create')

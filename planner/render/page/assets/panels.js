@@ -108,29 +108,37 @@ function details(...children) {
 }
 const MODULE = /^(?:module\.[^.[]+(?:\[(?:"(?:\\.|[^"\\])*"|[^\]])*\])?\.)+/;
 const ALIKE = 4; // modules from which on what has the same name in each is one item
-const moduleOf = (one, nameOf) => MODULE.exec(nameOf(one))?.[0] || "";
-/** Items of a list by module, but one for what has the same name in many modules: [module or null, [thing...]]. */
+const INSTANCES = 12; // instances of a resource from which on they are one item
+const KEY = /\[(?:"(?:\\.|[^"\\])*"|\d+)\]( \(\w+\))?$/; // at the end of the name of an instance
+const moduleOf = name => MODULE.exec(name)?.[0] || "";
+function byKey(all, keyOf) {
+  const found = new Map();
+  for (const one of all) { const key = keyOf(one); if (found.has(key)) found.get(key).push(one); else found.set(key, [one]); }
+  return found;
+}
+/** Items of a list by module, but one for what has the same name in many modules, and one for many instances of a resource:
+ * [module or null, [thing...]]. */
 function entries(all, nameOf) {
-  const alike = new Map(), short = one => nameOf(one).replace(MODULE, "");
-  for (const one of all) { if (alike.has(short(one))) alike.get(short(one)).push(one); else alike.set(short(one), [one]); }
-  const single = all.filter(one => alike.get(short(one)).length < ALIKE).map(one => [moduleOf(one, nameOf), [one]]);
-  return [...single.sort(([a], [b]) => NUMERIC.compare(a, b)), ...[...alike.values()].filter(found => found.length >= ALIKE).map(found => [null, found])];
+  const shared = [...byKey(all, one => nameOf(one).replace(MODULE, "")).values()].filter(found => found.length >= ALIKE), known = new Set(shared.flat());
+  const instances = byKey(all.filter(one => !known.has(one)), one => nameOf(one).replace(KEY, "[]$1"));
+  const own = [...instances.values()].flatMap(found => found.length < INSTANCES ? found.map(one => [one]) : [found]);
+  return [...own.map(found => [moduleOf(nameOf(found[0])), found]).sort(([a], [b]) => NUMERIC.compare(a, b)), ...shared.map(found => [null, found])];
 }
 /** Lines for entries of a list: a module is written once above its things. `item` makes one of a name without its module. */
 function byModule(those, nameOf, item) {
   let last = "";
-  return those.map(([module, [one, ...others]]) => {
-    if (module === null) return alikeItem([one, ...others], nameOf, item);
-    const line = item(one, nameOf(one).slice(module.length));
+  return those.map(([module, found]) => {
+    const [one] = found, short = one => nameOf(one).replace(MODULE, "");
+    if (module === null) return alikeItem(`${short(one)} in ${several(found.length, "module")}`, found, item, one => moduleOf(nameOf(one)).slice(0, -1) || "the root module");
+    const line = found.length === 1 ? item(one, short(one)) : alikeItem(`${short(one).replace(KEY, "$1")}: ${several(found.length, "instance")}`, found, item, short);
     if (module !== last) line.prepend(el("div", { class: "module" }, module.slice(0, -1)));
     last = module;
     return line;
   });
 }
-/** What has the same name in many modules: a list of the modules, filled when it is unfolded. */
-function alikeItem(found, nameOf, item) {
-  const list = el("ul", { class: "plain" }), title = `${nameOf(found[0]).replace(MODULE, "")} in ${several(found.length, "module")}`;
-  const fill = () => { if (!list.firstChild) some(list, found, one => item(one, moduleOf(one, nameOf).slice(0, -1) || "the root module"), FIRST); };
+/** An item for many alike things: their list is filled when it is unfolded. */
+function alikeItem(title, found, item, labelOf) {
+  const list = el("ul", { class: "plain" }), fill = () => { if (!list.firstChild) some(list, found, one => item(one, labelOf(one)), FIRST); };
   return el("li", {}, el("details", { class: "alike", ontoggle: fill }, el("summary", {}, title), list));
 }
 const nodeButton = node => button(scene.name(node), () => choose(node), { class: "name" });
