@@ -11,7 +11,7 @@ from random_edits import Files
 from random_edits import edited as roughly_edited
 
 Names = list[str]
-_BLOCK = re.compile(r"^(?:resource|output|locals|variable|terraform)\b.*?^\}[^\n]*\n", re.M | re.S)
+_BLOCK = re.compile(r"^(?:resource|output|locals|variable|terraform|check)\b.*?^\}[^\n]*\n", re.M | re.S)
 
 
 def configuration(r: random.Random, most: int = 9) -> Files:
@@ -27,6 +27,8 @@ def configuration(r: random.Random, most: int = 9) -> Files:
             known.append(f"local.l{i}")
         if r.random() < 0.4:
             blocks.append(output(r, f"o{i}", known))
+        if r.random() < 0.1:
+            blocks.append(f'check "c{i}" {{\n  {condition(r, "assert", known)}\n}}\n')
     if r.random() < 0.2:
         blocks.append(r.choice(['terraform {\n  required_version = ">= 1.0"\n}\n', "terraform {}\n"]))
     r.shuffle(blocks)

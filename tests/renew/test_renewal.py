@@ -3,6 +3,7 @@ not sure."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Callable
@@ -331,9 +332,10 @@ def test_what_rests_on_more_than_files_is_not_kept(planner: Run, seen: Seen, tmp
     assert not list((tmp_path / "cache" / "planner").glob("plans/*"))
 
 
-STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 ONLY_WHOLE = {
-    "checks": 'check "c" {\n  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
+    "checks with data": 'check "c" {\n  data "terraform_remote_state" "s" {\n    backend = "local"\n'
+    '    config  = { path = "s" }\n  }\n'
+    '  assert {\n    condition     = var.prefix == "x"\n    error_message = "no"\n  }\n}\n',
     "moved": "moved {\n  from = terraform_data.x\n  to = terraform_data.c\n}\n",
     "import": 'import {\n  to = terraform_data.a\n  id = "x"\n}\n',
     "an override": "",
@@ -341,7 +343,9 @@ ONLY_WHOLE = {
     "an order": 'resource "terraform_data" "e" {\n  lifecycle {\n    create_before_destroy = true\n  }\n}\n',
     "rules": "",
 }
+STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 BESIDE = {
+    "checks with data": {"s": json.dumps(STATE)},
     "an override": {"b_override.tf": 'resource "terraform_data" "a" {\n  input = 9\n}\n'},
     "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},
     "rules": {".planner/rules/r.dl": "// none\n"},

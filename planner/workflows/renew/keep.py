@@ -284,8 +284,8 @@ def _declarations(config: Config) -> Iterator[str]:
 def _declared_in(module: ModuleConfig) -> Iterator[str]:
     if module.imports:
         yield "import blocks"
-    if module.checks:
-        yield "checks"
+    if any(check.data is not None for check in module.checks.values()):
+        yield "checks with data"
     for decl in module.resources.values():
         if decl.mode not in ("managed", "data"):
             yield decl.mode
