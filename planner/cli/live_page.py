@@ -158,7 +158,7 @@ class LivePage(LiveDocument):
         if comparison is None:
             return {"text": "", "problems": text}
         hide = _both(hiding(comparison.without.plan), hiding(comparison.within.plan))
-        names = {"one": "The present plan", "other": "With these values", "problems": text}
+        names = {"one": "The current plan", "other": "With these values", "problems": text}
         return hidden_document({**names, **_rows(comparison)}, hide)
 
     def plan_again(self, _: Body) -> Body:
@@ -198,7 +198,7 @@ class LivePage(LiveDocument):
 
     def _snapshot(self, number: int) -> tuple[str, MadePlan[Any]]:
         if number == 0 and self._made is not None:
-            return "The present plan", self._made
+            return "The current plan", self._made
         if number not in self._snapshots:
             raise UsageError(_NO_SNAPSHOT)
         return self._snapshots[number]
@@ -229,6 +229,7 @@ def _rows(comparison: PlanComparison) -> Body:
         shown = ["absent" if not is_in else verb_of(action) if action != NO_OP else "" for action, is_in in both]
         head = difference_head(one, actions)
         cause = (next(iter(heads[head])) if len(heads[head]) == 1 else head).removeprefix("because ")
+        cause = cause.replace("no longer because ", "no longer: ", 1)
         rows.append([one.name, *shown, cause, [[v.what, v.without, v.within] for v in one.values]])
     counts = [pending(Counts.of_plan(made.plan)) for made in (without, within)]
     return {"rows": rows, "counts": counts, "more": len(comparison.differences) - len(rows)}

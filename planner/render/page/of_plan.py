@@ -16,6 +16,7 @@ from planner.logic.graph.edge_sources import LAYERS, Edge, declarations, grounds
 from planner.logic.model.graph import Graph, Unquoted, source_json
 from planner.logic.model.plan import Plan, change_name
 from planner.logic.programs.actions import NO_OP, Counts, actions, does, step_words, verb_of
+from planner.render.cause_line import KINDS
 from planner.render.cause_summary import OUTPUT, Causes, title_of
 from planner.render.diff_block import SchemaLookup
 from planner.render.page.document import (
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from planner.operations.graph import Explored
 
 TITLES = {"plan": "What is declared", "apply": "What will be done"}
+_REASONS = {
+    "replace_because_cannot_update": "cannot be updated in place",
+    "replace_by_request": "requested by -replace",
+}
 MEANINGS = {
     "reference": "a value is read",
     "order": "the dependency only has to come first",
@@ -89,7 +94,7 @@ def _changes(explored: Explored, causes: Causes, hide: Callable[[str], str]) -> 
         change(
             change_name(one),
             one.action,
-            one.reason.replace("_", " "),
+            _REASONS.get(one.reason) or KINDS.get(one.reason) or one.reason.replace("_", " "),
             "\n".join(shown.body(one)) if is_shown(one) else "",
         )
         for one in sorted(plan.changes, key=change_name)

@@ -26,10 +26,10 @@ events.onmessage = async event => {
   showState(state);
   if (state.version === version || state.planning) return;
   version = state.version;
-  const judged = data.verdicts, kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier")) : null;
+  const judged = data.verdicts, units = unitFacts(), kept = $("details").querySelector(".asked") ? [...$("details").children].filter(child => !child.matches("#since, .earlier")) : null;
   renew(await request("plan"));
   ({ version } = data);
-  if (isReport) { document.querySelector(".below").outerHTML = data.below; return; }
+  if (isReport) { document.querySelector(".below").outerHTML = data.below; showUnits(units); return; }
   if (kept) details(el("p", { class: "why earlier" }, "This answer is about an earlier plan. ", button("Ask again", () => askAgain())), ...kept);
   if (state.difference) {
     const verdicts = verdictParts(judged, data.verdicts), { rows } = state.difference;
@@ -43,10 +43,24 @@ events.onerror = () => { $("state").textContent = "planner does not answer: it m
 /** The verdicts of policies that are new or gone. */
 function verdictParts(before, after) {
   const texts = verdicts => new Set(verdicts.map(verdict => JSON.stringify(verdict))), [was, now] = [texts(before), texts(after)];
-  const lines = (verdicts, others, sign) => verdicts.filter(verdict => !others.has(JSON.stringify(verdict))).map(([kind, code, address, message]) =>
-    el("li", {}, `${sign} `, el("strong", {}, kind), ` ${code}: `, address ? changeButton(address) : "the plan", ` ${message}`));
-  const found = [...lines(after, was, "+"), ...lines(before, now, "-")];
-  return found.length ? [el("h3", {}, "Policies"), some(el("ul", { class: "plain" }), found, line => line, 20)] : [];
+  const items = (verdicts, others, sign) => verdictItems(verdicts.filter(verdict => !others.has(JSON.stringify(verdict))), `${sign} `);
+  const found = [...items(after, was, "+"), ...items(before, now, "-")];
+  return found.length ? [el("h3", {}, "Policies"), some(el("ul", { class: "plain" }), found, item => item, 20)] : [];
+}
+/** The outcome of each unit of a report, and the facts that tell plans apart. */
+function unitFacts() {
+  const facts = unit => scene.view.nodes.facts[scene.nodeOf.get(unit)] || [];
+  return new Map(data.changes.map(([unit, action]) => [unit, [wordsOf.get(action) || "no change", ...facts(unit).filter(([word]) => ["Objects", "error"].includes(word)).map(fact => fact.join(": "))]]));
+}
+/** The units of which another plan was made. */
+function showUnits(before) {
+  if (!before.size) return;
+  const after = unitFacts(), lines = texts => texts === undefined ? "not planned" : texts.join("; ");
+  const rows = [...new Set([...before.keys(), ...after.keys()])].filter(unit => lines(before.get(unit)) !== lines(after.get(unit)));
+  const item = unit => el("li", {}, changeButton(unit), el("div", { class: "why" }, `${lines(before.get(unit))} \u2192 ${lines(after.get(unit))}`));
+  $("details").prepend(el("section", { id: "since", "aria-label": "Since the last plan" }, el("h2", {}, "Since the last plan"),
+    rows.length ? some(el("ul", { class: "plain" }), rows, item, 20) : el("p", {}, "All results are unchanged.")));
+  say(`Planned again: ${rows.length ? several(rows.length, "difference") : "unchanged"}.`);
 }
 $("again").addEventListener("click", () => request("plan-again", {}));
 
@@ -154,7 +168,7 @@ async function tryValues(given) {
 // ---------------------------------------------------------------- snapshots
 
 async function fillSnapshots(answer) {
-  const { snapshots } = answer || await request("snapshots"), options = () => [...snapshots, [0, "The present plan"]].map(([number, name]) => el("option", { value: number }, name));
+  const { snapshots } = answer || await request("snapshots"), options = () => [...snapshots, [0, "The current plan"]].map(([number, name]) => el("option", { value: number }, name));
   $("one").replaceChildren(...options()); $("other").replaceChildren(...options());
   $("other").value = 0;
   $("comparing").hidden = !snapshots.length;

@@ -381,15 +381,19 @@ function fillSide() {
   };
   some($("groups"), [...kinds].sort(([, a], [, b]) => b.changes.size - a.changes.size), groupItem, 8);
   $("verdictsection").hidden = !data.verdicts.length;
-  const found = new Map(); // objects by verdict
-  for (const [kind, code, address, message] of data.verdicts) { const key = JSON.stringify([kind, code, message]); found.set(key, [...(found.get(key) || []), address]); }
-  $("verdicts").replaceChildren(...[...found].map(([key, addresses]) => {
-    const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
-    return el("li", {}, el("strong", { class: kind }, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
-  }));
+  $("verdicts").replaceChildren(...verdictItems(data.verdicts));
   $("views").hidden = data.views.length < 2;
   $("view").replaceChildren(...data.views.map((view, n) => el("option", { value: n }, view.title)));
   $("view").value = data.views.indexOf(scene.view);
+}
+/** Verdicts as items of a list, with the objects of each below it. `sign`: text before each. */
+function verdictItems(verdicts, sign = "") {
+  const found = new Map(); // objects by verdict
+  for (const [kind, code, address, message] of verdicts) { const key = JSON.stringify([kind, code, message]); found.set(key, [...(found.get(key) || []), address]); }
+  return [...found].map(([key, addresses]) => {
+    const [kind, code, message] = JSON.parse(key), item = (address, short) => el("li", {}, changeButton(address, short));
+    return el("li", {}, sign, el("strong", { class: kind }, kind), ` ${code}: ${message}`, some(el("ul", { class: "plain" }), addresses, item, 5, address => address));
+  });
 }
 const implied = el("input", { type: "checkbox", onchange: () => { scene.implied = implied.checked; scene.connect(); drawing.redraw(); } });
 function layerBox(name, meant, n) {
