@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Timer
+
 from planner.foundation.support.signals import StopSignal
 
 
@@ -17,3 +19,10 @@ def test_a_withdrawn_request_is_forgotten_and_the_next_one_told() -> None:
     assert heard == ["first"]  # nothing is requested that it would have to hear of at once
     stop.request()
     assert heard == ["first", "first", "second"] and stop.wait(0)
+
+
+def test_a_wait_may_be_longer_than_the_system_can_wait() -> None:
+    """As with the backend http and its retry_wait_min of any size."""
+    stop = StopSignal()
+    Timer(0.05, stop.request).start()
+    assert stop.wait(1e12)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from threading import Event, Lock, Thread, current_thread, get_ident, local, main_thread
+from threading import TIMEOUT_MAX, Event, Lock, Thread, current_thread, get_ident, local, main_thread
 from time import sleep
 from types import FrameType
 from typing import NoReturn
@@ -83,7 +83,7 @@ class StopSignal:
 
     def wait(self, seconds: float) -> bool:
         """Wait for this time, or until the stop is requested; returns whether a stop is requested."""
-        return self.requested or self._told.wait(seconds) or self.requested
+        return self.requested or self._told.wait(min(seconds, TIMEOUT_MAX)) or self.requested
 
 
 class _Reading(local):
