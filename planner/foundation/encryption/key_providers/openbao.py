@@ -37,8 +37,8 @@ SETTINGS = EncryptionArguments(
     }
 )
 _LENGTHS = (16, 32, 64)
-_HINT = "(check if the configuration valid and OpenBao server accessible)"
-_BUG = "(it's either OpenTofu bug or incompatible OpenBao version)"
+_HINT = "(check whether the configuration is valid and the OpenBao server can be reached)"
+_BUG = "(the version of OpenBao may be incompatible)"
 
 
 @frozen(eq=False, repr=False)
