@@ -363,6 +363,12 @@ def test_a_page_begins_with_all_that_is_done_and_is_legible(modules: int, width:
             assert names[:3] == ["module.a_0", "module.a_2", "module.a_4"]
             areas = tab.evaluate("scene.order.map(row => row.map(thing => scene.area(thing)[0]))")
             assert all(row == areas[0][: len(row)] for row in areas if len(row) <= len(areas[0]))
+            tab.evaluate("choose(scene.find('module.b_3.thing.same'))")  # an open module keeps its place in the grid
+            column = "name => scene.area(-1 - scene.boxes.findIndex(box => box.name === name))[0]"
+            assert tab.evaluate("scene.order[0].length") == len(areas[0])
+            assert tab.evaluate(column, "module.a_0") == min(tab.evaluate("scene.order.map(r => scene.area(r[0])[0])"))
+            tab.get_by_role("button", name="Fold modules", exact=True).click()
+            tab.keyboard.press("Escape")
             for key, row, at in (("Down", 0, 0), ("Down", 1, 0), ("Right", 1, 1), ("Down", 2, 1), ("Up", 1, 1)):
                 tab.locator("#graph").press(f"Arrow{key}")
                 assert tab.evaluate("([row, at]) => scene.order[row][at] === drawing.chosen", [row, at]), key

@@ -97,7 +97,10 @@ class Scene {
 
   // -------------------------------------------------------------- folding
 
-  foldAll(folded) { for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded; }
+  foldAll(folded) {
+    for (let b = 1; b < this.boxes.length; b++) this.folded[b] = folded;
+    for (const box of this.boxes) box.rowsWere = null;
+  }
   isShown(thing) { return !this.onlyChanged || (thing >= 0 ? this.action[thing] !== "" : this.boxes[-1 - thing].changed > 0); }
   contents(b) { return this.inside[b]; }
   /** Fold as many boxes as is needed for everything to be legible at once. */
@@ -204,14 +207,14 @@ class Scene {
     for (const things of this.layered[b]) things.forEach(size);
     const joined = this.layered[b].filter(things => things.length).map(things => bandOf(things)), loose = this.loose[b];
     const sizes = loose.map(size), widest = Math.max(0, ...sizes.filter((_, n) => !this.isOpen(loose[n])).map(([w]) => w));
-    loose.forEach((thing, n) => { if (!this.isOpen(thing)) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
+    loose.forEach((thing, n) => { if (sizes[n][0] < widest) { this.setWidth(thing, widest); sizes[n][0] = widest; } });
     const most = (bands, name) => bands.reduce((all, band) => Math.max(all, band[name]), 0);
     const room = canvas.clientWidth / LEGIBLE - 2 * PAD; // what a row may have for all of it to be seen
     joined.forEach((band, n) => { band.layer = n; });
     const rows = joined.flatMap(({ things, layer }) => inRows(things, things.map(thing => this.area(thing)[2]), room, GAP).map(row => ({ ...bandOf(row), layer })));
     const shape = canvas.clientWidth / canvas.clientHeight || 1.6;
     const odd = ([w, h]) => Math.abs(Math.log(Math.max(w, 1) / Math.max(h, 1) / shape));
-    const cost = size => odd(size) + (size[0] > room + 1 ? 1 : 0);
+    const cost = (size, count) => odd(size) + (size[0] > room + 1 ? 1 : 0) - (count && count === box.rowsWere ? 0.6 : 0); // unfolding one thing keeps the rows
     box.below = most(rows, "wide") > 2 * most(rows, "w") ? BELOW : 0.7 * BELOW;
     /** All bands, in rows or columns: of those for loose things as many as suits the window. */
     const whole = (isDown, usual) => {
@@ -223,7 +226,8 @@ class Scene {
         const gap = at => bands[at].isGrid && bands[at + 1]?.isGrid ? (isDown ? CELL : GAP) : usual;
         const along = bands.reduce((all, band, at) => all + band[isDown ? "h" : "w"] + gap(at), -usual), across = most(bands, isDown ? "wide" : "tall");
         const size = isDown ? [across, along] : [along, across];
-        if (!best || cost(size) < cost(best.size) - 0.01) best = { bands, size, gaps: bands.map((_, at) => gap(at)) };
+        const count = loose.length ? (isDown ? n : -n) : 0;
+        if (!best || cost(size, count) < cost(best.size, best.count) - 0.01) best = { bands, size, count, gaps: bands.map((_, at) => gap(at)) };
       }
       return best;
     };
@@ -236,8 +240,9 @@ class Scene {
       if (cost(size) + 0.2 < cost(down)) [down, strips] = [size, n];
     }
     this.inStrips(box, strips);
-    box.isDown = cost(down) < cost(across) + 0.3;
+    box.isDown = cost(down, stack.count) < cost(across, side.count) + 0.3;
     if (!box.isDown) take(side);
+    box.rowsWere = box.isDown ? stack.count : side.count;
     const [w, h] = box.isDown ? down : across;
     rect.w = Math.max(w + 2 * PAD, titled);
     rect.h = h + HEAD + PAD;
