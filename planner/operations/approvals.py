@@ -107,7 +107,8 @@ def _of_plan(made: MadePlan[Unstored]) -> dict[str, Any]:
 
 
 def _shown_variables(made: MadePlan[Unstored]) -> Iterator[tuple[str, Any]]:
-    """The variables to sign, without sensitive ones, because a digest of one of few possible values would reveal it."""
+    """The variables whose values are signed. Sensitive ones are left out: from the digest of a value with few
+    possibilities, anyone could guess the value."""
     declared = made.loaded.config.root.variables
     for name, value in made.plan.variables.items():
         if value is not None and not (name in declared and declared[name].sensitive):

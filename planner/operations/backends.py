@@ -254,7 +254,8 @@ def _target_store(backend: Backend, workspace: str) -> Store:
 
 
 def version_problems(store: Store, options: StateOptions) -> list[Diagnostic]:
-    """Returns errors if runs on the server use another version that could no longer read an edited state."""
+    """An error if runs on the server use another version of OpenTofu, which may be unable to read an edited state; a
+    warning with -ignore-remote-version."""
     problems = getattr(store, "version_problems", None)  # only for workspaces on a server
     return problems(options.ignore_remote_version) if problems is not None else []
 

@@ -94,8 +94,9 @@ def is_encrypted(store: Store) -> bool:
 def keep_record(
     made: MadePlan[Start], before: State, after: State, whole: bool, approval: Mapping[str, str]
 ) -> list[Diagnostic]:
-    """Record the inputs of an apply. `whole`: the apply completed a plan without limits; `approval`: the digest of the
-    plan and its signers, if signatures were required."""
+    """Record the inputs of an apply. `whole`: whether the plan was made without -target and -exclude, and was applied
+    without errors; `approval`: the digest of the signed plan and the time of each signature, if signatures were
+    required."""
     from planner.answers.documents.recorded_sources import recorded_sources
 
     store, plan, loaded = made.loaded.store, made.plan, made.loaded

@@ -38,8 +38,8 @@ def was_applied(plan: Plan, current: State) -> bool:
 
 
 def _is_recorded(value: Value, recorded: Any) -> bool:
-    """Whether a recorded value equals a planned value in all parts that were known when planning. Attributes of type
-    any are recorded with their types."""
+    """Whether a recorded value equals a planned value; a planned value that is not wholly known counts as equal.
+    Attributes of type any are recorded with their types."""
     if not is_wholly_known(value):
         return True
     plain = to_json(value, type_of(value))

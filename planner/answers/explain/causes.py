@@ -725,7 +725,7 @@ class _Ways:
         return ""
 
     def _leaves_behind(self, name: str) -> frozenset[str]:
-        """The leaves that lead to a name. Cached, except within cycles, where the order matters."""
+        """The leaves that lead to a name: joined from those of earlier names or, within a cycle, searched for."""
         stack = [(name, False)]
         open_ones: set[str] = set()
         while stack:

@@ -103,7 +103,7 @@ def guesses(program: RuleProgram, untold: Set[str]) -> frozenset[str]:
 
 def _live(program: RuleProgram, untold: Set[str], facts: FactBase) -> list[Rule]:
     """The rules that could hold if relations without data had rows: each relation that they require may have rows.
-    Relations of values always may, because some values are unknown."""
+    Relations that contain values or links always may, because some of these are unknown."""
     unsure = untold | VALUES | LINKS
     may = {
         name

@@ -38,7 +38,10 @@ selects providers. It is safe to run again.""",
         Flag("lockfile", "string", "The lock file mode: readonly.", value="MODE"),
         IGNORE_REMOTE_VERSION,
         Flag(
-            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+            "test-directory",
+            "string",
+            "The directory of test files, beside the working directory (tests).",
+            value="DIR",
         ),
         INPUT,
         *LOCK,
@@ -95,7 +98,10 @@ def _check(arguments: Arguments) -> None:
     (
         Flag("update", "bool", "Look for newer versions of installed modules."),
         Flag(
-            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+            "test-directory",
+            "string",
+            "The directory of test files, beside the working directory (tests).",
+            value="DIR",
         ),
         *VARIABLES,
         *JSON_LINES,

@@ -35,7 +35,10 @@ cleaned up and the command was not interrupted, otherwise 1.""",
     (
         Flag("filter", "list", "Run only this test file, by its relative path. May be repeated.", value="FILE"),
         Flag(
-            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+            "test-directory",
+            "string",
+            "The directory of test files, beside the working directory (tests).",
+            value="DIR",
         ),
         Flag("parallelism", "int", "The number of test files that run at the same time.", None, "N"),
         Flag("junit-xml", "string", "Write a JUnit XML report for CI servers to this file.", value="FILE"),

@@ -20,7 +20,10 @@ def usage_error(problem: UsageError, terminal: Terminal) -> int:
     "Checks that the configuration is well-formed and consistent. Modules must be installed first (init).",
     (
         Flag(
-            "test-directory", "string", "The directory with test files, in addition to this one (tests).", value="DIR"
+            "test-directory",
+            "string",
+            "The directory of test files, beside the working directory (tests).",
+            value="DIR",
         ),
         Flag("no-tests", "bool", "Do not check test files."),
         Flag("query", "bool", "Also check the searches in files *.tfquery.hcl."),

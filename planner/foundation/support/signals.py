@@ -54,7 +54,7 @@ class StopSignal:
             self._listeners.remove(listener)
 
     def request(self) -> None:
-        """Stop, and notify all listeners. Takes locks: not for signal handlers."""
+        """Stop, and notify all listeners. Acquires locks, so it must not be called from a signal handler."""
         self.requested = True
         self.tell()
 
@@ -67,7 +67,8 @@ class StopSignal:
             self._heard.clear()
 
     def tell(self) -> None:
-        """Call the listeners, once, or wait until another thread has done so. Takes locks: not for signal handlers."""
+        """Call the listeners, once, or wait until another thread has done so. Acquires locks, so it must not be called
+        from a signal handler."""
         with self._lock:
             is_first = not self._told.is_set()
             self._told.set()

@@ -26,8 +26,9 @@ BODY, VALUE, OBJECT, BRACKETS, FOR_OBJECT, INTERPOLATION, QUOTED, HEREDOC, BARE 
 # character classes are negated, because ranges up to U+10FFFF are slow to compile.
 _NAME_GOES_ON = r"[^\x00-,./:-@\[-^`{-\x7f]"
 _NAME = rf"[^\x00-@\[-^`{{-\x7f]{_NAME_GOES_ON}*"
-# Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition fails, Python before
-# 3.11.5 does not go back to where it began, unless its last alternative never matches.
+# Possessive quantifiers (`++`, `*+`): an unclosed quote must not backtrack. If the last repetition of a
+# group fails, Python before 3.11.5 does not return to the position at which that repetition began (a bug), unless the
+# last alternative of the group never matches.
 _BACK = r"|(?!)"
 _DOLLARS = (
     # `$${` and `%%{` are literal text, and so is a `$` or `%` that is not followed by `{`

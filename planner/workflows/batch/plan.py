@@ -1,4 +1,4 @@
-"""Planning a fleet: all selected units, with a record, and saved if requested."""
+"""Plans or validates the selected units of a fleet, records the run, and saves the plans if requested."""
 
 from __future__ import annotations
 

@@ -348,13 +348,13 @@ def plan_or_fail(options: OperationOptions) -> MadePlan[Any]:
 
 
 def differences(before: Plan, after: Plan, back: Callable[[str], str]) -> Iterator[tuple[str, str]]:
-    """The changes that are not in both plans, as (name, words)."""
+    """The changes that are not in both plans, as (address or output, message)."""
     yield from differences_of(((before, str),), ((after, back),))
 
 
 def differences_of(*sides: Iterable[tuple[Plan, Callable[[str], str]]]) -> Iterator[tuple[str, str]]:
-    """The changes that are in some of the plans but not in others, as (name, words). Each plan comes with a function
-    that returns the former addresses."""
+    """The changes that differ between the plans without the edits and those with them, as (address or output, message).
+    Each plan comes with a function that returns the former addresses."""
     old, new = ([one for plan in side for one in actions(*plan).items()] for side in sides)
     changes = [{name: one for plan in side for name, one in _by_name(*plan)} for side in sides]
     extra = (Counter(old) - Counter(new)) + (Counter(new) - Counter(old))

@@ -119,7 +119,7 @@ class OpenTexts:
         self.touched: dict[str, int] = {}
         """the revision of the last change in a directory"""
         self.can_create = False
-        """whether an edit may create a file in the editor"""
+        """whether the editor supports edits that create files"""
 
     def put(self, uri: str, document: TextDocument) -> str:
         """Open or replace a document; returns its path."""

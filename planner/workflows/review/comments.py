@@ -125,8 +125,8 @@ def _fitting(review: CodeReview, body: str) -> str:
     return body if len(body) <= review.most else body[: review.most - len(_LEFT)].rsplit("\n", 1)[0] + _LEFT
 
 
-# Annotations of a review document at the lines of its files: workflow commands that the runners of GitHub and Azure
-# Pipelines read from the log.
+# Annotations at the lines of configuration that a review document names: workflow commands that the runners of GitHub
+# and Azure Pipelines read from the log.
 
 
 _LEVELS = {"deny": "error", "broken": "error", "error": "error", "warn": "warning", "warning": "warning"}

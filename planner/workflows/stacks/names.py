@@ -17,7 +17,7 @@ class Wild(Enum):
 
 Key: TypeAlias = "InstanceKey | Wild"
 Path: TypeAlias = tuple[tuple[str, Key], ...]
-"""the child stacks that contain the named part, from the outermost, each with its key"""
+"""the child stacks that contain the named object, outermost first, each with its key"""
 
 
 def key_text(key: Key) -> str:

@@ -49,8 +49,8 @@ _NOTHING = b"\xc0"  # null in MessagePack
 
 
 class PluginBase:
-    """A provider with a source address. A command starts its plugin, or the plugin already runs at the address of an
-    attachment.
+    """A provider with a source address. Its plugin is started with `command`, or already runs at the address in
+    `attachment` (TF_REATTACH_PROVIDERS).
     `keep_schema`: the file whose identity is the key of the cached schema; None if the schema is not cached."""
 
     is_inline = False
