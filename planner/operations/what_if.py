@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from planner.answers.explain.causes import Because, CauseStep
-from planner.answers.explain.plan_difference import ValueDifference, cause_between, roots_between, value_differences
+from planner.answers.explain.plan_difference import (
+    ValueDifference,
+    cause_between,
+    only_between,
+    roots_between,
+    value_differences,
+)
 from planner.answers.explain.why import Explainer
 from planner.foundation.values.value import Null, Value, identical, unmark_deep
 from planner.foundation.vocabulary.diagnostic import Diagnostic
@@ -87,6 +93,7 @@ def _differences(
     new_causes: CausesOf | None = None
     explainers: tuple[Explainer, Explainer] | None = None
     roots: dict[str, CauseStep | None] = {}
+    variables = _different_variables(without, within)
     differences = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
@@ -100,7 +107,12 @@ def _differences(
             values = value_differences(name, old, new)
         if old is not None and new is not None and old_action == new_action:
             explainers = explainers or (explainer_of(without), explainer_of(within))
-            because = cause_between([value.what for value in values], *explainers)
+            new_causes = causes_of(within) if new_causes is None else new_causes
+            because = new_causes.get(name)
+            if because is not None:
+                because = only_between(roots_between(because, *explainers, roots, False), roots, variables)
+            if because is None:  # this traces each value of the object
+                because = cause_between([value.what for value in values], *explainers)
             differences.append(Difference(name, old_action, new_action, because, values))
             continue
         if new_action != "no-op":
@@ -120,6 +132,12 @@ def _differences(
 def _changes_by_name(made: MadePlan[Any]) -> dict[str, ResourceChange | OutputChange]:
     named: dict[str, ResourceChange | OutputChange] = {change_name(c): c for c in made.plan.changes}
     return named | {f"output.{o.name}": o for o in made.plan.outputs}
+
+
+def _different_variables(without: MadePlan[Any], within: MadePlan[Any]) -> frozenset[str]:
+    both = without.variables, within.variables
+    names = both[0].keys() | both[1].keys()
+    return frozenset(f"var.{name}" for name in names if not _same(*(one.get(name, Null) for one in both)))
 
 
 def _same(before: Value, after: Value) -> bool:

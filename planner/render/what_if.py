@@ -16,6 +16,8 @@ from planner.render.cause_line import REQUESTS, root_lines, roots_sentence, word
 from planner.render.plan import pending, pending_actions
 from planner.render.terminal import Paint
 
+MOST_OBJECTS = 20
+"""the maximum number of lines of objects below one cause, if the causes are listed elsewhere"""
 MOST_VALUES = 3
 """the maximum number of values of one object that are shown"""
 
@@ -52,9 +54,13 @@ def differences_lines(
         for causes, one in those:
             changes.setdefault((_change(one, is_next), *([] if is_next else causes[1:])), []).append(one.name)
         indent = "  " if key else ""
+        objects: list[str] = []
         for (change, *hops), names in changes.items():
-            lines += [f"{indent}{paint(alike_names.text, 'bold')}: {change}" for alike_names in alike(names)]
-            lines += [f"{indent}{hop}" for hop in hops]
+            objects += [f"{indent}{paint(alike_names.text, 'bold')}: {change}" for alike_names in alike(names)]
+            objects += [f"{indent}{hop}" for hop in hops]
+        shown = MOST_OBJECTS if is_next and len(objects) > MOST_OBJECTS + 2 else len(objects)
+        lines += objects[:shown]
+        lines += [f"{indent}... {len(objects) - shown:,} more"] if shown < len(objects) else []
     return lines
 
 

@@ -263,3 +263,14 @@ def test_edits_of_instances_are_one_cause_which_ends_when_it_is_taken_back(tmp_p
     (tmp_path / "more.tf").unlink()
     assert "\nmore.tf was deleted.\n" in watching.until("Waiting")
     assert watching.end() == 0
+
+
+def test_many_objects_of_one_cause_are_counted(tmp_path: Path) -> None:
+    objects = "".join(f'resource "terraform_data" "web{n}" {{ input = var.image }}\n' for n in range(30))
+    (tmp_path / "main.tf").write_text(f'variable "image" {{ default = "1" }}\n{objects}')
+    watching = Watching(tmp_path)
+    watching.until("Waiting")
+    (tmp_path / "terraform.tfvars").write_text('image = "2"\n')
+    said = watching.until("Waiting")
+    assert said.count('created with input "2" instead of "1"') == 20 and "\n  ... 10 more\n" in said
+    assert watching.end() == 0

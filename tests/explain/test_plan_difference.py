@@ -101,3 +101,18 @@ def test_sensitive_outputs_are_not_shown(tmp_path: Path, planner, monkeypatch: p
     for words in ((), ("-json",)):
         assert "hunter" not in planner("what-if", "-var=x=two", *words).out
     assert "output.a: created with another value" in planner("what-if", "-var=x=two").out
+
+
+def test_all_variables_that_differ_between_two_plans_are_causes(
+    tmp_path: Path, planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("main.tf").write_text(
+        'variable "one" { default = "a" }\nvariable "two" { default = "a" }\n'
+        'resource "terraform_data" "both" { input = [var.one, var.two] }\n'
+    )
+    assert planner("apply", "-auto-approve").code == 0
+    back = planner("what-if", "-base-var=one=b", "-base-var=two=b", "-var=one=c", "-var=two=a").out
+    assert back.startswith('because var.one "b" -> "c" (-var=one), var.two "b" -> "a" (-var=two)\n')
+    one = planner("what-if", "-base-var=one=b", "-base-var=two=b", "-var=one=c").out
+    assert one.startswith('because var.one "b" -> "c" (-var=one)\n')

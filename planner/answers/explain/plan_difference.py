@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from planner.answers.explain.causes import Because, CauseStep
@@ -92,6 +94,19 @@ def roots_between(
 
     root, *hops = because.steps
     return evolve(because, steps=(root_of(root), *hops), roots=tuple(map(root_of, because.roots)))
+
+
+def only_between(because: Because, known: dict[str, CauseStep | None], variables: AbstractSet[str]) -> Because | None:
+    """The cause of a change, with only the roots that differ between two plans. None if these may not be all causes of
+    the difference: `variables` are the root variables that differ."""
+    roots = tuple(root for root in because.roots if known.get(root.what) is not None)
+    are_all = variables and variables <= {
+        match[0] for root in roots if (match := _VARIABLE.match(root.what)) is not None
+    }
+    return evolve(because, roots=roots) if are_all and because.steps[0] in roots else None
+
+
+_VARIABLE = re.compile(r"var\.[\w-]+")
 
 
 def _variable(name: str, without: Explainer, within: Explainer) -> CauseStep | None:
