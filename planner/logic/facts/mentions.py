@@ -213,7 +213,8 @@ def _mentions(module: ModuleConfig) -> Iterator[tuple[str, str, Span | None]]:
         yield block.name, "provider_block", block.span
     for imported in module.imports:
         target = imported.target
-        # configuration will be generated for a target whose resource is not declared
-        if target is not None and target.module.is_root and str(target) not in module.resources:
+        if target is not None:
             named = imported.provider.name if imported.provider is not None else target.type.split("_", 1)[0]
-            yield named, "import", imported.span
+            # configuration will be generated for a target whose resource is not declared
+            is_generated = target.module.is_root and str(target) not in module.resources
+            yield named, "import" if is_generated else "import_of_declared", imported.span
