@@ -54,8 +54,10 @@ SECONDS = 120.0
 """a command that takes longer has ended in an error"""
 _CRASHED = 11
 """the exit code of OpenTofu after a panic"""
-_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-"""identifiers and times, which are other ones in each run"""
+_RANDOM = re.compile(
+    r"(?<=/)(?:planner|tofu)/checkout\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+)
+"""directories of a program, identifiers and times, which are other ones in each run"""
 
 _TREE = re.compile(r"[│├└─\s]+")
 """the branches of a tree, whose order OpenTofu does not fix"""
