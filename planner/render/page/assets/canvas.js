@@ -68,12 +68,16 @@ class Drawing {
     this.blit();
     if (!this.covers()) this.redraw();
   }
+  /** Whether all of a rectangle is in view. */
+  sees([x, y, w, h]) {
+    const { eye } = this;
+    return x >= eye.x && x + w <= eye.x + this.width / eye.k && y >= eye.y && y + h <= eye.y + this.height / eye.k;
+  }
   /** Bring a thing into view. */
   look(thing) {
-    const [x, y, w, h] = this.scene.area(thing), { eye } = this;
+    const area = this.scene.area(thing), [x, y, w, h] = area, { eye } = this;
     const k = Math.max(eye.k, 0.6), width = this.width / k, height = this.height / k;
-    const isIn = k === eye.k && x >= eye.x && x + w <= eye.x + width && y >= eye.y && y + h <= eye.y + height;
-    if (!isIn) this.eye = { k, x: x + w / 2 - width / 2, y: y + h / 2 - height / 2 };
+    if (k !== eye.k || !this.sees(area)) this.eye = { k, x: x + w / 2 - width / 2, y: y + h / 2 - height / 2 };
     this.redraw();
   }
   /** Whether the finished or the coming picture still has some room around what is in view. */

@@ -2,6 +2,7 @@
 "use strict";
 const $ = id => document.getElementById(id);
 const FIRST = 50;
+const OPENED = 12; // the number of nodes of a cause up to which the boxes around them are opened
 const { noun } = data;
 let scene = new Scene(data.views[0]);
 const scenes = new Map([[0, scene]]);
@@ -356,15 +357,16 @@ function chooseGroup(name) {
   const nodes = fillList();
   syncControls();
   if (group === null) { drawing.marked = null; drawing.redraw(); say("All causes."); return; }
+  if (nodes.length <= OPENED) for (const node of nodes) scene.reveal(node); // few are shown, not only counted at their boxes
   mark(nodes);
   say(`${group}: ${several(nodes.length, noun)}.`);
   note({ cause: group });
 }
-/** Mark nodes, and bring them all into view. */
+/** Mark nodes, and bring them into view unless they are there already. */
 function mark(nodes) {
   drawing.marked = { ...marks(nodes, new Set()), isCounted: true };
-  const area = scene.around(nodes);
-  if (area) drawing.fitTo(area); else drawing.redraw();
+  const area = scene.around(nodes), isLegible = drawing.eye.k >= LEGIBLE;
+  if (area && !(isLegible && drawing.sees(area))) drawing.fitTo(area); else drawing.redraw();
 }
 function fillSide() {
   implied.checked = scene.implied;
@@ -523,7 +525,11 @@ $("search").addEventListener("input", () => {
   if (isSought() && nodes.length) mark(nodes); else { drawing.marked = isSought() ? marks([], new Set()) : null; drawing.redraw(); }
   say(`${several(nodes.length, noun)} found.`);
 });
-$("search").addEventListener("keydown", event => { if (event.key === "Enter") $("list").querySelector(".name")?.click(); });
+$("search").addEventListener("keydown", event => {
+  if (event.key !== "Enter") return;
+  const row = $("list").querySelector(".name"), [first] = isSought() ? matching() : [];
+  if (row) row.click(); else if (first !== undefined) choose(first); // the rows of alike things may be closed
+});
 $("changed").addEventListener("change", () => { scene.onlyChanged = $("changed").checked; scene.open(); drawing.begin(); fillList(); });
 $("view").addEventListener("change", () => chooseView(+$("view").value));
 $("in").addEventListener("click", () => drawing.zoom(1.4));
