@@ -100,7 +100,7 @@ def test_no_scheduler(tmp_path: Path) -> None:
     chain(tmp_path, "a")
     ran = batch(tmp_path, "plan", "-executor=dask://127.0.0.1:1")
     assert ran.code == 1 and "Cannot reach the Dask scheduler" in ran.errors
-    assert "none of: processes, inline, dask://" in batch(tmp_path, "plan", "-executor=threads").errors
+    assert "is not one of: processes, inline, dask://" in batch(tmp_path, "plan", "-executor=threads").errors
 
 
 def killer(condition: str) -> str:
@@ -183,7 +183,7 @@ def test_who_always_kills_is_reported_and_nobody_else(tmp_path: Path) -> None:
     for name in others:
         state = json.loads((tmp_path / name / "terraform.tfstate").read_text())
         assert "tainted" not in json.dumps(state)
-    assert "ended without an answer, 2 times" in ran.unit("b")["diagnostics"][0]["detail"]
+    assert "ended without a result, 2 times" in ran.unit("b")["diagnostics"][0]["detail"]
     write(tmp_path, {"b/main.tf": unit({"up": "a"}, more=ender(1))})
     resumed = batch(tmp_path, "resume", "-json").outcomes
     assert {resumed[name] for name in (*others, "c")} == {"applied"}

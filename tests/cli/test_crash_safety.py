@@ -142,7 +142,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path, limit: int) -> None:
     found = ids(tmp_path)
     assert {f"n{index}": id for index, id in lines} == found
     created_again = {index for index, count in Counter(index for index, _ in lines).items() if count > 1}
-    assert all(f"terraform_data.n[{index}] is tainted" in text or "under way" in text for index in created_again)
+    assert all(f"terraform_data.n[{index}] is tainted" in text or "began at" in text for index in created_again)
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_a_full_file_system(tmp_path: Path) -> None:
             assert {f"n{index}": id for index, id in lines} == ids(folder)
             twice = {index for index, count in Counter(index for index, _ in lines).items() if count > 1}
             said = " ".join((text + again).split())
-            assert all(f"terraform_data.n[{i}] is tainted" in said or "under way" in said for i in twice)
+            assert all(f"terraform_data.n[{i}] is tainted" in said or "began at" in said for i in twice)
             shutil.rmtree(folder)
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -139,8 +139,7 @@ def destroy_order(outputs: Outputs, folder: Path) -> None:
 def cycle(outputs: Outputs, folder: Path) -> None:
     errors = outputs["planner validate"][1]
     for name, needed, line in (("first", "third", 2), ("next", "first", 3), ("third", "next", 4)):
-        assert f"local.{name} (expand) needs local.{needed} (expand):" in errors
-        assert f"    main.tf:{line}: {name}" in errors
+        assert f"local.{name} needs local.{needed} (main.tf:{line}: {name}" in errors
     assert "To break it, remove one of these:" in errors
     for name, needed in (("first", "third"), ("next", "first"), ("third", "next")):
         assert f"  - the reference from local.{name} to local.{needed}" in errors
@@ -243,7 +242,7 @@ def linked_stacks(outputs: Outputs, folder: Path) -> None:
     planned = outputs["planner batch plan"][0]
     assert "shop/eu     incomplete    1                   because of network/eu" in planned
     assert (
-        "terraform_data.service of shop/eu rests on id in the output vpc"
+        "terraform_data.service of shop/eu depends on id in the output vpc"
         in outputs["planner batch why pending shop/eu"][0]
     )
     assert "Batch apply: 5 applied." in outputs["planner batch apply -auto-approve"][0]

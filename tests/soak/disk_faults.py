@@ -303,7 +303,7 @@ def audit(folder: Path, before: str, said: str, version: int) -> list[str]:
         i["attributes"]["id"] for r in state.get("resources", ()) if r["name"] == "n" for i in r["instances"]
     }  # fmt: skip
     flat = " ".join(said.split())
-    reported = Counter(re.findall(r"under way|is tainted", flat))
+    reported = Counter(re.findall(r"began at|is tainted", flat))
     doubtful = set(re.findall(r"terraform_data\.n\[(\d)\]\"?,? (?:The \w+ of|is tainted)", flat))
     doubtful |= set(re.findall(r"The \w+ of (?:deposed object \w+ of )?terraform_data\.n\[(\d)\] began at", flat))
     gone = {id for what, _, id in lines if what == "destroy"} | {line.split()[2] for line in before.splitlines()}

@@ -197,8 +197,7 @@ def test_plans_that_run_there(tmp_path: Path) -> None:
     place.good(OURS, "init", "-input=false")
     assert "Planning of run-" in place.good(OURS, "plan")
     assert "Apply complete!" in place.good(OURS, "apply", "-auto-approve")
-    code, text = place.run(OURS, "refresh")
-    assert code == 1 and "Remote runs are not supported" in text and "TF_FORCE_LOCAL_BACKEND=1" in text
+    assert "run-" in place.good(OURS, "refresh")
     place.good(OURS, "state", "pull")  # its state can be read all the same
     place.environment["TF_FORCE_LOCAL_BACKEND"] = "1"
     place.good(OURS, "apply", "-auto-approve")
