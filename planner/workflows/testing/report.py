@@ -11,7 +11,7 @@ from planner.render.diagnostics_json import by_place
 from planner.render.diff_block import SchemaLookup
 from planner.render.json_ui import JsonLines
 from planner.render.plan import PlanText
-from planner.render.terminal import Terminal, cell, wrap
+from planner.render.terminal import Terminal, cell, is_terminal, wrap
 from planner.workflows.testing.results import Interrupted, Left, RunResult, TestFileResult, object_addresses
 from planner.world.state.model import State
 
@@ -173,7 +173,7 @@ class HumanTestView(TestView):
 
     def conclusion(self, status: str, files: list[TestFileResult]) -> None:
         text = summary(status, files)
-        if not files:
+        if not files and is_terminal(self.terminal.stdout):
             self.terminal.out("\nNo test files. To write a first one: planner test -generate (see planner docs tests)")
         title, _, rest = text.partition(" ")
         self.terminal.out(f"\n{self.terminal.paint(title, 'green' if status == 'pass' else 'red')} {rest}")
