@@ -530,8 +530,9 @@ def test_what_has_not_begun_says_how_to_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planner: Callable[..., Ran]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    ran = planner("test")
+    ran = planner("test", terminal=True)
     assert ran.code == 0 and "planner test -generate" in ran.out
+    assert planner("test").out == "\nSuccess! 0 passed, 0 failed.\n"
     ran = planner("policy", "check")
     assert ran.code == 1 and "-policy=builtin:NAME" in ran.err
     (tmp_path / "policies").mkdir()
