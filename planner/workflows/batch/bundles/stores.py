@@ -112,7 +112,7 @@ def _service(text: str) -> ArchiveStore:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise _refusal(text, f'"{word}" is not a setting of the form NAME=VALUE.')
-        if _SECRETS.search(name):
+        if _SECRETS.search(name) and not name.startswith("skip_"):
             raise _refusal(
                 text, f"{name} is a secret, but this string is sent to all workers. Configure it on each worker."
             )
