@@ -301,10 +301,7 @@ class Run:
 
     def _options(self, unit: str) -> OperationOptions:
         """The options of the command line for one unit."""
-        if unit in self.asked:
-            options = self._options_for(self.asked[unit])
-        else:
-            options = self._common_options
+        options = self._options_for(self.asked[unit]) if unit in self.asked else self._common_options
         # the job that owns the unit holds the lock
         return evolve(options, lock=False) if unit in self.beside else options
 
@@ -328,7 +325,9 @@ class Run:
     def _fleet_policies(self, unit: str) -> tuple[str, ...]:
         """The policies in the fleet's directory; a unit in that directory already has them as its own policies."""
         policies, fleet = self.batch.fleet_policies, self.analysis.fleet
-        is_root = policies and os.path.samefile(fleet.units[unit].directory(fleet.root), fleet.root)
+        if not policies:
+            return ()
+        is_root = os.path.realpath(fleet.units[unit].directory(fleet.root)) == os.path.realpath(fleet.root)
         return () if is_root else policies
 
     def plan_path(self, unit: str) -> str:
