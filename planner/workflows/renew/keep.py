@@ -13,6 +13,7 @@ from planner.foundation.support.disk import has_asked_time, read_whole
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import (
     EPHEMERAL,
+    NO_MARKS,
     SENSITIVE,
     Mark,
     Marked,
@@ -88,7 +89,9 @@ def gathered(
     """The facts that need the values and the graph of a plan. `has_remarks`: there were diagnostics. `logs`: the calls
     to plugins, if these were logged. `compares_data`: everything that data sources read is compared before the plan is
     used again."""
-    items = frozenset(_keeping_facts(made, has_remarks, logs))
+    root = made.context.root if made.context is not None else None
+    between, marks = _marks(root) if root is not None else (NO_MARKS, NO_MARKS)
+    items = frozenset(_keeping_facts(made, has_remarks, logs)).union(_marks_found(between, marks))
     if not compares_data and blocks_with_data(made.loaded.config.root):
         items |= {"data that is not compared"}
     context, graph = made.context, made.loaded.derived.plan_graph
@@ -110,7 +113,7 @@ def gathered(
         pieces.append(piece)
         at += len(piece)
     shown = (value for change in made.plan.changes for value in (change.before, change.after))
-    has_secrets = any(SENSITIVE in marks for marks in _marks(context.root)) or any(map(_is_secret_value, shown))
+    has_secrets = SENSITIVE in marks or any(map(_is_secret_value, shown))
     return KeepingFacts(items, has_secrets, b"".join(pieces), objects, uses_of(graph))
 
 
@@ -227,29 +230,27 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
     yield from _declarations(config)
     if made.context is None or made.loaded.derived.plan_graph is None:
         yield "limits"
-    else:
-        yield from ("ephemeral" for marks in _marks(made.context.root) if EPHEMERAL in marks)
-        yield from (
-            "deprecated values" for marks in _marks_between(made.context.root) if marks - {SENSITIVE, EPHEMERAL}
-        )
     if may_have_cycle(plan) or any(map(_is_replaced_first, plan.previous_state.resources.values())):
         yield "another order"
 
 
-def _marks(root: ModuleInstance) -> Iterator[frozenset[Mark]]:
-    """The marks of the values that are stored, and of the variables of the root module."""
-    yield from _marks_between(root)
-    yield from _marks_of(value for resource in root.resources.values() for value in resource.planned.values())
+def _marks_found(between: frozenset[Mark], marks: frozenset[Mark]) -> Iterator[str]:
+    if EPHEMERAL in marks:
+        yield "ephemeral"
+    if between - {SENSITIVE, EPHEMERAL}:
+        yield "deprecated values"
 
 
-def _marks_between(root: ModuleInstance) -> Iterator[frozenset[Mark]]:
-    """The marks of the variables of the root module, and of the outputs of called modules."""
-    yield from _marks_of(root.variables.values())
-    yield from _marks_of(value for name in root.calls for value in call_values(root, name).values())
+def _marks(root: ModuleInstance) -> tuple[frozenset[Mark], frozenset[Mark]]:
+    """The marks of the variables of the root module and of the outputs of called modules; and these with the marks of
+    the objects of the root module, which are stored, too."""
+    outputs = (value for name in root.calls for value in call_values(root, name).values())
+    between = _marks_of((*root.variables.values(), *outputs))
+    return between, between | _marks_of(value for one in root.resources.values() for value in one.planned.values())
 
 
-def _marks_of(values: Iterable[Value]) -> Iterator[frozenset[Mark]]:
-    return (unmark_deep(value)[1] for value in values if is_marked_deep(value))
+def _marks_of(values: Iterable[Value]) -> frozenset[Mark]:
+    return frozenset(mark for value in values if is_marked_deep(value) for mark in unmark_deep(value)[1])
 
 
 def _texts(config: Config) -> dict[str, bytes]:
