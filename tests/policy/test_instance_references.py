@@ -131,6 +131,8 @@ CASES: dict[str, tuple[str, str, set[str], set[str]]] = {
     "chosen_late": (f'input = terraform_data.one.id == "" ? {BX}.id : {BY}.id', "", {"terraform_data.one"}, B),
     "first_that_works": (f"input = try({BX}.id, {BY}.id)", "", set(), B),
     "waits": ("depends_on = [terraform_data.b]", "", set(), B),
+    "waits_for_one": (f"depends_on = [{BX}]", "", {BX}, set()),
+    "waits_for_two": (f"depends_on = [{BX}, terraform_data.b]", "", {BX}, {BY}),
     "waits_too": (f"input = {BX}.id\ndepends_on = [terraform_data.b]", "", {BX}, {BY}),
     "triggered": (
         EACH + "lifecycle {\n  replace_triggered_by = [terraform_data.b[each.key]]\n}",

@@ -174,7 +174,8 @@ class _Walk:
 
     def _repetition(self, block: ResourceDecl | ModuleCall, place: _ExpressionScope) -> None:
         """Trace the references that determine the instances of a block, as far as they matter for the instance's key,
-        and the references in depends_on."""
+        and the references in depends_on. Of several instances, depends_on certainly refers only to those that it names
+        by their keys: an object that waits for all instances of a resource need not be about each of them."""
         outside = place.outside()
         if block.for_each is not None:
             self.follow(block.for_each.node, outside, (place.key,), LOOSE)
@@ -182,7 +183,9 @@ class _Walk:
             if expr is not None:
                 self.follow(expr.node, outside, (), LOOSE)
         for reference in block.depends_on:
-            self.follow(reference.node, outside, (), UNSURE)
+            ref = parse_reference(reference.node)
+            names_instance = isinstance(ref, Ref) and ref.kind == "resource" and ref.key is not None
+            self.follow(reference.node, outside, (), SURE if names_instance else UNSURE)
 
     def body(self, body: Any, place: _ExpressionScope) -> None:
         if not isinstance(body, NativeBody):
