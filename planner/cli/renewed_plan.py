@@ -80,7 +80,8 @@ def planned_again(
 ) -> int:
     """Print the plan and return the exit code. `make` is a function that makes and prints a new plan."""
     at = shelf()
-    name = at.name(rules_stamp(), os.getcwd(), *_determining_inputs(arguments, terminal))
+    policies = repr((settings.policies, settings.standing_policies))
+    name = at.name(rules_stamp(), os.getcwd(), policies, *_determining_inputs(arguments, terminal))
     known = read(at, name)
     if known is not None:
         code = _again(known, terminal, settings, arguments)

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -227,6 +228,26 @@ class TestNotPlannedAgain:
     def test_files_that_cannot_be_compared(self, fleet: Path) -> None:
         write(fleet, {"z/more.tf": 'output "kernel" {\n  value = file("/proc/version")\n}\n'})
         assert [self.planned(fleet) for _ in range(2)] == [["z"], ["z"]]
+
+    def test_the_time_of_the_plan(self, fleet: Path) -> None:
+        write(fleet, {"z/more.tf": 'output "now" {\n  value = plantimestamp()\n}\n'})
+        assert [self.planned(fleet) for _ in range(2)] == [["z"], ["z"]]
+
+    def test_a_waiver_that_expires(self, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        waiver = 'code = "p"\naddress = "*.main"\nowner = "ops"\nreason = "old"\nexpires = 2100-01-01\n'
+        write(
+            fleet,
+            {
+                "z/.planner/policies/p.dl": 'deny("p", A, "no") :- acts(A, "create").\n',
+                "z/.planner/waivers.toml": f"[[waiver]]\n{waiver}",
+            },
+        )
+        assert [self.planned(fleet) for _ in range(2)] == [["z"], []]
+        notice = datetime(2099, 12, 19, tzinfo=UTC)  # 14 days before the end of the day on which the waiver expires
+        for seconds, expected in ((-1, []), (0, ["z"])):
+            nanoseconds = int(notice.timestamp() + seconds) * 10**9
+            monkeypatch.setattr("planner.workflows.batch.files_read.time.time_ns", lambda: nanoseconds)  # noqa: B023
+            assert self.planned(fleet) == expected
 
     @pytest.mark.skipif(not os.path.isdir(SHARED_MEMORY), reason="needs /dev/shm")
     def test_files_in_memory(self, fleet: Path) -> None:

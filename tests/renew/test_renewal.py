@@ -308,10 +308,22 @@ def random_plans(planner: Run, seen: Seen, seeds: range, language: ModuleType = 
 # ---------------------------------------------------------------- what is not kept, and what makes it void
 
 
+POLICY = 'warn("p", A, "look") :- acts(A, "create").\n'
 NOT_KEPT = {
     "plugins": ({"main.tf": 'resource "null_resource" "a" {}'}, ()),
     "time": ({"main.tf": 'resource "terraform_data" "a" {\n  input = plantimestamp()\n}'}, ()),
-    "policies": ({"main.tf": CHAIN, ".planner/policies/p.dl": 'warn("p", A, "x") :- planned(A, "input", "z").'}, ()),
+    "a policy about the time": (
+        {"main.tf": CHAIN, ".planner/policies/p.dl": 'warn("p", A, T) :- acts(A, "create"), plan_time(T).'},
+        (),
+    ),
+    "a policy in Python": (
+        {
+            "main.tf": CHAIN,
+            "p.py": 'from planner.policy import warn\n\n\n@warn("p")\ndef p(plan):\n    yield "a", "x"\n',
+        },
+        ("-policy=p.py",),
+    ),
+    "an override": ({"main.tf": CHAIN, "p.dl": POLICY}, ("-policy=p.dl", "-policy-override=p", "-override-reason=x")),
     "errors": ({"main.tf": 'resource "terraform_data" "a" {\n  input = nowhere()\n}'}, ()),
     "encryption": ({"main.tf": CHAIN + "terraform {\n  encryption {}\n}\n"}, ()),
     "a plan file": ({"main.tf": CHAIN}, ("-out=p",)),
@@ -342,6 +354,7 @@ ONLY_WHOLE = {
     "JSON": "",
     "an order": 'resource "terraform_data" "e" {\n  lifecycle {\n    create_before_destroy = true\n  }\n}\n',
     "rules": "",
+    "policies": "",
 }
 STATE = {"version": 4, "terraform_version": "1.12.6", "serial": 1, "lineage": "x", "outputs": {}, "resources": []}
 BESIDE = {
@@ -349,6 +362,7 @@ BESIDE = {
     "an override": {"b_override.tf": 'resource "terraform_data" "a" {\n  input = 9\n}\n'},
     "JSON": {"more.tf.json": '{"output": {"j": {"value": 1}}}'},
     "rules": {".planner/rules/r.dl": "// none\n"},
+    "policies": {".planner/policies/p.dl": POLICY},
 }
 
 
@@ -414,8 +428,21 @@ def test_everything_that_a_plan_rests_on_is_compared(
     Path("x.auto.tfvars").unlink()
     differs()
     Path(".planner/policies").mkdir(parents=True)
-    Path(".planner/policies/p.dl").write_text('warn("p", A, "look") :- acts(A, "create").\n')
+    Path(".planner/policies/p.dl").write_text(POLICY)
+    differs()
     assert "look" in planner("plan").out
+    Path(".planner/policies/p.dl").write_text(POLICY.replace("look", "look twice"))
+    differs()
+    Path(".planner/waivers.toml").write_text(
+        '[[waiver]]\ncode = "p"\naddress = "terraform_data.a"\nowner = "ops"\nreason = "old"\nexpires = 2100-01-01\n'
+    )
+    differs()
+    assert seen.how == "told again"
+    with monkeypatch.context() as patched:  # the day on which the waiver expires
+        patched.setattr("planner.workflows.batch.files_read.time.time_ns", lambda: 4_102_531_200 * 10**9)
+        compared(planner, seen)
+        assert seen.how == "whole"
+    Path(".planner/waivers.toml").unlink()
     Path(".planner/policies/p.dl").unlink()
     Path(".planner/policies").rmdir()
     planner("apply", "-auto-approve")

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from planner.answers.policy.model import Finding, Kind
 from planner.answers.policy.program import Policies
-from planner.answers.policy.settings import Waiver
+from planner.answers.policy.settings import PolicySettings, Waiver
+from planner.foundation.support.disk import note_time
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, error, warning
 from planner.foundation.vocabulary.nearest import did_you_mean
 from planner.foundation.vocabulary.records import evolve
@@ -116,7 +117,8 @@ def _facts(
     if overrides:
         for group in _groups(policies):
             facts.add("member", group)
-    facts.add("clock", int(time.time()) if clock is None else clock)
+    now = int(time.time()) if clock is None else clock
+    facts.add("clock", now)
     facts.add("waiver_notice", settings.notice)
     if settings.is_named_only:
         facts.add("named_only")
@@ -125,8 +127,20 @@ def _facts(
     if is_whole:
         facts.add("whole_plan")
     if settings.waivers:
+        coming = [moment for moment in _moments(settings) if moment > now]
+        if coming:
+            note_time(min(coming))
         _add_waivers(facts, findings, settings.waivers)
     return facts
+
+
+def _moments(settings: PolicySettings) -> Iterator[int]:
+    """The times at which rules/verdicts/waivers.dl may begin to judge waivers differently, in seconds since 1970."""
+    for waiver in settings.waivers:
+        yield waiver.expires
+        yield waiver.expires - settings.notice
+        if settings.longest is not None:
+            yield waiver.expires - settings.longest
 
 
 def _add_waivers(facts: FactBuilder, findings: Sequence[Finding], waivers: Sequence[Waiver]) -> None:

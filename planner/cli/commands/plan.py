@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _PLAIN = frozenset(
     ("var", "var-file", "refresh", "lock", "lock-timeout", "no-color", "input", "parallelism", "detailed-exitcode",
-     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain")
+     "compact-warnings", "consolidate-warnings", "consolidate-errors", "concise", "deprecation", "state", "explain",
+     "policy")
 )  # fmt: skip
 
 """the flags with which a cached plan may be used; all other flags change the output or add inputs"""
@@ -97,7 +98,7 @@ def plan(arguments: Arguments, terminal: Terminal) -> int:
     tells = may_tell_causes(arguments, terminal) or bool(review)
     told_only = not (tells or calls.options.judges or arguments["out"] or arguments["json"] or arguments["json-into"])
     calls = calls.having(keeps_values=tells, evaluates_once=told_only)
-    if calls.options.judges or not _may_be_kept(arguments):
+    if not _may_be_kept(arguments):
         return _run(arguments, terminal, calls, review)
     return _planned_again(arguments, terminal, calls.having(keeps_values=True), review)
 
@@ -139,7 +140,8 @@ def _run(arguments: Arguments, terminal: Terminal, calls: Making, review: Review
         return run_there(arguments, terminal, calls, view)
     made, problems = planned.made, list(planned.diagnostics)
     if kept is not None and made is not None:
-        made = kept.gathers(made, bool(problems), may_tell_causes(arguments, terminal))
+        still_needed = may_tell_causes(arguments, terminal) or calls.options.judges
+        made = kept.gathers(made, bool(problems), still_needed)
     chains = review.chains(made)
     if made is not None:
         with paged(arguments, terminal):

@@ -394,6 +394,8 @@ LOOKED = "planner.looked"
 """the audit event of a function that reads a file, or checks for one without opening it"""
 LISTED = "planner.listed"
 """the audit event of listing the names in a directory"""
+TIMED = "planner.timed"
+"""the audit event of a result that depends on the current time"""
 
 
 class Reads:
@@ -404,7 +406,6 @@ class Reads:
     def __init__(self) -> None:
         self.files: dict[str, None] = {}
         self.looked_at: dict[str, None] = {}
-        self.time = False
         self.services = 0
         self.lock_waits = 0
 
@@ -488,15 +489,11 @@ def looked_at() -> tuple[str, ...]:
     return tuple(sorted(_READS.get().looked_at))
 
 
-def note_time() -> None:
-    """Record that a function read the time of the plan."""
+def note_time(until: int = 0) -> None:
+    """Record that a result depends on the current time. It is valid until this time, in seconds since 1970 (0: at no
+    other time)."""
     if _TREE.get() is None:
-        _READS.get().time = True
-
-
-def has_asked_time() -> bool:
-    """Whether a function of this configuration read the time of the plan."""
-    return _READS.get().time
+        sys.audit(TIMED, until)
 
 
 def note_service_read() -> None:
@@ -524,4 +521,3 @@ def forget_files_read() -> None:
     reads = _READS.get()
     reads.files.clear()
     reads.looked_at.clear()
-    reads.time = False

@@ -3,13 +3,13 @@ to Python's audit events), with their content; and whether all of them are uncha
 
 An entry is [path, kind, time, size, digest]. `kind` is file, folder (its names, without those that change with every
 run), names (all names; `own names`: those of the directory of the run), outputs (of a state with another writer: only
-its outputs are compared) or missing. `size` is combined with the inode number, because a symbolic link may be changed
-to point to another file with the same time and size. The time is that of the last change of the file or of its metadata
-(ctime), in nanoseconds. Programs cannot set it, and a file that replaces another has a new time. A file with the same
-time and size counts as unchanged, unless it was changed so shortly before it was recorded that the clock was too
-coarse. Any other file counts as unchanged if its digest is the same. For a missing file, the entry has the time of the
-nearest existing directory above it, and the path of that directory in place of the size: while the directory is
-unchanged, the file is still missing."""
+its outputs are compared), missing, or until (`time` is the end of the result's validity). `size` is combined with the
+inode number, because a symbolic link may be changed to point to another file with the same time and size. The time is
+that of the last change of the file or of its metadata (ctime), in nanoseconds. Programs cannot set it, and a file that
+replaces another has a new time. A file with the same time and size counts as unchanged, unless it was changed so
+shortly before it was recorded that the clock was too coarse. Any other file counts as unchanged if its digest is the
+same. For a missing file, the entry has the time of the nearest existing directory above it, and the path of that
+directory in place of the size: while the directory is unchanged, the file is still missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from typing import Any
 
 from planner.foundation.support.assets import PACKAGE, cache_dir, rules_path
 from planner.foundation.support.digests import blake2b
-from planner.foundation.support.disk import LISTED, LOOKED, read_whole, remove_leftovers
+from planner.foundation.support.disk import LISTED, LOOKED, TIMED, read_whole, remove_leftovers
 from planner.workflows.batch import FOLDER
 
 Entry = list[Any]
@@ -36,6 +36,7 @@ A_FOLDER = "a folder"
 RACY = 20_000_000
 """the number of nanoseconds within which a file may change without a new time, because the clocks of file systems are
 coarse"""
+NANO = 1_000_000_000
 RECORDS = f"{os.sep}{FOLDER}{os.sep}"
 """the directory with records of runs, which is not compared"""
 SHARED_MEMORY = "/dev/shm/"
@@ -45,7 +46,7 @@ _ASKS = (LOOKED, LISTED)
 _KINDS = {"os.listdir": "folder", "os.scandir": "folder", LISTED: "names"}
 _FOLDERS = ("folder", "names", "own names")
 _IMPORTS = "<frozen importlib._bootstrap_external>"
-_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED, LISTED)
+_LOOKS = ("open", "os.listdir", "os.scandir", LOOKED, LISTED, TIMED)
 _PASSING = (".planner", ".terraform", "terraform.tfstate")
 _IGNORED_NAMES = (".lock.info", ".pyc", ".py", ".so", ".tmp")
 
@@ -69,7 +70,7 @@ class FileRecorder:
     def __init__(self) -> None:
         self.paths: Looked | None = None
         self.has_unseen = False
-        """whether a function of a configuration has read a file that is not compared"""
+        """whether a function of a configuration has read a file that is not compared, or the time"""
         self._home = ""
         self._known: set[str] = set()
         self._installed = False
@@ -93,6 +94,9 @@ class FileRecorder:
         if self.paths is None or event not in _LOOKS or self._own.looks:
             return
         path = arguments[0]
+        if event == TIMED:
+            self._limit(path)
+            return
         if path in self._known and event not in _ASKS:
             return
         if path is None:
@@ -108,6 +112,15 @@ class FileRecorder:
         if event in _ASKS and not self._counts(self._full(path)):
             self.has_unseen = True
         self.look(path, _KINDS.get(event, "file"))
+
+    def _limit(self, until: int) -> None:
+        """Note that the result is valid until this time, in seconds since 1970."""
+        assert self.paths is not None
+        earlier = self.paths.get(TIMED)
+        if until <= time.time():
+            self.has_unseen = True
+        elif earlier is None or until * NANO < earlier[1]:
+            self.paths[TIMED] = ("until", until * NANO, 0, "")
 
     def look(self, path: str, kind: str = "file") -> None:
         """Note that a path is being read."""
@@ -162,7 +175,8 @@ class FileRecorder:
             self.look(path, paths.pop(path)[0].removeprefix("own "))
 
     def compared(self) -> Looked:
-        """The files recorded so far; empty if a function of the configuration has read a file that is not compared."""
+        """The files recorded so far; empty if a function of the configuration has read a file that is not compared, or
+        the time."""
         assert self.paths is not None
         return {} if self.has_unseen else dict(self.paths)
 
@@ -229,6 +243,9 @@ def entries(paths: Looked, foreign_states: Collection[str] = ()) -> list[Entry] 
     now, folders = time.time_ns(), dict[str, tuple[str, int]]()
     for path in sorted(paths):
         kind, changed, size, names = paths[path]
+        if kind == "until":
+            listed.append([path, kind, changed, size, names])
+            continue
         after = _stat(path)
         if changed == -1:
             if after[0] != -1:
@@ -288,7 +305,7 @@ def with_settled_time(entry: Entry) -> Entry:
     """For an entry whose time was ambiguous: the entry with its time, if the time is unambiguous by now and nothing has
     changed."""
     path, kind, changed, size, content = entry
-    if changed or (kind == "missing" and _is_behind_link(path)):
+    if changed or kind == "until" or (kind == "missing" and _is_behind_link(path)):
         return entry
     now = _stat(size if kind == "missing" else path)
     if not 0 < now[0] < time.time_ns() - RACY or digest(path, kind) != content:
@@ -356,6 +373,8 @@ class ReadComparison:
 
     def is_same(self, path: str, kind: str, changed: int, size: Any, content: str) -> bool:
         """Whether an entry is unchanged."""
+        if kind == "until":
+            return time.time_ns() < changed
         looked = size if kind == "missing" else path
         now = self.stats.get(looked)
         if now is None:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from planner.foundation.support.digests import sha256_of
-from planner.foundation.support.disk import has_asked_time, read_whole
+from planner.foundation.support.disk import read_whole
 from planner.foundation.values.paths import parts
 from planner.foundation.values.value import (
     EPHEMERAL,
@@ -213,10 +213,10 @@ def _keeping_facts(made: MadePlan[Start], has_remarks: bool, logs: Logs | None) 
         yield "a journal"
     if options.judges or plan.policy is not None:
         yield "policies"
+    if options.more_policies is not None:
+        yield "policies in Python"
     if plan.errored:
         yield "errors"
-    if has_asked_time():
-        yield "time"
     if not {os.path.normpath(name) for name in config.files}.isdisjoint(map(os.path.normpath, plan.files)):
         yield "its own text"
     if has_remarks:

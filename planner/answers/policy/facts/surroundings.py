@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from planner.answers.policy.planned_values import ValueRows
+from planner.foundation.support.disk import note_time
 from planner.foundation.values.value import Unknown, Value
 from planner.foundation.vocabulary.provider_address import parse_provider_configuration
 from planner.foundation.vocabulary.records import frozen
@@ -51,6 +52,7 @@ class Around:
         return self._record_rows("run")
 
     def plan_time(self) -> Iterable[Row]:
+        note_time()
         return self._record_rows("plan_time")
 
     def variable_origin(self) -> Iterable[Row]:
