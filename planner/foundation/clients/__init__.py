@@ -1,2 +1,2 @@
-"""Clients of services, imported only where needed: HTTP with retries, and the request signatures of the large cloud
-providers."""
+"""HTTP with retries, signed requests to the large cloud providers, and other clients of services. Each client is
+imported only where it is needed."""

@@ -1,4 +1,5 @@
-"""Credentials and signatures for Alibaba Cloud: for OSS (signature version 1), and for RPC calls such as those of STS.
+"""Credentials and request signatures for Alibaba Cloud: its object storage OSS (signature version 1), and RPC calls,
+for example to STS.
 
 https://www.alibabacloud.com/help/en/oss/developer-reference/include-signatures-in-the-authorization-header
 """
@@ -38,7 +39,8 @@ def _hmac(key: str, text: str) -> str:
 
 
 def oss_bucket(endpoint: str, name: str, keys: AliyunKeys, http: Http) -> BucketClient:
-    """A bucket of OSS at an endpoint (with its scheme)."""
+    """A client for a bucket of OSS. `endpoint` includes the scheme, for example
+    `https://oss-cn-beijing.aliyuncs.com`."""
     parts = urlsplit(endpoint)
     host = parts.hostname or ""
     is_address = host.replace(".", "").isdigit() or ":" in host or host == "localhost"
@@ -61,7 +63,6 @@ def oss_bucket(endpoint: str, name: str, keys: AliyunKeys, http: Http) -> Bucket
 
 
 def authorization(method: str, resource: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
-    """The Authorization header of a request to OSS."""
     sent = {name.lower(): value for name, value in headers.items()}
     text = "\n".join((method, *(sent.get(name, "") for name in ("content-md5", "content-type", "date")), ""))
     text += "".join(f"{n}:{v}\n" for n, v in sorted(sent.items()) if n.startswith("x-oss-")) + resource
@@ -95,17 +96,17 @@ def call(
     return result
 
 
-def lent(
+def assume_role(
     keys: AliyunKeys, role: str, session: str, policy: str, seconds: int, endpoint: str, region: str, http: Http
 ) -> AliyunKeys:
-    """The temporary keys of an assumed role. Raises ServiceError."""
+    """Raises ServiceError."""
     query = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": str(seconds)}
     query |= {"Policy": policy} if policy else {}
     where = endpoint or (f"sts.{region}.aliyuncs.com" if region else "sts.aliyuncs.com")
     return _keys_in(call(where, "AssumeRole", "2015-04-01", query, keys, http).get("Credentials"), "AssumeRole")
 
 
-def of_machine(role: str, http: Http) -> AliyunKeys:
+def machine_keys(role: str, http: Http) -> AliyunKeys:
     """The temporary keys of the role that is attached to this machine. Raises ServiceError."""
     answer = http.ask("GET", _MACHINE + quote(role), timeout=10.0)
     if answer.status != 200:
@@ -124,7 +125,7 @@ def _keys_in(document: Any, what: str) -> AliyunKeys:
 
 
 def profile(name: str, path: str) -> dict[str, Any]:
-    """A profile in the configuration file of the program `aliyun`; empty if it does not exist."""
+    """A profile in the configuration file of the `aliyun` program; empty if the profile does not exist."""
     where = os.path.expanduser(path or "~/.aliyun/config.json")
     try:
         with open(where, encoding="utf-8") as file:

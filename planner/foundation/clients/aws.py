@@ -1,5 +1,4 @@
-"""Signed requests to AWS (Signature Version 4) and their responses, for the few calls that states and encryption keys
-need.
+"""Signed requests to AWS (Signature Version 4), for the few operations that states and encryption keys need.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
@@ -25,7 +24,7 @@ _UNSIGNED = frozenset(("user-agent", "authorization", "connection", "expect", "x
 
 @frozen(repr=False)
 class Credentials:
-    """Access keys; `expires` is the time at which they expire (seconds since 1970), 0 for never."""
+    """Access keys. `expires` is in seconds since 1970, 0 for keys that do not expire."""
 
     access_key: str
     secret_key: str
@@ -47,7 +46,7 @@ def signed(
     service: str,
     now: datetime | None = None,
 ) -> dict[str, str]:
-    """The headers, plus those that authenticate the request. The path of the URL must already be encoded."""
+    """The headers of a request, with its signature added. The path of the URL must already be encoded."""
     moment = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
     parts = urlsplit(url)
     known = headers.get("x-amz-checksum-sha256")  # reuse the checksum of a large body
@@ -95,8 +94,7 @@ class AwsError(ServiceError):
 
 @frozen(repr=False)
 class Service:
-    """A client for a service of AWS at an address. The calls of the client raise AwsError, with the messages of the Go
-    SDK."""
+    """A client for a service of AWS. Its methods raise AwsError, with the messages of the Go SDK."""
 
     name: str
     """the name in signatures: `s3`, `dynamodb`"""
@@ -110,8 +108,8 @@ class Service:
     def ask(
         self, operation: str, method: str, path: str = "/", headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> HttpResponse:
-        """The response to a request; path and query must already be encoded. Raises AwsError for any status from 300
-        on."""
+        """The path, which may include a query, must already be encoded. Raises AwsError for a status of 300 or
+        higher."""
         try:
             credentials = self.credentials()
         except ServiceError as problem:
@@ -140,7 +138,7 @@ class Service:
         return result if isinstance(result, dict) else {}
 
     def query(self, operation: str, version: str, parameters: Mapping[str, str]) -> str:
-        """A call of the query protocol of STS and IAM; returns the XML of the answer."""
+        """A call of the query protocol of STS and IAM. Returns the XML of the response."""
         body = urlencode({"Action": operation, "Version": version, **parameters}).encode()
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         return self.ask(operation, "POST", "/", headers, body).text
@@ -157,7 +155,6 @@ class Service:
 
 
 def _error_code(answer: HttpResponse) -> tuple[str, str]:
-    """The code and the message of an error."""
     text = answer.text
     if text.lstrip().startswith("{"):
         try:
@@ -174,13 +171,12 @@ _STATUS = {400: "BadRequest", 403: "Forbidden", 404: "NotFound", 412: "Precondit
 
 
 def element(xml: str, name: str) -> str:
-    """The text of the first XML element with this name, which suffices for the flat responses of known services."""
+    """The text of the first XML element with this name; sufficient for the flat responses of the services used here."""
     match = re.search(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)
     return unescaped(match[1]) if match else ""
 
 
 def elements(xml: str, name: str) -> list[str]:
-    """The texts of all XML elements with this name."""
     return [unescaped(text) for text in re.findall(rf"<{name}(?:\s[^>]*)?>([^<]*)</{name}>", xml)]
 
 
@@ -200,12 +196,10 @@ def unescaped(text: str) -> str:
 
 
 def encoded_path(path: str) -> str:
-    """A path encoded for S3's URLs and signatures."""
     return quote(path, safe="/-_.~")
 
 
 def endpoint_of(service: str, region: str, dual_stack: bool = False, fips: bool = False) -> str:
-    """The address of a service of AWS."""
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     if dual_stack:
         domain = "api.amazonwebservices.com.cn" if region.startswith("cn-") else "api.aws"

@@ -1,5 +1,5 @@
-"""Sources of keys for AWS: settings, variables, profiles, programs, roles, tokens, containers and machines. The order
-is the same as in the SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
+"""Finds access keys for AWS in settings, environment variables, profiles, programs, roles, tokens, containers and
+machines, in the order of AWS's SDKs. botocore (extra `s3`) handles single sign-on and other sources."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class CredentialRole:
 
 @frozen
 class WebRole:
-    """A role to assume with a web identity token of another provider, which is passed directly or in a file."""
+    """A role to assume with a web identity token of another identity provider: the token itself, or a file that
+    contains it."""
 
     role: CredentialRole
     token: str = ""
@@ -78,7 +79,8 @@ class CredentialSettings:
 
 
 class CredentialChain:
-    """Keys, obtained once and renewed before they expire. May be called by several threads. Raises ServiceError."""
+    """Access keys, obtained once and renewed before they expire. May be called by several threads. Raises
+    ServiceError."""
 
     def __init__(self, given: CredentialSettings, http: Http) -> None:
         self.given, self.http = given, http
@@ -95,7 +97,7 @@ class CredentialChain:
 
     @property
     def region(self) -> str:
-        """The region that a profile names."""
+        """The region in the profile, "" for none."""
         name = self.given.profile or self.given.environment.get("AWS_PROFILE") or "default"
         return self.profiles.get(name, {}).get("region", "")
 
@@ -104,7 +106,6 @@ class CredentialChain:
         return base if self.given.role is None else self._assumed(self.given.role, lambda: base)
 
     def _base(self) -> Credentials:
-        """The credentials with which the role in the settings is assumed."""
         given, variables = self.given, self.given.environment
         if given.access_key and given.secret_key:
             return Credentials(given.access_key, given.secret_key, given.token, source="settings")
@@ -129,7 +130,6 @@ class CredentialChain:
 
     @property
     def profiles(self) -> dict[str, dict[str, str]]:
-        """The settings of each profile in the files."""
         if self._profiles is None:
             self._profiles = self._read_profiles()
         return self._profiles
@@ -180,7 +180,6 @@ class CredentialChain:
         return _from_botocore(name)
 
     def _source(self, profile: Mapping[str, str], seen: tuple[str, ...]) -> Credentials:
-        """The credentials for assuming the role of a profile."""
         if profile.get("source_profile"):
             return self._profile(profile["source_profile"], seen)
         source = profile.get("credential_source", "")
@@ -329,7 +328,7 @@ def _of_json(document: Any, source: str) -> Credentials:
 
 
 def _from_program(command: str) -> Credentials:
-    """`credential_process` of a profile: it prints JSON."""
+    """Credentials from the JSON that the `credential_process` of a profile prints."""
     try:
         ran = subprocess.run(shlex.split(command), capture_output=True, timeout=60, check=True)
         return _of_json(json.loads(ran.stdout), "program")

@@ -1,4 +1,4 @@
-"""The credential and endpoint settings of AWS that the backend `s3` and KMS keys share: they are completed from the
+"""Credential and endpoint settings of AWS, shared by the `s3` backend and KMS keys. The settings are completed from the
 environment and validated."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REGIONS = frozenset(
 """the known regions; others need skip_region_validation"""
 _RETRY_MODES = ("standard", "adaptive")
 _validated: dict[tuple[str, str, str], str] = {}
-"""the account ids of credentials that STS has accepted, by endpoint, key and token"""
+"""account ids by (endpoint, access key, token), for credentials that STS has accepted"""
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
 _METADATA_MODE = "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -45,13 +45,13 @@ DEPRECATED_ROLE = {
     "assume_role_tags": "assume_role.tags",
     "assume_role_transitive_tag_keys": "assume_role.transitive_tag_keys",
 }
-"""deprecated names of a role's settings, with their current names"""
+"""deprecated and current names of a role's settings"""
 
 
 @frozen(repr=False)
 class Aws:
-    """Services configured by the settings: `service` returns one. `validates`: whether credentials are validated before
-    use; `asks_account`: whether the account is requested if validation did not return it."""
+    """A factory of clients for AWS services (see `service`). `validates`: whether credentials are validated before use.
+    `asks_account`: whether the account id is requested separately if the validation did not return it."""
 
     region: str
     chain: CredentialChain
@@ -97,7 +97,7 @@ class Aws:
 
 
 def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: Wrong) -> Aws:
-    """The services that the settings configure; problems are reported to `wrong`."""
+    """Problems of the settings are passed to `wrong`."""
     present = {name: value for name, value in settings.items() if value not in (None, "")}
     region = present.get("region") or environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or ""
     check_region(settings, wrong)
@@ -167,14 +167,12 @@ def aws_of(settings: Mapping[str, Any], environment: Mapping[str, str], wrong: W
 
 
 def check_region(settings: Mapping[str, Any], wrong: Wrong) -> None:
-    """Check that the region is valid, unless validation is turned off."""
     region = settings.get("region")
     if region and not settings.get("skip_region_validation") and region not in _REGIONS:
         wrong("Invalid region value", f"invalid AWS Region: {region}")
 
 
 def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """The configured address of a service, or ""."""
     upper = name.upper()
     former = "endpoint" if name == "s3" else f"{name}_endpoint"
     result = str(
@@ -189,7 +187,6 @@ def _endpoint(name: str, settings: Mapping[str, Any], environment: Mapping[str, 
 
 
 def only_one(settings: Mapping[str, Any], wrong: Wrong, *names: str, prefix: str = "") -> None:
-    """Report mutually exclusive settings."""
     if sum(settings.get(name) not in (None, "") for name in names) > 1:
         wrong("Invalid Attribute Combination", f"Only one of {', '.join(prefix + n for n in names)} can be set.")
 
@@ -265,7 +262,8 @@ def _web_role(web: Mapping[str, Any], environment: Mapping[str, str], wrong: Wro
 
 
 def _seconds(text: Any, wrong: Wrong) -> int:
-    """A duration in Go's notation: 15 minutes to 12 hours."""
+    """A duration in Go's notation, for example `1h30m`. Must be 15 minutes to 12 hours; 0 if it is not set or
+    invalid."""
     if not text:
         return 0
     pieces = _DURATION.findall(str(text))

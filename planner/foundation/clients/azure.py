@@ -1,5 +1,5 @@
-"""Tokens for Azure services: obtained with a certificate, a secret, a federated token, a managed identity of the
-machine, or the program `az`."""
+"""Obtains tokens for Azure services with a certificate, a secret, a federated token, a managed identity of the machine,
+or the `az` program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ import uuid
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from planner.foundation.clients.azure_settings import CLOUDS, AzureAccount, both, certificate_of, client_id, method_of
+from planner.foundation.clients.azure_settings import (
+    CLOUDS,
+    AzureAccount,
+    certificate_of,
+    client_id,
+    method_of,
+    value_or_file,
+)
 from planner.foundation.clients.http import NONE, Http, Tokens, base64url
 from planner.foundation.vocabulary.diagnostic import ServiceError
 
@@ -23,8 +30,8 @@ _AUDIENCES = {
 
 
 class AzureTokens(Tokens):
-    """Tokens for a scope such as `https://vault.azure.net/.default`, renewed before they expire. `login`: the address
-    of the login service, by default the address for the setting `environment`. Raises ServiceError."""
+    """Tokens for a scope such as `https://vault.azure.net/.default`, renewed before they expire. `login` is the URL of
+    the login service; by default, the `environment` setting selects it. Raises ServiceError."""
 
     def __init__(self, account: AzureAccount, scope: str, http: Http, login: str = "") -> None:
         self._account, self._scope, self._http = account, scope, http
@@ -38,23 +45,23 @@ class AzureTokens(Tokens):
         if method == "certificate":
             return self._login("certificate")
         if method == "secret":
-            secret = both(account, "client_secret", "client_secret_file_path", "client secret")
+            secret = value_or_file(account, "client_secret", "client_secret_file_path", "client secret")
             return self._login("", client_secret=secret)
         if method == "pipelines":
             return self._login(self._of_pipeline())
         if method == "oidc":
-            return self._login(self._foreign())
+            return self._login(self._federated_token())
         if method == "machine":
-            return self._of_machine()
+            return self._managed_identity_token()
         if method == "workload":
             path = os.environ.get("AZURE_FEDERATED_TOKEN_FILE", "")
-            return self._login(both(AzureAccount({"path": path}), "token", "path", "token"))
+            return self._login(value_or_file(AzureAccount({"path": path}), "token", "path", "token"))
         if method == "program":
             return _of_program(self._scope.removesuffix("/.default"), account)
         raise ServiceError("\n".join(f"{summary}: {detail}" for summary, detail in reasons))
 
     def _login(self, assertion: str, **fields: str) -> tuple[str, float]:
-        """A token from the login service. `assertion`: a federated token, or `certificate`."""
+        """`assertion`: a federated token, or "certificate" to sign one with the client's certificate."""
         account = self._account
         is_workload = method_of(account)[0] == "workload"
         client = os.environ.get("AZURE_CLIENT_ID", "") if is_workload else ""
@@ -74,10 +81,9 @@ class AzureTokens(Tokens):
             raise ServiceError(f"authentication failed: POST {url}: status code {answer.status}: {answer.text[:1000]}")
         return _token_in(answer.json())
 
-    def _foreign(self) -> str:
-        """The federated token that is exchanged."""
+    def _federated_token(self) -> str:
         account = self._account
-        token = both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
+        token = value_or_file(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
         if token:
             return token
         url = account.text("oidc_request_url")
@@ -113,8 +119,7 @@ class AzureTokens(Tokens):
             raise ServiceError(f"Azure DevOps: status code {answer.status}: {answer.text[:1000]}")
         return _member(answer.json(), "oidcToken")
 
-    def _of_machine(self) -> tuple[str, float]:
-        """A token from the service of the machine or of the application's platform."""
+    def _managed_identity_token(self) -> tuple[str, float]:
         endpoint, secret = os.environ.get("IDENTITY_ENDPOINT", ""), os.environ.get("IDENTITY_HEADER", "")
         headers, version = {"Metadata": "true"}, "2018-02-01"
         if endpoint and secret:
@@ -131,7 +136,7 @@ class AzureTokens(Tokens):
 
 
 def _of_certificate(account: AzureAccount, client: str, audience: str) -> str:
-    """Proof of possession of a certificate's key (RFC 7523)."""
+    """A JWT that proves possession of the certificate's key (RFC 7523)."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 
@@ -168,8 +173,8 @@ def _token_in(answer: Any) -> tuple[str, float]:
     return token, time.time() + seconds
 
 
-def asked_program(*words: str) -> Any:
-    """The output of the program `az`. Raises ServiceError."""
+def run_az(*words: str) -> Any:
+    """The parsed JSON that `az` prints. Raises ServiceError."""
     try:
         run = subprocess.run(["az", *words, "-o", "json"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -188,7 +193,7 @@ def _of_program(resource: str, account: AzureAccount) -> tuple[str, float]:
         words += ["--subscription", account.text("subscription_id")]
     elif account.text("tenant_id"):
         words += ["--tenant", account.text("tenant_id")]
-    document = asked_program(*words)
+    document = run_az(*words)
     try:
         return str(document["accessToken"]), float(document.get("expires_on") or time.time() + 3000)
     except (ValueError, KeyError, TypeError):

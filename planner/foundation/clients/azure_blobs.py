@@ -1,4 +1,4 @@
-"""Requests to Azure Blob Storage, with a key of the account, a shared access signature, or a token.
+"""Requests to Azure Blob Storage, authenticated with an account key, a shared access signature, or a token.
 
 https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key
 """
@@ -42,7 +42,7 @@ class AzureError(ServiceError):
 
 
 def signature(method: str, url: str, headers: Mapping[str, str], length: int, account: str, key: bytes) -> str:
-    """The Authorization header of a request with these headers."""
+    """The Authorization header for a request with these headers (Shared Key)."""
     sent = {name.lower(): value.strip() for name, value in headers.items()}
     sent["content-length"] = str(length) if length else ""
     parts = urlsplit(url)
@@ -55,8 +55,8 @@ def signature(method: str, url: str, headers: Mapping[str, str], length: int, ac
 
 @frozen(repr=False)
 class Container:
-    """A client for a container: with a key, a signature (`sas`), or tokens. `secret`: the headers for the encryption of
-    blobs."""
+    """A client for a container, with an account key, a shared access signature (`sas`), or tokens. `secret`: headers
+    for the encryption of blobs with a key of the customer."""
 
     account: str
     suffix: str
@@ -68,7 +68,7 @@ class Container:
     secret: Mapping[str, str] = field(factory=dict)
 
     def url(self, blob: str = "") -> str:
-        """The URL of the container, or of a blob in it. No secrets."""
+        """The URL of the container, or of a blob in it. It contains no credentials."""
         url = f"https://{self.account}.blob.{self.suffix}/{self.name}"
         return f"{url}/{quote(blob, safe='$&+:=@')}" if blob else url
 
@@ -80,7 +80,7 @@ class Container:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """The response to a request. Raises AzureError for any status from 300 on."""
+        """Raises AzureError for a status of 300 or higher."""
         url = self.url(blob)
         parameters = "&".join(part for part in (urlencode(sorted((query or {}).items())), self.sas.lstrip("?")) if part)
 
@@ -117,7 +117,7 @@ def error_text(method: str, url: str, answer: HttpResponse, code: str) -> str:
 def access_key(
     account: str, group: str, subscription: str, management: str, tokens: Callable[[], str], http: Http
 ) -> str:
-    """The first key of a storage account, from its management API. Raises ServiceError."""
+    """The first access key of a storage account, requested from the management API. Raises ServiceError."""
     who = quote(f"/subscriptions/{subscription}/resourceGroups/{group}")
     url = f"{management}{who}/providers/Microsoft.Storage/storageAccounts/{account}/listKeys?api-version=2023-05-01"
     answer = http.ask("POST", url, {"Authorization": f"Bearer {tokens()}", "Accept": "application/json"})

@@ -1,6 +1,6 @@
-"""The credential settings of Azure: they are completed from the environment, and select the cloud and the
-authentication method. The first method with complete settings is used; if there is none, the missing settings of each
-method are reported."""
+"""Credential settings of Azure, completed from the environment. They select the cloud and the authentication method:
+the first method whose settings are complete. If no method is complete, the missing settings of each method are
+reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 Reason = tuple[str, str]
-"""the summary and the detail of a problem"""
+"""summary and detail"""
 METADATA_HOST = ("ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME")
 _VARIABLES = {
     "client_id": ("ARM_CLIENT_ID",),
@@ -68,7 +68,6 @@ class AzureAccount:
 
 
 def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> AzureAccount:
-    """The settings, completed from the environment."""
     values = {name: value for name, value in settings.items() if value not in (None, "")}
     for name, variables in _VARIABLES.items():
         result = next((value for v in variables if (value := environment.get(v))), None)
@@ -82,13 +81,13 @@ def account_of(settings: Mapping[str, Any], environment: Mapping[str, str] = os.
 
 @frozen
 class Cloud:
-    """The addresses of a cloud, without a slash at the end; `storage` is the suffix of storage accounts' names."""
+    """The URLs of a cloud, without a slash at the end. `storage` is the domain suffix of storage accounts."""
 
     login: str
     management: str
     storage: str
     audience: str = ""
-    """the audience of tokens for the management API, if it differs from the API's address"""
+    """the audience of tokens for the management API; "" if it is the URL of the API"""
 
 
 _PUBLIC = Cloud("https://login.microsoftonline.com", "https://management.azure.com", "core.windows.net")
@@ -126,7 +125,7 @@ def cloud_of(environment: str, metadata_host: str, http: Http) -> Cloud:
 
 
 def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
-    """The name of the authentication method; "", with the reasons, if no method can be used."""
+    """The first authentication method whose settings are complete. If there is none: "", and the reasons."""
     reasons: list[Reason] = []
     for name, title, missing in _METHODS:
         result = missing(account)
@@ -137,8 +136,8 @@ def method_of(account: AzureAccount) -> tuple[str, list[Reason]]:
     return "", [*reasons, ("No valid azure auth methods found", last)]
 
 
-def both(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
-    """The value of a setting that may also be read from a file. Raises ServiceError."""
+def value_or_file(account: AzureAccount, name: str, path: str, title: str, is_needed: bool = True) -> str:
+    """A setting that can be set directly (`name`) or in a file (`path`). Raises ServiceError."""
     value, file, content = account.text(name), account.text(path), ""
     if file:
         try:
@@ -158,11 +157,11 @@ def both(account: AzureAccount, name: str, path: str, title: str, is_needed: boo
 
 
 def client_id(account: AzureAccount) -> str:
-    return both(account, "client_id", "client_id_file_path", "client ID")
+    return value_or_file(account, "client_id", "client_id_file_path", "client ID")
 
 
 def certificate_of(account: AzureAccount) -> tuple[RSAPrivateKey, Certificate]:
-    """The key and the certificate of the client, from PKCS #12, or PEM. Raises ServiceError."""
+    """The client's key and certificate, from a PKCS #12 or PEM file. Raises ServiceError."""
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key, pkcs12
     from cryptography.x509 import load_pem_x509_certificate
@@ -238,7 +237,8 @@ def _secret(account: AzureAccount) -> list[str]:
         *_tenant(account),
         *_wrong("The Client ID", lambda: client_id(account)),
         *_wrong(
-            "The Client Secret", lambda: both(account, "client_secret", "client_secret_file_path", "client secret")
+            "The Client Secret",
+            lambda: value_or_file(account, "client_secret", "client_secret_file_path", "client secret"),
         ),
     ]
 
@@ -275,7 +275,7 @@ def _oidc(account: AzureAccount) -> list[str]:
             "through a request URL and request token (as in GitHub Actions)."
         )
     try:
-        both(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
+        value_or_file(account, "oidc_token", "oidc_token_file_path", "token", is_needed=False)
     except ServiceError as problem:
         result.append(f"The token is misconfigured: {problem.text}")
     return result

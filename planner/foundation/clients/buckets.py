@@ -1,4 +1,4 @@
-"""Objects in a bucket of a service with an API similar to S3: the common part of OSS and COS."""
+"""A client for buckets of OSS and COS, whose APIs are similar to that of S3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 Sign = Callable[[str, str, Mapping[str, str], Mapping[str, str]], Mapping[str, str]]
-"""Signs a request: returns its headers, given its method, key ("" for the bucket), query and headers."""
+"""Returns the headers of a signed request. Parameters: method, key ("" for the bucket), query, headers."""
 
 
 class BucketError(ServiceError):
@@ -25,8 +25,8 @@ class BucketError(ServiceError):
 
 @frozen(repr=False)
 class BucketClient:
-    """A bucket at an address without a slash at its end. `problem` returns the text of an error, given a method, an
-    address, a response, and the response's code and message."""
+    """A client for a bucket at a URL without a slash at its end. `problem` returns an error message; its parameters are
+    the method, the URL, the response, and the code and message in the response."""
 
     url: str
     http: Http
@@ -41,7 +41,7 @@ class BucketClient:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> HttpResponse:
-        """The response to a request. Raises BucketError for any status from 300 on."""
+        """Raises BucketError for a status of 300 or higher."""
         parameters = dict(query or {})
         url = f"{self.url}/{quote(key, safe='/-_.~')}" + (
             f"?{urlencode(sorted(parameters.items()))}" if parameters else ""
@@ -57,7 +57,7 @@ class BucketClient:
         return answer
 
     def head(self, key: str) -> HttpResponse | None:
-        """The response for an object without its content; None if the object does not exist."""
+        """The headers of an object; None if the object does not exist."""
         return self._if_any("HEAD", key)
 
     def get(self, key: str) -> HttpResponse | None:
@@ -79,7 +79,7 @@ class BucketClient:
                 raise
 
     def keys(self, prefix: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
-        """The keys with a prefix. `more`: further parameters of the request."""
+        """The keys that begin with a prefix. `more`: further query parameters."""
         marker = ""
         while True:
             query = {"prefix": prefix, **(more or {}), **({"marker": marker} if marker else {})}
@@ -92,7 +92,7 @@ class BucketClient:
 
 
 def _parsed(data: bytes) -> Any:
-    """Parsed XML without namespaces. Raises ServiceError."""
+    """XML with the namespaces removed. Raises ServiceError."""
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as bad:
@@ -103,7 +103,6 @@ def _parsed(data: bytes) -> Any:
 
 
 def _error_code(answer: HttpResponse) -> tuple[str, str]:
-    """The code and the message of an error."""
     try:
         root = _parsed(answer.body)
     except ServiceError:
@@ -114,9 +113,9 @@ def _error_code(answer: HttpResponse) -> tuple[str, str]:
 def put_checked(
     bucket: BucketClient, key: str, before: str | None, headers: Mapping[str, str], body: bytes
 ) -> HttpResponse | None:
-    """Store an object if the existing object has this entity tag ("": if there is none). Returns None if the entity tag
-    differs. The entity tag of an existing object is compared just before the request. For a new object, `headers` make
-    the service check that the object does not exist."""
+    """Store an object if the existing object still has the entity tag `before` ("": if there is no such object).
+    Returns None if it has not. The entity tag is compared just before the request, so a concurrent write can go
+    unnoticed. For a new object, `headers` make the service check that the object does not exist."""
     if before:
         now = bucket.head(key)
         if now is None or now.headers.get("etag", "") != before:

@@ -25,8 +25,8 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Mirror:
-    """A directory with provider packages. `include` and `exclude` are patterns `HOST/NAMESPACE/TYPE` in which `*`
-    matches anything; no `include` means all."""
+    """A directory with provider packages. `include` and `exclude` are patterns HOST/NAMESPACE/TYPE, where `*` matches
+    anything. An empty `include` matches all providers."""
 
     path: str
     include: tuple[str, ...] = ()
@@ -40,9 +40,9 @@ class Mirror:
 
 @frozen
 class InstallMethod:
-    """An installation method for providers. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror.
-    `location` is the directory, URL or template of a mirror. `retries`: the number of retries of a failed download
-    (None: the default). `trusted`: whether all checksums that the mirror reports may be recorded."""
+    """How providers are installed. `kind` is direct, filesystem_mirror, network_mirror or oci_mirror. `location` is the
+    directory, URL or template of a mirror. `retries`: the number of retries of a failed download (None: the default).
+    `trusted`: whether all checksums that the mirror reports may be recorded."""
 
     kind: str
     location: str = ""
@@ -77,8 +77,7 @@ class CliConfig:
     timeout: float = 10.0
     download_retries: int = 2
     signature_keys: tuple[str, ...] = ()
-    """files and directories with the public keys that may sign plans; a plan needs their signatures before it can be
-    applied"""
+    """files and directories with public keys; a plan needs signatures by these keys before it can be applied"""
     signatures_required: int = 1
     policies: tuple[str, ...] = ()
     batch_policies: tuple[str, ...] = ()
@@ -94,7 +93,6 @@ class CliConfig:
 
 
 def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
-    """The settings for these environment variables. Raises Failure if a file cannot be read."""
     config = CliConfig()
     for file in setting_files(environ):
         try:
@@ -109,7 +107,7 @@ def load_cli_config(environ: Mapping[str, str]) -> CliConfig:
 
 
 def cache_warnings(environ: Mapping[str, str]) -> list[Diagnostic]:
-    """A warning if the plugin cache directory cannot be opened, usually because its path is wrong."""
+    """A warning if the plugin cache directory cannot be opened."""
     try:
         folder = load_cli_config(environ).cache
     except Failure:
@@ -127,7 +125,7 @@ def _from_environment(config: CliConfig, environ: Mapping[str, str]) -> CliConfi
     cache = environ.get("TF_PLUGIN_CACHE_DIR")
     tokens = dict(config.tokens)
     for name, value in environ.items():
-        # in these variables, two underscores denote a dash in the host name, and one denotes a dot
+        # TF_TOKEN_my__host_example_com is the token of my-host.example.com
         if name.startswith("TF_TOKEN_"):
             tokens[name[9:].replace("__", "-").replace("_", ".").lower()] = value
     return evolve(
@@ -210,7 +208,7 @@ def _with_signatures(config: CliConfig, given: dict[str, Any], base: Path, envir
 
 
 def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> list[str]:
-    """Paths, relative to the directory of the file; builtin:NAME stays unchanged."""
+    """Paths relative to the directory `base`; `builtin:NAME` is not changed."""
     words = [_expand(word, environ) for word in _patterns({name: value}, name)]
     if "" in words:
         raise SettingsError(f"{name} contains an empty path")
@@ -218,7 +216,7 @@ def _paths(value: Any, name: str, base: Path, environ: Mapping[str, str]) -> lis
 
 
 def _labelled(name: tuple[str, ...], value: Any) -> list[tuple[str, Any]]:
-    """The blocks of one type, each with its label (in JSON, an object with the labels as keys)."""
+    """The blocks of one type as (label, body). In JSON, the labels are keys of one object."""
     body = _block(value, name[0])
     return [(name[1], body)] if len(name) > 1 else [(key[0], _block(inner, name[0])) for key, inner in body]
 
@@ -286,7 +284,6 @@ def _number(given: dict[str, Any], name: str, otherwise: float) -> float:
 
 
 def _providers(given: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Patterns of provider addresses."""
     for pattern in (patterns := _patterns(given, name)):
         parts = pattern.split("/")
         if len(parts) not in (2, 3) or not all(parts):

@@ -1,4 +1,4 @@
-"""A Consul cluster: keys, transactions of several steps, and sessions that are renewed."""
+"""A client for Consul: keys, transactions, and sessions that are renewed by a thread."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ _RENEWAL = 7.5
 
 @frozen(repr=False)
 class Cluster:
-    """The address of a cluster, and the credentials for it."""
-
     url: str
     headers: Mapping[str, str]
     query: Mapping[str, str]
@@ -34,8 +32,8 @@ class Cluster:
         return f"consul:{self.url.partition('://')[2]}" + (f"@{datacenter}" if datacenter else "")
 
     def ask(self, method: str, path: str, body: bytes = b"", /, *, once: bool = False, **query: Any) -> HttpResponse:
-        """The response to a request. Query parameters that are None are sent without a value. Raises ServiceError if
-        there is no response, and for any status other than success, 404 and 409."""
+        """Query parameters that are None are sent without a value. `once`: no retries, short timeout. Raises
+        ServiceError if there is no response, or if the status is neither 200, 404 nor 409."""
         words = {**{name: "" if value is None else value for name, value in query.items()}, **self.query}
         url = f"{self.url}/v1/{quote(path, safe='/')}" + (f"?{urlencode(sorted(words.items()))}" if words else "")
         retries = Retries(0) if once else None
@@ -47,7 +45,7 @@ class Cluster:
         return answer
 
     def key(self, name: str) -> dict[str, Any] | None:
-        """The entry of a key according to the leader of the cluster; None if there is none."""
+        """The entry of a key, None if it does not exist. The read is consistent: the leader of the cluster answers."""
         answer = self.ask("GET", f"kv/{name}", consistent=None)
         if answer.status == 404:
             return None
@@ -57,7 +55,8 @@ class Cluster:
         return result[0]
 
     def together(self, *steps: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-        """Run these steps in one transaction, all or none; returns their results and the problem ("" for none)."""
+        """Run the steps in one transaction. Returns their results, and the problem ("" if the transaction
+        succeeded)."""
         answer = self.ask("PUT", "txn", json.dumps([{"KV": step} for step in steps]).encode())
         document = answer.json()
         if answer.status == 409:
@@ -67,7 +66,7 @@ class Cluster:
 
 
 class ConsulSession:
-    """A session of Consul, renewed by a thread until it ends."""
+    """A session of Consul. A thread renews it until it ends."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._end = cluster, Event()
@@ -82,7 +81,7 @@ class ConsulSession:
         while not self._end.wait(pause):
             try:
                 if self._cluster.ask("PUT", f"session/renew/{self.id}", once=True).status == 404:
-                    return  # the session has expired, which is detected when the lock is next used
+                    return  # the session has expired; the next use of the lock detects this
                 pause = _RENEWAL
             except ServiceError:
                 pause = 1.0
@@ -94,12 +93,11 @@ class ConsulSession:
 
 
 def version_of(kept: Mapping[str, Any] | None) -> str:
-    """The index of a key's last change, "" for a missing key."""
+    """The index of a key's last change; "" if the key does not exist."""
     return str(kept.get("ModifyIndex") or "") if kept is not None else ""
 
 
 def value_of(kept: Mapping[str, Any]) -> bytes:
-    """The value of an entry. Raises ServiceError."""
     try:
         return b64decode(kept.get("Value") or "", validate=True)
     except ValueError:

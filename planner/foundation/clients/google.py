@@ -1,5 +1,5 @@
-"""Credentials for Google services: configured tokens, and tokens obtained with service account keys, from the machine,
-or by impersonating another account. google-auth (extra `gcs`) handles other kinds of credentials."""
+"""Obtains tokens for Google services: a configured token, or one requested with a service account key, from the
+machine, or by impersonating another account. google-auth (extra `gcs`) handles other kinds of credentials."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ KINDS = frozenset(
         "gdch_service_account",
     )
 )
-"""kinds of credentials in files"""
+"""values of `type` in credential files"""
 _MACHINE = "/computeMetadata/v1/instance/service-accounts/default/token"
 
 
 @frozen(repr=False)
 class GoogleAccount:
-    """The settings for credentials. `credentials`: JSON, or a file with it; `impersonate`: the account to impersonate,
-    through `delegates`."""
+    """Settings for credentials. `credentials` is JSON or the path of a JSON file. `impersonate` is the account to
+    impersonate, `delegates` the chain of accounts through which it is impersonated."""
 
     access_token: str = ""
     credentials: str = ""
@@ -41,8 +41,6 @@ class GoogleAccount:
 
 
 class GoogleTokens(Tokens):
-    """Tokens for some scopes, renewed before they expire. Raises ServiceError."""
-
     def __init__(self, account: GoogleAccount, scopes: Sequence[str], http: Http) -> None:
         self._account, self._scopes, self._http = account, tuple(scopes), http
         super().__init__()
@@ -71,17 +69,16 @@ class GoogleTokens(Tokens):
             return account.access_token, float("inf")
         text = account.credentials
         if text:
-            return self._with(parsed(contents_of(text)), scopes)
+            return self._by_kind(parsed(contents_of(text)), scopes)
         named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS", "")
         if named and not os.path.exists(named):
             raise ServiceError(f"open {named}: no such file or directory")
         path = named or os.path.expanduser("~/.config/gcloud/application_default_credentials.json")
         if os.path.exists(path):
-            return self._with(parsed(contents_of(path)), scopes)
+            return self._by_kind(parsed(contents_of(path)), scopes)
         return self._of_machine()
 
-    def _with(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-        """A token obtained with credentials in the format of credential files."""
+    def _by_kind(self, known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
         kind = known.get("type")
         if kind == "service_account":
             grant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -125,13 +122,13 @@ def _token_in(answer: Any) -> tuple[str, float]:
 
 
 def check(account: GoogleAccount) -> None:
-    """Check that configured credentials are valid. Raises ServiceError."""
+    """Raises ServiceError if configured credentials are invalid."""
     if account.credentials and not account.access_token:
         parsed(contents_of(account.credentials))
 
 
 def contents_of(text: str, what: str = "credentials") -> str:
-    """The text, or the content of the file that it names. Raises ServiceError."""
+    """`text` itself, or the content of the file at the path `text`. Raises ServiceError."""
     path = os.path.expanduser(text)
     if "\n" not in text and len(text) < 4096 and os.path.exists(path):
         try:
@@ -146,7 +143,7 @@ def contents_of(text: str, what: str = "credentials") -> str:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Credentials in the format of credential files. Raises ServiceError."""
+    """Raises ServiceError."""
     try:
         known = json.loads(text)
     except (ValueError, RecursionError):
@@ -157,7 +154,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def error_text(answer: HttpResponse) -> str:
-    """The message of a failed request, in the words of Google's library for Go."""
+    """The message of a failed request, as in Google's library for Go."""
     try:
         document = json.loads(answer.body)
         result = document["error"]
@@ -176,7 +173,7 @@ def error_text(answer: HttpResponse) -> str:
 
 
 def _assertion(known: dict[str, Any], scopes: Sequence[str]) -> str:
-    """Proof of possession of the key of a service account (RFC 7523)."""
+    """A JWT that proves possession of a service account's key (RFC 7523)."""
     from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
     from cryptography.hazmat.primitives.hashes import SHA256
@@ -201,7 +198,8 @@ def _part(document: dict[str, Any]) -> str:
 
 
 def _with_library(known: dict[str, Any], scopes: Sequence[str]) -> tuple[str, float]:
-    """A token that google-auth obtains for credentials, such as those of other identity providers."""
+    """A token from google-auth, which supports further types of credentials, such as those of other identity
+    providers."""
     try:
         library, transport = import_module("google.auth"), import_module("google.auth.transport.requests")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Tokens for hosts: from the user's settings, the environment, a credentials helper, and the file that `login`
+"""API tokens of hosts, from the user's settings, the environment, a credentials helper, and the file that `login`
 writes."""
 
 from __future__ import annotations
@@ -21,31 +21,29 @@ Kept = Literal["", "file", "helper", "elsewhere"]
 
 
 class HostTokens:
-    """Tokens of hosts. Runs the credentials helper at most once for each host."""
+    """The credentials helper is run at most once for each host."""
 
     def __init__(self, config: CliConfig, environ: Mapping[str, str]) -> None:
         self.config, self.environ = config, environ
         self._helped: dict[str, str] = {}
 
     def token(self, host: str) -> str:
-        """The token for a host, "" if there is none. Raises ServiceError."""
+        """ "" if the host has no token. Raises ServiceError."""
         return self.config.tokens.get(host) or self._from_helper(host)
 
     @property
     def helper(self) -> str:
-        """The name of the credentials helper, "" if none is configured."""
         return self.config.helper[0] if self.config.helper else ""
 
     @property
     def path(self) -> Path:
-        """The path of the file that `login` writes."""
         own = home(self.environ) / ".terraform.d"
         if self.environ.get("XDG_CONFIG_HOME") and not own.is_dir():
             return Path(self.environ["XDG_CONFIG_HOME"]) / "opentofu" / FILE
         return own / FILE
 
     def where(self, host: str) -> Kept:
-        """A description of where the token of a host is stored. Raises ServiceError."""
+        """Where the token of a host is stored, "" if there is none. Raises ServiceError."""
         if host in self._read():
             return "file"
         if host in self.config.tokens:
@@ -53,14 +51,14 @@ class HostTokens:
         return "helper" if self.helper and self._from_helper(host) else ""
 
     def keep(self, host: str, token: str) -> None:
-        """Store a token with the helper, or in the file. Raises ServiceError."""
+        """Raises ServiceError."""
         if self.helper and host not in self._read():
             self._run("store", host, json.dumps({"token": token}).encode())
             return
         self._write({**self._read(), host: {"token": token}})
 
     def forget(self, host: str) -> None:
-        """Remove the token of a host. Raises ServiceError."""
+        """Raises ServiceError."""
         kept = self._read()
         if host in kept:
             self._write({name: value for name, value in kept.items() if name != host})
@@ -69,7 +67,7 @@ class HostTokens:
 
     # ------------------------------------------------------------ file
 
-    def _whole(self) -> dict[str, Any]:
+    def _document(self) -> dict[str, Any]:
         try:
             whole = json.loads(read_text(self.path))
         except FileNotFoundError:
@@ -82,11 +80,11 @@ class HostTokens:
         return whole
 
     def _read(self) -> dict[str, Any]:
-        credentials: dict[str, Any] = self._whole().get("credentials", {})
+        credentials: dict[str, Any] = self._document().get("credentials", {})
         return credentials
 
     def _write(self, credentials: dict[str, Any]) -> None:
-        text = json.dumps({**self._whole(), "credentials": credentials}, indent=2)
+        text = json.dumps({**self._document(), "credentials": credentials}, indent=2)
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(str(self.path), text.encode(), mode=0o600)

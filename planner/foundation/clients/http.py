@@ -1,7 +1,7 @@
-"""A small HTTP client for services, with persistent connections, retries after increasing pauses, proxies and
-certificates.
+"""A small HTTP client with persistent connections, retries with increasing pauses, proxies and certificates.
 
-An HTTP status is a result, not an error. ServiceError is raised only if there is no response at all."""
+Every HTTP status is a result. ServiceError is raised only if there is no response.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from planner.foundation.support.trace import note, span
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import define, field, frozen
 
-# HTTP responses with a time limit for the whole response, not only for each read.
+# A time limit for the whole response; the timeouts of Python's sockets limit only each read.
 
 
 SLOWEST = 4096
-"""the number of bytes per second by which a response extends its time limit"""
+"""the minimum speed of a response in bytes per second; a faster one may exceed the timeout"""
 
 
 class BoundedResponse(http.client.HTTPResponse):
-    """A response that must be read within the timeout of its connection plus one second for each SLOWEST bytes. Reading
-    raises TimeoutError when that time has passed."""
+    """A response with a time limit: the timeout of the connection, plus one second for each SLOWEST bytes read. Reading
+    raises TimeoutError after that."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)
@@ -50,8 +50,6 @@ class BoundedResponse(http.client.HTTPResponse):
 
 
 class _Bounded(io.RawIOBase):
-    """A reader of a socket with a time limit."""
-
     def __init__(self, sock: socket.socket, timeout: float) -> None:
         self._socket, self._raw = sock, sock.makefile("rb", buffering=0)
         self._end = time.monotonic() + timeout
@@ -94,7 +92,7 @@ _CERTIFICATES = (
 
 @frozen
 class HttpResponse:
-    """A response with its body; the names of headers are in lower case."""
+    """Names of headers are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -107,7 +105,6 @@ class HttpResponse:
         return self.body.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body as JSON. Raises ServiceError."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as bad:
@@ -116,9 +113,9 @@ class HttpResponse:
 
 @frozen
 class Tls:
-    """The certificates that identify the server and the client: `authorities` (PEM, or a file) in addition to or
-    instead of the system's, `certificate` and `key` (PEM texts, or files). `verify`: whether the certificate of the
-    server is checked; `server_name`: its expected name, by default the name in its address."""
+    """Certificates of the server and the client. `authorities` (PEM, or a file) is used together with, or instead of,
+    the system's certificates. `certificate` and `key` are PEM texts or files. `verify`: whether the server's
+    certificate is checked. `server_name`: the name that the certificate must have, by default the host in the URL."""
 
     authorities: str = ""
     certificate: str = ""
@@ -129,10 +126,10 @@ class Tls:
 
 @frozen
 class Retries:
-    """The number of retries of a request (`most`), and the pauses between them in seconds: `first`, doubled each time
-    up to `longest`. `statuses`: HTTP statuses that cause a retry. `refused`: whether refused connections and unknown
-    host names cause a retry, too. With `adaptive`, requests to a service that throttles are sent more slowly until the
-    service accepts them again."""
+    """`most`: the number of retries of a request. The pauses between them, in seconds, start with `first` and double up
+    to `longest`. `statuses`: which HTTP statuses cause a retry. `refused`: whether refused connections and unknown host
+    names do, too. With `adaptive`, requests to a service that throttles are sent more slowly until it accepts them
+    again."""
 
     most: int = 3
     first: float = 0.5
@@ -144,14 +141,14 @@ class Retries:
 
 NONE = Retries(0)
 Sign = Callable[[str, str, dict[str, str], bytes], Mapping[str, str]]
-"""Signs a request, before each attempt: returns its headers, given its method, URL, headers and body."""
+"""Returns the headers of a signed request; called before each attempt. Parameters: method, URL, headers, body."""
 
 
 @define
 class Http:
-    """An HTTP client. `timeout` in seconds applies to connecting and to the response, which may take longer if it is
-    large. May be used by several threads. `proxies`: the values of HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by default
-    from the environment."""
+    """An HTTP client. May be used by several threads. `timeout`, in seconds, applies to the connection and to the
+    response, which may take longer if it is large. `proxies`: values of HTTPS_PROXY, HTTP_PROXY and NO_PROXY, by
+    default from the environment."""
 
     timeout: float = 30.0
     retries: Retries = Retries()
@@ -174,8 +171,8 @@ class Http:
         retries: Retries | None = None,
         timeout: float | None = None,
     ) -> HttpResponse:
-        """The response to a request, which is retried according to `retries`. If all attempts fail, this is the last
-        response. Raises ServiceError if no attempt got a response."""
+        """The first response that needs no retry, otherwise the response to the last attempt. Raises ServiceError if no
+        attempt got a response."""
         rules = self.retries if retries is None else retries
         given = dict(headers or {})
         for attempt in range(rules.most + 1):
@@ -210,14 +207,13 @@ class Http:
         raise AssertionError
 
     def _adapt(self, status: int) -> None:
-        """If the service throttles, increase the pause before each request, otherwise decrease it."""
+        """Increase the pause before each request if the service throttles, otherwise decrease it."""
         if status in (429, 503):
             self._slower = min(max(2 * self._slower, 0.1), LONGEST_SLOWDOWN)
         else:
             self._slower = self._slower * 0.7 if self._slower > 0.05 else 0.0
 
     def close(self) -> None:
-        """Close idle connections."""
         with self._lock:
             idle, self._idle = self._idle, {}
         for connections in idle.values():
@@ -274,7 +270,7 @@ class Http:
     def _connection(
         self, key: tuple[str, str, int], proxy: str, timeout: float
     ) -> tuple[http.client.HTTPConnection, bool]:
-        """A connection to a server, and whether the connection is new."""
+        """The second result is whether the connection is new."""
         with self._lock:
             kept = self._idle.get(key)
             if kept:
@@ -309,7 +305,7 @@ class Http:
         return connection
 
     def context(self) -> ssl.SSLContext:
-        """The TLS settings of connections. Raises ServiceError for invalid certificates."""
+        """Raises ServiceError for invalid certificates."""
         with self._lock:
             if self._context is None:
                 self._context = tls_context(self.tls)
@@ -324,7 +320,7 @@ class Http:
 
 @contextmanager
 def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Close the connection if a stop request ends this thread's wait."""
+    """Close the connection when a stop request interrupts this thread."""
     if not is_reading():
         yield
         return
@@ -343,7 +339,7 @@ def _ended_by_stop(connection: http.client.HTTPConnection) -> Iterator[None]:
 
 
 class _Final(BoundedResponse):
-    """The final response. At most `_most` interim responses (1xx) are skipped."""
+    """Skips up to `_most` interim responses (1xx)."""
 
     _most = 20
 
@@ -357,7 +353,7 @@ class _Final(BoundedResponse):
 
 
 class _Named(http.client.HTTPSConnection):
-    """A connection to a server whose certificate must be valid for `server_name` instead of the server's address."""
+    """A connection to a server whose certificate must be valid for `server_name`, not for the host in the URL."""
 
     def __init__(self, name: str, host: str, port: int, *, timeout: float, context: ssl.SSLContext) -> None:
         super().__init__(host, port, timeout=timeout, context=context)
@@ -411,7 +407,7 @@ def _as_file(folder: str, name: str, text: str) -> str:
 
 
 def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """The proxies in environment variables, by scheme; "no" contains the hosts that need no proxy."""
+    """Proxy URLs for the schemes "http" and "https"; "no" lists the hosts that are contacted directly."""
 
     def named(name: str) -> str:
         return environment.get(name.lower()) or environment.get(name.upper()) or ""
@@ -420,7 +416,7 @@ def proxies_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_excepted(host: str, names: str) -> bool:
-    """Whether a host needs no proxy; this machine never needs one."""
+    """Whether a host is contacted without a proxy; true for this machine."""
     host = host.lower().strip("[]")
     try:
         address = ip_address(host)
@@ -447,14 +443,12 @@ def _is_excepted(host: str, names: str) -> bool:
 
 
 def _who(parts: SplitResult, header: str = "Authorization") -> dict[str, str]:
-    """The headers with the credentials in a URL."""
     if not parts.username:
         return {}
     return {header: basic(unquote(parts.username), unquote(parts.password or ""))}
 
 
 def basic(user: str, password: str) -> str:
-    """The value of an Authorization header."""
     return "Basic " + b64encode(f"{user}:{password}".encode()).decode("ascii")
 
 
@@ -463,7 +457,7 @@ def _default_port(scheme: str) -> int:
 
 
 def _in_pieces(body: bytes) -> bytes | BytesIO | None:
-    """A body for sending; a large one is sent piece by piece, and the timeout applies to each piece."""
+    """A large body as a stream, which is sent in pieces; the timeout applies to each piece."""
     return BytesIO(body) if len(body) > _PIECE else body or None
 
 
@@ -475,13 +469,12 @@ def _complete(headers: dict[str, str], method: str, body: bytes) -> dict[str, st
 
 
 def _asked_pause(answer: HttpResponse) -> float:
-    """The pause that a server requests, in seconds; a minute at most."""
+    """The pause in the Retry-After header, in seconds; at most a minute, 0 for none."""
     text = answer.headers.get("retry-after", "")
     return min(float(text), 60.0) if answer.status in (429, 503) and text.isascii() and text.isdigit() else 0.0
 
 
 def _is_refused(problem: Exception) -> bool:
-    """Whether there is no such server: the connection was refused, or the host name does not exist."""
     return is_unknown_host(problem) or isinstance(problem, ConnectionRefusedError)
 
 
@@ -495,7 +488,7 @@ def _is_final(problem: BaseException) -> bool:
 
 
 def user_agent(base: str = "planner") -> str:
-    """The name under which the program identifies itself to services, with the addition in TF_APPEND_USER_AGENT."""
+    """The User-Agent header, including TF_APPEND_USER_AGENT."""
     return " ".join((base, *os.environ.get("TF_APPEND_USER_AGENT", "").split()))
 
 
@@ -508,7 +501,7 @@ _SECRET = re.compile(r"(?i)(?<=[?&])([^=&]*(?:token|secret|passw|signature|crede
 
 
 def display_url(url: str) -> str:
-    """A URL without user and password, and without query parameters that grant access."""
+    """The URL without user, password, and query parameters that grant access."""
     parts = urlsplit(url)
     if parts.query:
         url = _SECRET.sub(r"\1=***", url)
@@ -518,7 +511,7 @@ def display_url(url: str) -> str:
 
 
 def reason_of(problem: BaseException, url: str) -> str:
-    """The reason why there is no response, in the words of the ecosystem's programs."""
+    """A description of why there is no response, in the words of OpenTofu."""
     parts = urlsplit(url)
     where = parts.hostname or ""
     if isinstance(problem, ServiceError):
@@ -539,15 +532,12 @@ def reason_of(problem: BaseException, url: str) -> str:
     return str(getattr(problem, "strerror", None) or problem) or type(problem).__name__
 
 
-# Tokens that are reused until shortly before they expire.
-
-
 EARLY = 300.0
-"""The number of seconds before their expiry from which credentials are no longer used."""
+"""Credentials are renewed this many seconds before they expire."""
 
 
 class Tokens(ABC):
-    """A token for all requests, renewed before it expires. May be used by several threads."""
+    """A token that is reused until shortly before it expires. May be used by several threads."""
 
     def __init__(self) -> None:
         self._token, self._expires = "", 0.0
@@ -562,9 +552,9 @@ class Tokens(ABC):
 
     @abstractmethod
     def _fresh(self) -> tuple[str, float]:
-        """A token and when it expires (seconds since the epoch). Raises ServiceError."""
+        """A new token, and when it expires (seconds since 1970). Raises ServiceError."""
 
 
 def base64url(data: bytes) -> str:
-    """The bytes in URL-safe Base64, without padding."""
+    """URL-safe Base64 without padding."""
     return urlsafe_b64encode(data).decode("ascii").rstrip("=")

@@ -1,8 +1,8 @@
-"""The address of a Kubernetes API server and the credentials for it: from kubeconfig files, or from a pod of the
-cluster.
+"""The address of a Kubernetes API server and credentials for it, from kubeconfig files or from inside a pod.
 
-Files are merged, and their problems reported, as Kubernetes' own programs do: of several entries with the same name,
-the first one is used."""
+Files are merged, and problems reported, as in Kubernetes' own programs: the first of several entries with the same name
+is used.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _NOTHING = "no configuration has been provided, try setting KUBERNETES_MASTER en
 
 @frozen(repr=False)
 class Plugin:
-    """A program that returns credentials (`exec`). `cluster`: data about the cluster that is passed to the program, if
-    any."""
+    """A program that returns credentials (`exec` in kubeconfig files). `cluster`: data about the cluster that is passed
+    to the program, or None."""
 
     version: str
     command: str
@@ -39,8 +39,8 @@ class Plugin:
 
 @frozen(repr=False)
 class Access:
-    """The address of a server, and the credentials for it. Certificates and keys are PEM texts or files; `token_file`
-    is read repeatedly."""
+    """A server and credentials for it. Certificates and keys are PEM texts or files. `token_file` is read again
+    regularly, because the token in it can be renewed."""
 
     host: str = ""
     authorities: str = ""
@@ -59,7 +59,7 @@ class Access:
 
 
 def in_cluster(environ: Mapping[str, str], folder: str = POD) -> Access:
-    """The address and the credentials that a pod of the cluster has. Raises ServiceError."""
+    """The API server and credentials that Kubernetes provides to a pod. Raises ServiceError."""
     host, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise ServiceError(_NO_CLUSTER)
@@ -82,9 +82,9 @@ def from_files(
     cluster: str = "",
     plugin: Plugin | None = None,
 ) -> Access | None:
-    """The address and the credentials that kubeconfig files define for the current context or the given one. `user` and
-    `cluster` replace those of the context. `plugin` replaces the source of credentials in the files. None if there is
-    only one file and it does not exist. Raises ServiceError."""
+    """The server and credentials of a context in kubeconfig files, by default the current context. `user` and `cluster`
+    override those of the context; `plugin` overrides the credentials. None if there is only one file and it does not
+    exist. Raises ServiceError."""
     paths = list(paths)
     if len(paths) == 1 and not os.path.exists(paths[0]):
         return None
@@ -119,7 +119,7 @@ def _merge(paths: list[str]) -> dict[str, Any]:
             for item in read.get(kind) or []:
                 if not isinstance(item, dict) or not isinstance(item.get(inner) or {}, dict):
                     raise ServiceError(f"{path}: {kind} must be a list of entries, each with a name and its {inner}")
-                file = _beside(item.get(inner) or {}, os.path.dirname(os.path.abspath(path)))
+                file = _resolve_paths(item.get(inner) or {}, os.path.dirname(os.path.abspath(path)))
                 result[kind].setdefault(str(item.get("name", "")), file)
     return result
 
@@ -146,8 +146,7 @@ def _read(path: str) -> dict[str, Any]:
     return read or {}
 
 
-def _beside(body: dict[str, Any], folder: str) -> dict[str, Any]:
-    """A copy of the entry in which paths relative to the file's directory are resolved."""
+def _resolve_paths(body: dict[str, Any], folder: str) -> dict[str, Any]:
     result = dict(body)
     for name in ("certificate-authority", "client-certificate", "client-key", "tokenFile"):
         if _text(body, name):

@@ -1,4 +1,4 @@
-"""A Kubernetes API server: requests with JSON, and the credentials that they need."""
+"""A client for a Kubernetes API server."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from planner.foundation.vocabulary.records import evolve
 _PLUGIN_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _PLUGIN_TIMEOUT = 120.0
 _TOKEN_AGE = 60.0
-"""The number of seconds after which a token file is read again."""
+"""seconds after which a token file is read again"""
 
 
 class KubernetesApi:
-    """A client for a server. May be used by several threads. Raises ServiceError for contradicting settings."""
+    """May be used by several threads. Raises ServiceError for contradictory settings."""
 
     def __init__(self, access: Access) -> None:
         if access.insecure and access.authorities:
@@ -50,8 +50,8 @@ class KubernetesApi:
         return Http(retries=rules, tls=tls)
 
     def ask(self, method: str, path: str, body: Any = None) -> HttpResponse:
-        """The response to a request. Raises ServiceError if there is no response, and for statuses outside 200 to 299
-        other than 404 and 409; the error's code is the reason that the server reports."""
+        """Raises ServiceError if there is no response, or if the status is not 2xx, 404 or 409. The code of the error
+        is the reason that the server reports."""
         headers = {"Accept": "application/json", **self.access.acting_as}
         sent = b""
         if body is not None:
@@ -120,7 +120,7 @@ class _Given:
 
 
 def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
-    """The output of a credentials plugin. Raises ServiceError."""
+    """Raises ServiceError."""
     if plugin.version not in _PLUGIN_VERSIONS:
         raise ServiceError(f'exec plugin: invalid apiVersion "{plugin.version}"')
     request: dict[str, Any] = {"kind": "ExecCredential", "apiVersion": plugin.version, "spec": {"interactive": False}}
@@ -160,7 +160,6 @@ def _plugin_output(plugin: Plugin) -> Mapping[str, Any]:
 
 
 def problem_of(answer: HttpResponse) -> ServiceError:
-    """The problem that a response of the server reports."""
     text, reason = "", ""
     try:
         document = json.loads(answer.body)
@@ -174,5 +173,5 @@ def problem_of(answer: HttpResponse) -> ServiceError:
 
 
 def with_static(access: Access, **given: Any) -> Access:
-    """The address and credentials, with the settings of the backend block overriding those from files."""
+    """Settings of the backend block that are not empty override those from files."""
     return evolve(access, **{name: value for name, value in given.items() if value})

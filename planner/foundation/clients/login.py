@@ -18,8 +18,8 @@ from planner.foundation.clients.tfe import Host, Tfe, host_name, settings
 from planner.foundation.vocabulary.diagnostic import Diagnostic, Failure, ServiceError, error, warning
 from planner.foundation.vocabulary.records import frozen
 
-# Getting a token from a host's login service: planner exchanges an authorization code, which a browser delivers to this
-# machine, for a token (OAuth 2.0, RFC 6749, with a proof key, RFC 7636).
+# OAuth 2.0 (RFC 6749) with a proof key (RFC 7636): the browser delivers an authorization code to this machine, and
+# planner exchanges the code for a token.
 
 _PAGE = (
     b"<html><head><title>Login</title></head><body><p>The login server has sent an authentication code. You can close "
@@ -30,7 +30,7 @@ _LARGEST_TARGET = 1 << 14
 
 @frozen
 class LoginService:
-    """The login service of a host. `ports`: the first and the last port for its redirects."""
+    """The login service of a host. `ports`: the first and the last port to which it may redirect."""
 
     client: str
     authorization: str
@@ -41,7 +41,7 @@ class LoginService:
 
 
 def login_service(document: Mapping[str, Any], base: str) -> LoginService:
-    """The login service that a host's document describes. Raises ServiceError."""
+    """The login service described by the document of a host. Raises ServiceError."""
 
     def missing(name: str) -> ServiceError:
         return ServiceError(f'service login.v1 definition is missing required property "{name}"')
@@ -75,7 +75,7 @@ def login_service(document: Mapping[str, Any], base: str) -> LoginService:
 
 
 def token_by_code(service: LoginService, opened: Callable[[str], None]) -> str:
-    """A token, obtained after the user has logged in at the URL that is passed to `opened`. Raises ServiceError."""
+    """A token, after the user has logged in at the URL passed to `opened`. Raises ServiceError."""
     state, key = secrets.token_urlsafe(24), secrets.token_urlsafe(48)
     challenge = base64url(sha256(key.encode()).digest())
     server = _listening(service.ports, state)
@@ -166,14 +166,13 @@ def _listening(ports: tuple[int, int], state: str) -> _Callback:
 
 
 def as_object(document: Any) -> Mapping[str, Any] | None:
-    """The object that describes a service, in JSON or in the user's settings; None if it is not an object."""
+    """The description of a service, parsed from JSON or from the user's settings; None if it is not an object."""
     if isinstance(document, list) and all(isinstance(item, tuple) and len(item) == 2 for item in document):
         return {key[0]: value for key, value in document}
     return document if isinstance(document, dict) else None
 
 
 def shown_host(url: str) -> str:
-    """The host of a URL, without its port."""
     return urlsplit(url).hostname or ""
 
 
@@ -181,7 +180,7 @@ _SEVERAL_SERVICES = ("tfe.v2", "tfe.v2.1", "tfe.v2.2")
 
 
 class Ask(Protocol):
-    """Prompts the user and returns the answer. Raises Failure if there can be none."""
+    """Prompts the user. Raises Failure if prompts are not possible."""
 
     def __call__(self, question: str, remark: str, hidden: bool = False) -> str: ...
 
@@ -190,7 +189,7 @@ Say = Callable[[str], None]
 
 
 def login(name: str, ask: Ask, say: Say) -> list[Diagnostic]:
-    """Get a token for a host and store it with the credentials helper or in the user's file."""
+    """Obtain a token for a host, and store it with the credentials helper or in the user's file."""
     problems: list[Diagnostic] = []
     try:
         host = _host(name)
@@ -252,7 +251,7 @@ def _host(name: str) -> Host:
 
 
 def _login_service(host: Host, base: str, document: object) -> tuple[LoginService | None, list[Diagnostic]]:
-    """The host's login service. None if the host has none, or an unusable one (with a warning)."""
+    """None if the host has no login service, or (with a warning) an unusable one."""
     if document is None:
         return None, []
     summary = "Host does not support planner login"
@@ -272,7 +271,7 @@ def _login_service(host: Host, base: str, document: object) -> tuple[LoginServic
 
 
 def _api(host: Host) -> str:
-    """The URL of the API whose tokens the user can copy from a web page. Raises Failure."""
+    """The URL of the API whose tokens can be copied from a web page. Raises Failure."""
     try:
         return host.service(*_SEVERAL_SERVICES)
     except ServiceError:
@@ -292,7 +291,7 @@ def _elsewhere(host: str, command: str) -> Diagnostic:
 
 
 def _consent(host: Host, mechanism: str, ask: Ask, say: Say) -> None:
-    """Prompts for confirmation. Raises Failure if the user does not confirm."""
+    """Raises Failure if the user does not confirm."""
     say(f"planner will request an API token for {host.name} using {mechanism}.\n")
     if mechanism == "OAuth":
         say(
@@ -345,7 +344,7 @@ def _by_hand(host: Host, address: str, ask: Ask, say: Say) -> str:
 
 
 def _show(what: str, url: str, say: Say) -> None:
-    """Open a page in a browser, if there is a graphical one."""
+    """Open a page in a graphical browser, if there is one; otherwise print its URL."""
     has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if has_screen and _browser_shows(url):
         say(f"Your browser should show {what}. If it does not, open the following URL to proceed:\n    {url}\n")

@@ -1,7 +1,8 @@
-"""Settings for OCI registries: addresses of repositories, and credentials for them.
+"""Addresses of repositories in OCI registries, and credentials for them.
 
-Credentials come from the user's settings, from files that Docker, Podman and others write, and from Docker's credential
-helpers. The most specific credentials are used; of equally specific ones, the first."""
+Credentials come from the user's settings, from files of Docker, Podman and similar programs, and from Docker's
+credential helpers. The most specific credentials are used; among equally specific ones, the first.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _GROUPS = (("username", "password"), ("access_token", "refresh_token"), ("docker
 
 @frozen
 class OciLogin:
-    """Credentials for a repository; missing ones are empty strings."""
+    """Credentials for a repository. Unused fields are empty."""
 
     user: str = ""
     password: str = field(default="", repr=False)
@@ -40,8 +41,8 @@ class OciLogin:
 
 @frozen
 class OciSettings:
-    """`blocks`: pairs of a prefix of repository addresses and the arguments of its block. `helper`: the name of the
-    credential helper for all other addresses. `files`: Docker-style files (None: the default files)."""
+    """`blocks`: (prefix of repository addresses, arguments of the block). `helper`: the credential helper for other
+    addresses. `files`: Docker-style files (None: the default files)."""
 
     blocks: tuple[tuple[str, Mapping[str, str]], ...] = field(default=(), repr=False)
     helper: str = ""
@@ -49,7 +50,7 @@ class OciSettings:
 
 
 def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
-    """The domain and name of a repository. `prefix`: whether the name may be missing. Raises ValueError."""
+    """The domain and the name of a repository. `prefix`: whether the name may be missing. Raises ValueError."""
     match = re.fullmatch(rf"({_DOMAIN})(?:/({_PATH}))?", text)
     if match is None or not (match[2] or prefix):
         raise ValueError(f"{text!r} is not the address of a repository in an OCI registry")
@@ -57,8 +58,8 @@ def repository_address(text: str, prefix: bool = False) -> tuple[str, str]:
 
 
 def check_template(template: str, include: tuple[str, ...] | None = None) -> None:
-    """Raises SettingsError if a mirror's template does not produce valid addresses, or could produce the same address
-    for several providers that `include` allows (None: not checked)."""
+    """Raises SettingsError if the template of a mirror produces invalid addresses, or could produce one address for
+    several providers that match `include` (None: not checked)."""
     names = re.findall(r"\$\{\s*(\w*)\s*\}", template)
     if "%{" in template or template.count("${") != len(names) or not set(names) <= set(_SYMBOLS):
         raise SettingsError(
@@ -77,14 +78,13 @@ def check_template(template: str, include: tuple[str, ...] | None = None) -> Non
 
 
 def expand_template(template: str, provider: str) -> str:
-    """The repository address that a template such as `example.com/mirror/${namespace}/${type}` produces for a provider
-    address."""
+    """Expand a template such as `example.com/mirror/${namespace}/${type}` for a provider."""
     given = dict(zip(_SYMBOLS, provider.split("/"), strict=True))
     return re.sub(r"\$\{\s*(\w+)\s*\}", lambda m: given[m[1]], template)
 
 
 def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
-    """An oci_credentials block. Raises SettingsError."""
+    """Raises SettingsError."""
     where = f"the block oci_credentials {label!r}"
     try:
         _, path = repository_address(label, prefix=True)
@@ -103,7 +103,7 @@ def credentials_block(label: str, given: Mapping[str, Any]) -> tuple[str, Mappin
 
 
 def default_credentials(given: Mapping[str, Any], base: Path) -> tuple[str, tuple[str, ...] | None]:
-    """Helper and files of an oci_default_credentials block. Raises SettingsError."""
+    """The helper and the files of an oci_default_credentials block. Raises SettingsError."""
     where = "the block oci_default_credentials"
     discover = given.get("discover_ambient_credentials", True)
     files, helper = given.get("docker_style_config_files"), given.get("docker_credentials_helper", "")
@@ -138,8 +138,8 @@ _Candidates = Iterator[tuple[int, Callable[[], OciLogin]]]
 
 
 def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[str, str]) -> _Candidates:
-    """Matching credentials with their specificity: 1 for all registries, 2 for one registry, and one more for each part
-    of a path."""
+    """Matching credentials with their specificity: 1 for all registries, 2 for one registry, and 1 more for each
+    element of a path."""
 
     def from_helper(program: str) -> Callable[[], OciLogin]:
         return lambda: _from_helper(program, f"https://{domain}", environ)
@@ -166,7 +166,7 @@ def _candidates(settings: OciSettings, domain: str, name: str, environ: Mapping[
 
 
 def _specificity(label: str, domain: str, name: str) -> int:
-    """The specificity of a label; 0 if it does not match."""
+    """0 if the label does not match."""
     wanted, _, path = label.partition("/")
     if wanted != domain:
         return 0
@@ -186,7 +186,8 @@ def _usual_files(environ: Mapping[str, str]) -> list[str]:
 
 
 def _read(path: Path, usual: bool) -> dict[str, Any]:
-    """The content of a Docker-style file; empty if a default file, which other programs write, cannot be read."""
+    """The content of a Docker-style file. An unreadable default file counts as empty, because other programs write
+    it."""
     try:
         content = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError) as problem:
@@ -203,7 +204,7 @@ def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _decoded(entry: Any) -> OciLogin | None:
-    """An entry below `auths`; None if the entry has no credentials, for example because a helper stores them."""
+    """The credentials in an entry below `auths`; None if it has none, for example because a helper stores them."""
     text = entry.get("auth") if isinstance(entry, dict) else None
     try:
         user, colon, password = b64decode(text, validate=True).decode().partition(":") if text else ("", "", "")

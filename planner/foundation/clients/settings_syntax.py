@@ -21,16 +21,15 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "/": "/"}
 _DEEPEST = 100
 """the maximum nesting depth of values"""
 Items = list[tuple[tuple[str, ...], Any]]
-"""a body: pairs of names and a value. An attribute has one name; a block has its type and labels as names, and a body
-as value"""
+"""a body as pairs: (("name",), value) for an attribute, (("type", "label"), body) for a block"""
 
 
 class SettingsError(ValueError):
-    """The text is not valid in this syntax, or its content is invalid."""
+    """The syntax or the content of the settings is invalid."""
 
 
 def read_settings(text: str) -> Items:
-    """The body that a text defines. Raises SettingsError."""
+    """Raises SettingsError."""
     reader = _SettingsReader(text)
     if reader.kind == "{":  # as JSON
         items = reader.value()
@@ -89,7 +88,7 @@ class _SettingsReader:
         return self._take("name") if self.kind == "name" else _unquote(self._take("string"))
 
     def value(self) -> Any:
-        """A string, number or bool, a list of values, or a body."""
+        """A string, number, bool, list or body."""
         if self._depth == _DEEPEST:
             raise SettingsError(f"line {self._text.count(chr(10), 0, self._at) + 1}: nested too deeply")
         self._depth += 1

@@ -1,4 +1,4 @@
-"""Connections over ssh, by asyncssh: keys, host keys, bastions, proxies, commands and uploads."""
+"""SSH connections (with asyncssh): keys, host keys, bastions, proxies, commands and uploads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ import asyncssh
 from planner.foundation.vocabulary.records import frozen
 
 DIAL = 15.0
-"""Seconds to wait for a TCP connection and the reply of a proxy."""
+"""seconds to wait for a TCP connection and the reply of a proxy"""
 PIECE = 1 << 20
-"""The number of bytes of a file that are read at once."""
+"""bytes per read of a file"""
 MOST_REPLIED = 64 * 1024
-"""The maximum size, in bytes, of a proxy's reply and of the command output that an error message quotes."""
+"""the maximum size, in bytes, of a proxy's reply, and of command output quoted in an error message"""
 
 
 class SshError(Exception):
-    """A connection or an upload failed. `lasting`: whether a retry is useless."""
+    """A connection or an upload failed. `lasting`: whether the error is permanent, so that a retry is useless."""
 
     def __init__(self, text: str, lasting: bool = False) -> None:
         super().__init__(text)
@@ -62,7 +62,7 @@ class Proxy:
 
 @frozen(eq=False)
 class Agent:
-    """The agent's socket, and the key to try first, identified by its file or comment."""
+    """The socket of an SSH agent, and the key to try first, identified by its file or comment."""
 
     path: str
     identity: str
@@ -70,7 +70,7 @@ class Agent:
 
 @frozen(eq=False)
 class Route:
-    """The parameters for reaching a host: the login, and the bastion, proxy and agent, if any."""
+    """A host to log in to, and the bastion, proxy and agent on the way, if any."""
 
     target: Login
     bastion: Login | None
@@ -79,12 +79,12 @@ class Route:
 
 
 def in_brackets(host: str) -> str:
-    """The host as written before a port: IPv6 addresses are in brackets."""
+    """The host as written before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def check_login(login: Login) -> None:
-    """Raises SshError if the login's keys cannot be used."""
+    """Raises SshError if the keys cannot be used."""
     _client_keys(login)
     _host_key(login)
 
@@ -147,12 +147,12 @@ async def _log_in(login: Login, way: Any, identities: list[Any], agent: Agent | 
 
 
 def reason(e: OSError | ValueError) -> str:
-    """The message of an error, without its number and path."""
+    """The message of an error, without the number and the path of an OSError."""
     return (isinstance(e, OSError) and e.strerror) or str(e)
 
 
 class _Client(asyncssh.SSHClient):
-    """Answers the server's prompts. Each answer is the password, which is tried once."""
+    """Answers each prompt of the server with the password. The password is tried once."""
 
     def __init__(self, password: str) -> None:
         self.passwords = [password] if password else []
@@ -173,13 +173,11 @@ class _Client(asyncssh.SSHClient):
 
 
 class _Dialer:
-    """Opens TCP connections, through a proxy if one is configured."""
-
     def __init__(self, proxy: Proxy | None) -> None:
         self.proxy = proxy
 
     async def create_connection(self, factory: Callable[[], Any], host: str, port: int) -> tuple[Any, Any]:
-        """The transport and its protocol, in the form that asyncssh expects from a tunnel."""
+        """The method of asyncssh's tunnels; the proxy is used if one is configured."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(DIAL):
             if self.proxy is None:
@@ -206,7 +204,7 @@ def _connect_request(proxy: Proxy, address: str) -> bytes:
 
 
 class _Opening(asyncio.Protocol):
-    """Requests a connection from a proxy, and then passes the connection to the protocol that `factory` creates."""
+    """Requests a connection from a proxy, and then passes it to the protocol that `factory` creates."""
 
     def __init__(self, request: bytes, factory: Callable[[], Any], opened: asyncio.Future[Any]) -> None:
         self.request, self.factory, self.opened = request, factory, opened
@@ -278,7 +276,7 @@ def _client_keys(login: Login) -> list[Any]:
 
 
 async def _agent_keys(agent: Agent, stack: AsyncExitStack) -> list[Any]:
-    """The keys of the agent: the preferred key first, then the keys whose comment ends with the identity."""
+    """The keys of the agent, first the preferred key, then keys whose comment ends with the identity."""
     try:
         client = await stack.enter_async_context(asyncssh.connect_agent(agent.path))
         keys = list(await client.get_keys())
@@ -298,7 +296,6 @@ async def _agent_keys(agent: Agent, stack: AsyncExitStack) -> list[Any]:
 
 
 def _identity_keys(identity: str) -> set[bytes]:
-    """The public keys in the files of an identity."""
     keys = set()
     for path in (Path(identity), Path(identity + ".pub")):
         for read in (asyncssh.read_private_key, asyncssh.read_public_key):
@@ -315,8 +312,8 @@ def _identity_keys(identity: str) -> set[bytes]:
 async def run_command(
     connection: asyncssh.SSHClientConnection, command: str, output: Callable[[bytes], None], idle: float, terminal: bool
 ) -> str:
-    """Run a command and pass both its streams to `output`, which receives b"" after `idle` seconds without output.
-    Returns a description of the failure, "" if there is none. Raises SshError if the connection is lost."""
+    """Pass stdout and stderr of a command to `output`, and b"" after each `idle` seconds without output. Returns a
+    description of the failure, or "". Raises SshError if the connection is lost."""
     options: dict[str, Any] = {}
     if terminal:
         options = {"term_type": "xterm", "term_size": (40, 80), "term_modes": {asyncssh.PTY_ECHO: 0}}
@@ -352,7 +349,7 @@ async def run_command(
 
 @asynccontextmanager
 async def open_files(connection: asyncssh.SSHClientConnection, windows: bool) -> AsyncIterator[Files]:
-    """Access to the files of the host: by SFTP, or by shell commands if the host has no SFTP."""
+    """Access to the files of the host, by SFTP or, if the host does not support it, by shell commands."""
     try:
         client = await connection.start_sftp_client()
     except (asyncssh.Error, OSError) as e:
@@ -374,11 +371,10 @@ class Files:
         raise NotImplementedError
 
     async def make_directory(self, path: str) -> None:
-        """Create a directory if it does not exist."""
         raise NotImplementedError
 
     async def write(self, path: str, source: IO[bytes], mode: int, fresh: bool) -> None:
-        """Write a file; a new file gets the mode. `fresh`: an existing file is replaced, and links are not followed."""
+        """`mode` applies to new files. `fresh`: replace an existing file, and do not follow links."""
         raise NotImplementedError
 
     async def remove(self, path: str) -> None:
@@ -473,7 +469,7 @@ class _ShellFiles(Files):
 
 
 async def _read_limited(stream: Any) -> bytes:
-    """Read a stream to its end, and return the beginning."""
+    """The first MOST_REPLIED bytes of a stream, which is read to its end."""
     kept = b""
     while data := await stream.read(1 << 16):
         kept = (kept + data)[:MOST_REPLIED]
@@ -482,7 +478,7 @@ async def _read_limited(stream: Any) -> bytes:
 
 @contextmanager
 def _failures(path: str) -> Iterator[None]:
-    """Converts errors of the protocol and of local files to SshError with the path."""
+    """Convert errors of the protocol and of local files to SshError."""
     try:
         yield
     except asyncssh.Error as e:
@@ -492,8 +488,8 @@ def _failures(path: str) -> Iterator[None]:
 
 
 async def upload(files: Files, source: str | IO[bytes], destination: str) -> None:
-    """Upload contents or a file to a path, or a directory into the destination directory: the directory itself, or only
-    its content if its path ends with a slash."""
+    """Upload a stream or a file to a path, or a directory into the destination directory. If the path of the directory
+    ends with a slash, only its content is uploaded."""
     if destination == "~" or destination.startswith("~/"):
         destination = await files.home() + destination[1:]
     name = destination

@@ -1,5 +1,5 @@
-"""Reads, writes and removes rows of a table in Alibaba Cloud's TableStore. The key of a row is a single string.
-Requests are signed protobuf messages with rows in a special format ("plain buffer").
+"""A client for tables of Alibaba Cloud's TableStore: reads, writes and removes rows whose key is a single string.
+Requests are signed protobuf messages that contain rows in the "plain buffer" format.
 https://www.alibabacloud.com/help/en/tablestore/developer-reference/plainbuffer"""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRING = 3
 
 @frozen(repr=False)
 class TablestoreTable:
-    """A client for a table. `key`: the name of its primary key."""
+    """`key`: the name of the primary key."""
 
     endpoint: str
     name: str
@@ -35,7 +35,7 @@ class TablestoreTable:
     http: Http
 
     def check(self) -> None:
-        """Check that the table exists. Raises ServiceError otherwise."""
+        """Raises ServiceError if the table does not exist."""
         self._ask("DescribeTable", field(1, self.name.encode()))
 
     def put(self, row: str, columns: Mapping[str, str], expected: int = ANY) -> None:
@@ -43,7 +43,7 @@ class TablestoreTable:
         self._ask("PutRow", field(1, self.name.encode()) + field(2, data) + field(3, number(1, expected)))
 
     def get(self, row: str, column: str) -> str:
-        """The text in a column; "" if there is none."""
+        """The value of a column, "" if there is none."""
         request = field(1, self.name.encode()) + field(2, row_bytes({self.key: row}, {}))
         request += field(3, self.key.encode()) + field(3, column.encode()) + number(5, 1)
         answer = dict(fields(self._ask("GetRow", request)))
@@ -79,7 +79,6 @@ class TablestoreTable:
 
 
 def signature(action: str, headers: Mapping[str, str], keys: AliyunKeys) -> str:
-    """The signature of a request with these headers."""
     text = f"/{action}\nPOST\n\n" + "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()))
     return b64encode(hmac.digest(keys.secret.encode(), text.encode(), "sha1")).decode("ascii")
 
@@ -105,7 +104,7 @@ def number(tag: int, value: int) -> bytes:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The numbered fields of a message: numbers and bytes. Reading stops where the message is malformed."""
+    """The numbered fields of a message. Reading stops where the message is malformed."""
     at = 0
     while at < len(data):
         tag, at = _read(data, at)
@@ -146,7 +145,7 @@ def _crc(data: bytes, crc: int = 0) -> int:
 
 
 def _cell(name: str, value: str) -> tuple[bytes, int]:
-    """A cell that contains a string, followed by the cell's checksum."""
+    """An encoded cell, and its checksum."""
     title, text = name.encode(), value.encode()
     inner = bytes((_STRING,)) + struct.pack("<i", len(text)) + text
     crc = _crc(title + inner)
@@ -155,7 +154,7 @@ def _cell(name: str, value: str) -> tuple[bytes, int]:
 
 
 def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bool = False) -> bytes:
-    """An encoded row; without columns, only the row's key."""
+    """An encoded row; without `columns`, it contains only the key."""
     out, sums = bytearray(_HEADER), []
     for tag, members in ((_KEY, key), (_DATA, columns)):
         if members:
@@ -171,7 +170,7 @@ def row_bytes(key: Mapping[str, str], columns: Mapping[str, str], is_removed: bo
 
 
 def cells(data: bytes) -> dict[str, str]:
-    """The strings in a row, by the names of the columns. Raises ServiceError."""
+    """The strings in an encoded row by column. Raises ServiceError."""
     result: dict[str, str] = {}
     at, name = len(_HEADER), ""
     try:

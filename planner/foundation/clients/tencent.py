@@ -1,4 +1,5 @@
-"""Credentials and signatures for Tencent Cloud: COS (q-sign), and calls of its API (TC3-HMAC-SHA256).
+"""Credentials and request signatures for Tencent Cloud: its object storage COS (q-sign), and other services
+(TC3-HMAC-SHA256).
 
 https://www.tencentcloud.com/document/product/436/7778
 """
@@ -20,7 +21,7 @@ from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import frozen
 
 _VALID = 3600
-"""seconds for which a signature is valid"""
+"""how long a signature is valid, in seconds"""
 
 
 @frozen(repr=False)
@@ -33,7 +34,6 @@ class TencentKeys:
 
 
 def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
-    """A bucket of COS at its address."""
     host = urlsplit(url).netloc
 
     def sign(method: str, key: str, query: Mapping[str, str], headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def cos_bucket(url: str, keys: TencentKeys, http: Http) -> BucketClient:
 def authorization(
     method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], keys: TencentKeys, span: str
 ) -> str:
-    """The Authorization header for a time span ("1700000000;1700003600"); all of `headers` are signed."""
+    """The Authorization header for a period ("1700000000;1700003600"). All of `headers` are signed."""
 
     def listed(pairs: Mapping[str, str]) -> tuple[str, str]:
         coded = sorted((quote(n, safe="-_.~").lower(), quote(v, safe="-_.~")) for n, v in pairs.items())
@@ -78,7 +78,7 @@ def authorization(
 
 
 def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> str:
-    """The Authorization header for a call with this JSON at this time (seconds since 1970)."""
+    """The Authorization header for a call. `data`: the JSON of the request; `now`: seconds since 1970."""
     day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
     kind = "application/json"
     request_text = (
@@ -96,7 +96,7 @@ def proof(service: str, host: str, data: bytes, now: int, keys: TencentKeys) -> 
 def call(
     service: str, action: str, version: str, region: str, body: Mapping[str, Any], keys: TencentKeys, http: Http
 ) -> dict[str, Any]:
-    """The result of a call of the API. Raises ServiceError, with the service's code."""
+    """Raises ServiceError with the code that the service reports."""
     host, now = f"{service}.tencentcloudapi.com", int(time.time())
     data = json.dumps(body, separators=(",", ":")).encode()
     headers = {
@@ -123,8 +123,10 @@ def call(
     return result
 
 
-def lent(keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http) -> TencentKeys:
-    """The keys of a role. Raises ServiceError."""
+def assume_role(
+    keys: TencentKeys, role: str, session: str, seconds: int, policy: str, region: str, http: Http
+) -> TencentKeys:
+    """Raises ServiceError."""
     body: dict[str, Any] = {"RoleArn": role, "RoleSessionName": session, "DurationSeconds": seconds}
     if policy:
         body["Policy"] = quote(policy, safe="-_.~")

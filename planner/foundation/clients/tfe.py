@@ -1,5 +1,5 @@
-"""The part of the API of Terraform Enterprise and similar servers that planner needs to store states: services of a
-host, organizations, workspaces, and state versions. Requests and responses are JSON:API."""
+"""A client for Terraform Enterprise and compatible servers: services of a host, organizations, workspaces and state
+versions. Requests and responses are JSON:API."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from planner.foundation.vocabulary.release import COMPATIBLE_VERSION
 DISCOVERY = "/.well-known/terraform.json"
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:[0-9]{1,5})?", re.ASCII)
 _LARGEST = 1 << 20
-"""the maximum size, in bytes, of a host's document about its services"""
+"""the maximum size of a discovery document, in bytes"""
 _MOST_REDIRECTS = 5
 _MOST_PAGES = 1000
 
 
 def host_name(text: str) -> str:
-    """A host name in its normal form. Raises ServiceError."""
+    """A host name in lower case, without the default port. Raises ServiceError."""
     host = text.strip().lower().removesuffix(":443")
     if not _HOST.fullmatch(host):
         raise ServiceError(f'The given hostname "{text}" is not valid')
@@ -34,7 +34,7 @@ def host_name(text: str) -> str:
 
 
 def settings() -> CliConfig:
-    """The user's settings. Raises ServiceError."""
+    """Raises ServiceError."""
     try:
         return load_cli_config(os.environ)
     except Failure as failure:
@@ -42,7 +42,7 @@ def settings() -> CliConfig:
 
 
 class Host:
-    """The services that a host declares. Requested on first use."""
+    """The services that a host declares; its discovery document is requested on first use."""
 
     def __init__(self, name: str, config: CliConfig, http: Http | None = None) -> None:
         self.name = host_name(name)
@@ -51,7 +51,7 @@ class Host:
         self._services: tuple[str, Mapping[str, Any]] | None = None
 
     def services(self) -> tuple[str, Mapping[str, Any]]:
-        """The base URL of relative service URLs, and the services by name. Raises ServiceError."""
+        """The base URL for relative URLs, and the services by name. Raises ServiceError."""
         if self._services is None:
             given = self._config.hosts.get(self.name)
             url = f"https://{self.name}{DISCOVERY}"
@@ -78,7 +78,8 @@ class Host:
         return url, services
 
     def service(self, *names: str) -> str:
-        """The URL of the first existing one of these services, ending in a slash. Raises ServiceError."""
+        """The URL of the first of these services that the host declares, with a slash at the end. Raises
+        ServiceError."""
         base, services = self.services()
         for name in names:
             if isinstance(services.get(name), str):
@@ -92,7 +93,8 @@ class Host:
 
 
 def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> tuple[HttpResponse, str]:
-    """The response to a GET after redirects. Credentials are sent only to the original server. Raises ServiceError."""
+    """Follow redirects of a GET request. Returns the last response and its URL. Credentials are sent only to the host
+    `known`. Raises ServiceError."""
     for _ in range(_MOST_REDIRECTS + 1):
         parts = urlsplit(url)
         mine = parts.netloc == known
@@ -108,7 +110,7 @@ def _followed(http: Http, url: str, headers: Mapping[str, str], known: str) -> t
 
 
 class Tfe:
-    """A client for the API at a URL. May be used by several threads."""
+    """May be used by several threads."""
 
     def __init__(self, url: str, token: str, http: Http | None = None) -> None:
         self.url, self._token = url, token
@@ -123,8 +125,8 @@ class Tfe:
         /,
         **query: str,
     ) -> Any:
-        """The content of the response; None if the object does not exist. `on_headers` receives the headers of the
-        response. Raises ServiceError, whose code is the status."""
+        """The parsed response, None for status 404. `on_headers` receives the headers of the response. Raises
+        ServiceError whose code is the status."""
         headers = self._headers("application/vnd.api+json")
         if body is not None:
             headers["Content-Type"] = "application/vnd.api+json"
@@ -143,7 +145,7 @@ class Tfe:
         return {**names, "Authorization": f"Bearer {self._token}"}
 
     def all(self, path: str, **query: str) -> Iterator[dict[str, Any]]:
-        """The items of a list on all its pages. Raises ServiceError."""
+        """The items on all pages of a list. Raises ServiceError."""
         for number in range(1, _MOST_PAGES):
             result = self.ask("GET", path, None, **query, **{"page[number]": str(number), "page[size]": "100"})
             if result is None:
@@ -154,7 +156,7 @@ class Tfe:
                 return
 
     def download(self, url: str) -> bytes:
-        """A document. Raises ServiceError."""
+        """Raises ServiceError."""
         whole = urljoin(self.url, url)
         is_safe = urlsplit(whole).scheme == "https" or urlsplit(self.url).scheme == "http"
         known = urlsplit(whole).netloc if is_safe else ""
@@ -164,8 +166,7 @@ class Tfe:
         return answer.body
 
     def upload(self, url: str, data: bytes) -> None:
-        """Upload a document to a URL that the API returned and that itself contains credentials. Raises
-        ServiceError."""
+        """Upload to a URL that the API returned. The URL contains credentials itself. Raises ServiceError."""
         answer = self._http.ask("PUT", urljoin(self.url, url), {"Content-Type": "application/octet-stream"}, data)
         if not 200 <= answer.status < 300:
             raise problem_of(answer)
@@ -175,12 +176,10 @@ class Tfe:
 
 
 def path_of(*parts: str) -> str:
-    """A path relative to the API."""
     return "/".join(quote(part, safe="") for part in parts)
 
 
 def problem_of(answer: HttpResponse) -> ServiceError:
-    """The problem that the API reports."""
     texts = []
     try:
         for one in json.loads(answer.body)["errors"]:

@@ -1,2 +1,1 @@
-"""Encryption of states and plans: envelopes, key providers and methods. This package does not depend on
-configurations."""
+"""Encryption of states and plans: envelopes, key providers and methods. Independent of the configuration language."""

@@ -1,9 +1,9 @@
-"""Envelopes: the content of encrypted files, in the same bytes as OpenTofu's:
+"""Reads and writes envelopes, the format of encrypted files, byte for byte as OpenTofu does:
 
     {"serial":7,"lineage":"...","meta":{"key_provider.pbkdf2.k":"BASE64"},"encrypted_data":"BASE64","encryption_version":"v0"}
 
-Only envelopes of states have serial and lineage. `meta` contains, by the address or alias of each key provider, the
-JSON that it needs to produce the key again."""
+Only envelopes of states have a serial and a lineage. `meta` maps the address or alias of each key provider to the JSON
+that the provider needs to produce the key again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = "v0"
 
 
 class NotAnEnvelopeError(Exception):
-    """The bytes are not an envelope; perhaps they were never encrypted. `reason` is empty if the bytes are JSON."""
+    """The data is not an envelope; perhaps it was never encrypted. `reason` is empty if the data is valid JSON."""
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -29,7 +29,7 @@ class NotAnEnvelopeError(Exception):
 
 @frozen(eq=False)
 class Envelope:
-    """The encrypted data, and the metadata of the key providers by their names. `head`: the other members."""
+    """`metadata`: the JSON of each key provider. `head`: the other members, such as serial and lineage."""
 
     metadata: Mapping[str, bytes]
     data: bytes
@@ -38,7 +38,7 @@ class Envelope:
 
 
 def write_envelope(metadata: Mapping[str, bytes], data: bytes, head: Mapping[str, Any]) -> bytes:
-    """The bytes of an envelope, compact and without a line break."""
+    """Compact, without a line break."""
     meta = {name: encode(metadata[name]) for name in sorted(metadata, key=lambda n: n.encode("utf-8", "replace"))}
     before = dumps({**head, "meta": meta})[:-1]
     return b'%s,"encrypted_data":"%s","encryption_version":"%s"}' % (before, encode(data).encode(), VERSION.encode())
@@ -73,7 +73,8 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|\{\}|[{},:]')
 
 
 def indented(envelope: bytes) -> bytes:
-    """An envelope in OpenTofu's layout of local state files: indented by two spaces, with a line break at the end."""
+    """An envelope in the layout of OpenTofu's local state files: indented by two spaces, with a line break at the
+    end."""
     depth = 0
 
     def laid_out(match: re.Match[bytes]) -> bytes:
@@ -100,11 +101,11 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-# Base64 as OpenTofu reads and writes it: the standard alphabet, padded; line breaks are not allowed.
+# Base64 as in OpenTofu: the standard alphabet, with padding.
 
 
 class Base64Error(ValueError):
-    """The text is not valid base64. The message contains the position of the error."""
+    """The message contains the position of the error."""
 
 
 def encode(data: bytes) -> str:
@@ -131,16 +132,16 @@ def _first_wrong(text: str) -> int:
     return len(text) // 4 * 4
 
 
-# JSON in the form in which OpenTofu writes untyped data: members sorted by name, every number a 64-bit float.
+# JSON as OpenTofu writes untyped data: members sorted by name, all numbers as 64-bit floats.
 
 
 def members(values: Mapping[str, Any]) -> bytes:
-    """A JSON object whose direct members keep their order."""
+    """A JSON object whose own members keep their order; nested ones are sorted."""
     return b"{" + b",".join(dumps(name) + b":" + go_json(value) for name, value in values.items()) + b"}"
 
 
 def go_json(value: Any) -> bytes:
-    """Compact JSON with < > & escaped. Raises ValueError for a number that is too large for a float."""
+    """Compact JSON with < > & escaped. Raises ValueError for a number that a float cannot represent."""
     if value.__class__ is dict:
         sorted_members = (
             dumps(name) + b":" + go_json(value[name])
@@ -155,7 +156,7 @@ def go_json(value: Any) -> bytes:
 
 
 def _number(value: float) -> str:
-    """The shortest digits for this float, without an exponent unless it is very small or large."""
+    """The shortest digits for the float, with an exponent only if it is very small or large."""
     if not math.isfinite(value):
         raise ValueError("beyond all numbers")
     if value == 0:

@@ -1,11 +1,11 @@
-"""Keys and key providers. Each type of key provider is a module of planner.foundation.encryption.key_providers with its
-name:
+"""Keys and the interface of key providers. Each type of key provider is a module in
+planner.foundation.encryption.key_providers:
 
     SETTINGS                 the arguments of its block (planner.foundation.encryption.keys)
     build(settings)          a KeyProvider. Raises ProviderError
 
-The metadata of a provider contains everything that the provider needs to produce the same key again. The metadata is
-stored with the encrypted data as a JSON object with the same names and order as in OpenTofu."""
+The metadata of a provider contains everything that it needs to produce the same key again. Metadata is stored with the
+encrypted data as a JSON object, with the names and order of OpenTofu."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Metadata = Mapping[str, Any]
 
 
 class ProviderError(Exception):
-    """A key provider cannot provide a key. The exception's message contains the reason and is shown to the user."""
+    """A key provider cannot provide a key. The message is the reason shown to the user."""
 
 
 def check_next(settings: Given, name: str) -> None:
-    """Raises ProviderError for an argument of the next version of OpenTofu, unless that version is enabled."""
+    """Raises ProviderError for an argument of OpenTofu's next version, unless that version is enabled."""
     if settings.get(name) and not follows_next():
         raise ProviderError(
             f"{name} is an argument of OpenTofu {NEXT_VERSION}: set PLANNER_COMPATIBILITY=1.13 to use it"
@@ -37,7 +37,7 @@ def check_next(settings: Given, name: str) -> None:
 
 
 def check_base64(settings: Given, name: str) -> bytes:
-    """The bytes that an argument encodes. Raises ProviderError."""
+    """The decoded bytes of an argument. Raises ProviderError."""
     try:
         return decode(str(settings.get(name) or ""))
     except Base64Error as bad:
@@ -49,8 +49,8 @@ class MetadataError(Exception):
 
 
 class Key:
-    """A key. The length of the key is known at once; the bytes of the key are computed on first use. Raises
-    ProviderError if that fails."""
+    """A key whose length is known at once and whose bytes are computed on first use. Computing them may raise
+    ProviderError."""
 
     __slots__ = ("_bytes", "_make", "length")
 
@@ -59,7 +59,7 @@ class Key:
 
     @staticmethod
     def of(data: bytes) -> Key | None:
-        """The key with these bytes; None without bytes."""
+        """None for empty data."""
         return Key(len(data), lambda: data) if data else None
 
     def bytes(self) -> bytes:
@@ -70,8 +70,8 @@ class Key:
 
 @frozen(eq=False, repr=False)
 class Keys:
-    """The keys of a key provider: one to encrypt with, and one to decrypt data stored with the provider's metadata.
-    `without_decryption`: if there is no key for decryption, the reason."""
+    """The keys of a key provider: one for encryption, and one for decryption of data stored with the provider's
+    metadata. `without_decryption`: the reason why there is no key for decryption."""
 
     encryption: Key | None
     decryption: Key | None = None
@@ -82,17 +82,17 @@ class KeyProvider(Protocol):
     """A key provider with its settings."""
 
     def provide(self, metadata: Metadata | None) -> tuple[Keys, Metadata]:
-        """A new key for encryption, and the metadata to store. If stored metadata is passed, also the key for
+        """A new key for encryption and the metadata to store with the data; with stored `metadata`, also the key for
         decryption. Raises ProviderError and MetadataError."""
 
 
 def provider_module(type: str) -> Any:
-    """The module of a type of key provider; None if the type does not exist."""
+    """None if there is no such type of key provider."""
     return _module("key_providers", type)
 
 
 def method_module(type: str) -> Any:
-    """The module of a type of method; None if the type does not exist."""
+    """None if there is no such type of method."""
     return _module("methods", type)
 
 
@@ -104,7 +104,7 @@ def _module(folder: str, type: str) -> Any:
 
 
 def decoded(data: bytes | None) -> Metadata | None:
-    """The metadata in an envelope. Raises MetadataError."""
+    """Parse the metadata in an envelope. Raises MetadataError."""
     if data is None:
         return None
     try:
@@ -117,7 +117,7 @@ def decoded(data: bytes | None) -> Metadata | None:
 
 
 def text_of(metadata: Metadata, name: str) -> str:
-    """A string in metadata. Raises MetadataError."""
+    """A string in metadata, "" if it is missing. Raises MetadataError."""
     value = metadata.get(name)
     if value is None:
         return ""
@@ -127,7 +127,7 @@ def text_of(metadata: Metadata, name: str) -> str:
 
 
 def bytes_of(metadata: Metadata, name: str) -> bytes:
-    """Bytes in metadata, stored as base64. Raises MetadataError."""
+    """Bytes in metadata, stored as Base64. Raises MetadataError."""
     try:
         return decode(text_of(metadata, name))
     except Base64Error as bad:
@@ -135,7 +135,7 @@ def bytes_of(metadata: Metadata, name: str) -> bytes:
 
 
 def number_of(metadata: Metadata, name: str) -> int:
-    """A whole number in metadata. Raises MetadataError."""
+    """A whole number in metadata, 0 if it is missing. Raises MetadataError."""
     value = metadata.get(name)
     if value is None:
         return 0
@@ -144,13 +144,13 @@ def number_of(metadata: Metadata, name: str) -> int:
     return int(value)
 
 
-# The permitted content of blocks of key providers and methods.
+# The permitted arguments and blocks of key providers and methods.
 
 
 @frozen
 class Setting:
-    """An argument. `keys`: whether the value is the Keys of a key provider, regardless of `type`. `nullable`: whether
-    null means that the argument is not set; otherwise null is an error."""
+    """The type of an argument. `keys`: the value is the Keys of a key provider, and `type` is ignored. `nullable`:
+    whether null means "not set"; otherwise null is an error."""
 
     type: Type = STRING
     required: bool = False
@@ -160,12 +160,11 @@ class Setting:
 
 @frozen(eq=False)
 class EncryptionArguments:
-    """The arguments by name, and the blocks (at most one of each type) with their arguments."""
+    """Arguments by name, and blocks (at most one of each type) with their arguments."""
 
     arguments: Mapping[str, Setting]
     blocks: Mapping[str, Mapping[str, Setting]] = field(factory=dict)
 
 
 Given = Mapping[str, Any]
-"""the values of arguments: strings, whole numbers, bools, tuples and dictionaries of these, and Keys. Missing arguments
-are left out; blocks are dictionaries"""
+"""argument values: strings, whole numbers, bools, tuples and dictionaries of these, or Keys; blocks are dictionaries"""

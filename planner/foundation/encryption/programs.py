@@ -1,5 +1,5 @@
-"""Programs of the user that produce keys or encrypt. Each program prints one line with its kind and version, and then
-one JSON object."""
+"""Runs programs, configured by the user, that produce keys or encrypt data. A program prints one line with the kind and
+version of its protocol, and then one JSON object."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 60.0
 
 @frozen
 class Kind:
-    """A kind of program: the first line of its output, and its name in messages."""
+    """A kind of program. `magic`: the first line of its output; `name` and `source` are used in messages."""
 
     magic: str
     name: str
@@ -32,8 +32,8 @@ class ProtocolError(Exception):
 
 
 class ExitError(Exception):
-    """The program failed: `status` describes it (`exit status 3`); `has_code`: whether the program exited by itself,
-    with an exit code."""
+    """The program failed. `status` describes the failure (`exit status 3`). `has_code`: whether the program exited with
+    an exit code and was not killed."""
 
     def __init__(self, status: str, has_code: bool, stderr: str) -> None:
         super().__init__(status)
@@ -41,15 +41,13 @@ class ExitError(Exception):
 
 
 class AnswerError(Exception):
-    """The output of a program is not a valid response of its kind."""
-
     def __init__(self, reason: str, stderr: str) -> None:
         super().__init__(reason)
         self.reason, self.stderr = reason, stderr
 
 
 def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, Any], str]:
-    """The response of a program, and its standard error. The program runs in the working directory, without a shell.
+    """The response of a program and its standard error. The program is run without a shell, in the working directory.
     Raises ProtocolError, ExitError and AnswerError."""
     output, errors, status, has_code = _run(command, request)
     stderr = errors.decode("utf-8", "replace")
@@ -68,7 +66,7 @@ def ask(kind: Kind, command: Sequence[str], request: bytes) -> tuple[dict[str, A
 
 
 def _run(command: Sequence[str], request: bytes) -> tuple[bytes, bytes, str, bool]:
-    """The outputs of the program, a description of its failure ("" if it succeeded), and whether it exited with a
+    """Standard output, standard error, a description of the failure ("" for none), and whether there is an exit
     code."""
     try:
         process = subprocess.Popen(
@@ -107,7 +105,7 @@ def _not_started(command: Sequence[str], problem: Exception) -> str:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)  # kills the process group, which includes child processes
+        os.killpg(process.pid, signal.SIGKILL)  # the process group includes child processes
 
 
 def _signal(number: int) -> str:
@@ -135,12 +133,11 @@ def _first_value(data: bytes) -> Any:
     return json.JSONDecoder().raw_decode(text)[0]
 
 
-def only(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
-    """Check that an object has only known members. Raises AnswerError."""
+def check_members(answer: Mapping[str, Any], names: frozenset[str], stderr: str) -> None:
+    """Raises AnswerError for an unknown member."""
     for name in sorted(answer.keys() - names):
         raise AnswerError(f'json: unknown field "{name}"', stderr)
 
 
 def stderr_of(text: str) -> str:
-    """The standard error of a program, for error messages."""
     return f"Stderr:\n-------\n{text}"

@@ -1,7 +1,7 @@
-"""Targets: the kinds of encrypted data (states, plans, states that data sources read), each with its methods.
+"""Targets of encryption: states, plans, and states that data sources read. Each target has a list of methods.
 
-The first method encrypts. To decrypt, the methods are tried in order. The process uses one encryption key until it
-ends, so that results can be saved even if the network fails; each encryption has a new nonce.
+The first method encrypts; to decrypt, the methods are tried in order. One process uses one encryption key throughout,
+so that results can be saved even if the network fails. Each encryption has a new nonce.
 """
 
 from __future__ import annotations
@@ -15,33 +15,32 @@ from planner.foundation.vocabulary.records import frozen
 
 
 class TargetError(Exception):
-    """Data cannot be encrypted or decrypted, or is not encrypted although it must be. The exception's message is shown
-    to the user."""
+    """Data cannot be encrypted or decrypted, or is unencrypted although it must not be. The message is shown to the
+    user."""
 
 
 @frozen(eq=False, repr=False)
 class Ready:
-    """A method with its keys, and the metadata from which the encryption key can be produced again."""
+    """A method with its keys, and the metadata of the encryption key."""
 
     method: Method
     metadata: Mapping[str, bytes]
 
 
 class Candidate(Protocol):
-    """A configured method, which is set up when it is needed."""
+    """A configured method. It is set up on first use."""
 
     @property
     def is_unencrypted(self) -> bool:
-        """Whether this is the method for unencrypted data."""
+        """Whether this is the `unencrypted` method."""
 
     def set_up(self, metadata: Mapping[str, bytes]) -> Ready:
-        """The method with its keys, including those for these metadata of an envelope. Raises Failure."""
+        """The method with its keys, including those for the metadata of an envelope. Raises Failure."""
 
 
 @frozen(eq=False, repr=False)
 class Decrypted:
-    """Decrypted data. `is_pending`: whether the data should be encrypted again, because the configuration of encryption
-    has changed."""
+    """`is_pending`: whether the data should be encrypted again because the encryption configuration has changed."""
 
     data: bytes
     is_pending: bool
@@ -50,8 +49,8 @@ class Decrypted:
 
 
 class Target:
-    """The encryption of one kind of data. `is_clear` returns the reason why bytes are not valid unencrypted data of
-    this kind; "" if they are valid. Raises Failure if the first method cannot be set up."""
+    """The encryption of one kind of data. `is_clear` checks unencrypted data: it returns why the bytes are invalid, or
+    "". Raises Failure if the first method cannot be set up."""
 
     def __init__(self, name: str, candidates: Sequence[Candidate], is_clear: Callable[[bytes], str]) -> None:
         self.name = name
@@ -63,7 +62,6 @@ class Target:
 
     @property
     def is_plain(self) -> bool:
-        """Whether data is written unencrypted."""
         return self._first is None
 
     @property
@@ -72,7 +70,7 @@ class Target:
         return any(candidate.is_unencrypted for candidate in self._candidates)
 
     def encrypt(self, data: bytes, head: Mapping[str, Any]) -> bytes:
-        """The envelope with the encrypted data; the data itself if it is stored unencrypted. Raises TargetError."""
+        """An envelope; the data itself if this target is not encrypted. Raises TargetError."""
         if self._first is None:
             return data
         try:
@@ -82,9 +80,8 @@ class Target:
         return write_envelope(self._first.metadata, encrypted, head)
 
     def decrypt(self, data: bytes, is_clear: Callable[[bytes], str] | None = None) -> Decrypted:
-        """The decrypted content of an envelope, or the data itself if it is unencrypted and this is allowed. `is_clear`
-        overrides the target's function. Raises TargetError, and Failure if a method cannot be set up with the metadata
-        of the envelope."""
+        """The content of an envelope; unencrypted data is returned unchanged if this is allowed. `is_clear` overrides
+        the target's function. Raises TargetError, and Failure if a method cannot be set up."""
         try:
             envelope = read_envelope(data)
         except NotAnEnvelopeError as bad:
@@ -129,8 +126,8 @@ def _reason(bad: Exception) -> str:
     return str(bad)
 
 
-# Methods, which encrypt and decrypt bytes. Each type is a module of planner.foundation.encryption.methods with its
-# name: `SETTINGS`, and `build(settings)`, which returns a Method or raises InvalidMethodError.
+# Methods encrypt and decrypt bytes. Each type of method is a module in planner.foundation.encryption.methods with
+# `SETTINGS` and `build(settings)`, which returns a Method or raises InvalidMethodError.
 
 
 class InvalidMethodError(Exception):
@@ -146,14 +143,14 @@ class DecryptionError(Exception):
 
 
 class NoKeyError(DecryptionError):
-    """A key for decryption is missing. The message contains the reason ("" if unknown)."""
+    """There is no key for decryption. The message is the reason, "" if it is unknown."""
 
 
 class Method(Protocol):
     """A method with its keys."""
 
     def encrypt(self, data: bytes) -> bytes:
-        """Encrypts data. Raises EncryptionError, and ProviderError if there is no key."""
+        """Raises EncryptionError, and ProviderError if there is no key."""
 
     def decrypt(self, data: bytes) -> bytes:
-        """Decrypts data. Raises DecryptionError, and ProviderError if there is no key."""
+        """Raises DecryptionError, and ProviderError if there is no key."""

@@ -1,7 +1,8 @@
-"""Signed statements: in-toto statements (version 1) in envelopes of DSSE (version 1). Each line of a file is an
-envelope with the signature of one signer.
+"""Signed statements: in-toto statements (version 1) in DSSE envelopes (version 1). In a file, each line is an envelope
+with one signature.
 
 https://github.com/secure-systems-lab/dsse/blob/master/protocol.md
+
 https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
 """
 
@@ -24,12 +25,12 @@ _MOST_SIGNATURES = 64
 
 
 def encoded(payload: bytes) -> bytes:
-    """The bytes that are signed for a payload (the pre-authentication encoding)."""
+    """DSSE's pre-authentication encoding of a payload: the bytes that are signed."""
     return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
 
 
 def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
-    """A signed statement on one line. Raises ServiceError if signing fails."""
+    """One line of JSON. Raises ServiceError if signing fails."""
     payload = orjson.dumps(statement, option=orjson.OPT_SORT_KEYS)
     signature = signer.sign(encoded(payload))
     signatures = [{"keyid": signer.key_id, "sig": base64.b64encode(signature).decode()}]
@@ -39,15 +40,14 @@ def envelope(statement: Mapping[str, Any], signer: SigningKey) -> bytes:
 
 @frozen(eq=False)
 class Signed:
-    """A statement, and the keys with verified signatures of it."""
+    """A statement, and the keys whose signatures of it are valid."""
 
     statement: Mapping[str, Any]
     signers: tuple[Verifier, ...]
 
 
 def verified(data: bytes, verifiers: tuple[Verifier, ...]) -> Iterator[Signed]:
-    """The statements in a file, each with the keys whose signatures of it are valid. Lines that are not envelopes are
-    ignored."""
+    """The statements in a file. Lines that are not envelopes are ignored."""
     for line in data.splitlines():
         if line.strip():
             try:

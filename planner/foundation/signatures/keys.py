@@ -1,5 +1,5 @@
-"""Keys that sign and verify: ed25519 and ECDSA keys in PEM files, and ed25519, ECDSA and RSA keys in OpenSSH's files
-and agents."""
+"""Signing and verification keys: ed25519 and ECDSA keys in PEM files, and ed25519, ECDSA and RSA keys in OpenSSH's
+files and agents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 
 PASSPHRASE = "PLANNER_SIGNING_PASSPHRASE"
-"""the environment variable with the passphrase of a private key"""
+"""the environment variable for the passphrase of a private key"""
 _MOST_BYTES = 1 << 16
 _LEAST_RSA = 2048
 _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
@@ -25,7 +25,7 @@ _SSH_WORDS = (b"ssh-", b"ecdsa-sha2-")
 
 @frozen(eq=False)
 class SigningKey:
-    """A key that signs. `sign` returns the signature of bytes, or raises ServiceError."""
+    """`sign` returns the signature of bytes, or raises ServiceError."""
 
     key_id: str
     sign: Callable[[bytes], bytes] = field(repr=False)
@@ -33,7 +33,7 @@ class SigningKey:
 
 @frozen(eq=False)
 class Verifier:
-    """A public key. `key_id`: its fingerprint, as ssh-keygen prints it; `name`: its origin."""
+    """A public key. `key_id` is the fingerprint that ssh-keygen prints, `name` the name of the key's file."""
 
     key_id: str
     name: str
@@ -42,7 +42,7 @@ class Verifier:
     """the key in OpenSSH's format"""
 
     def accepts(self, message: bytes, signature: bytes) -> bool:
-        """Whether a signature of a message is by this key, either a plain signature or one in OpenSSH's format."""
+        """Whether the signature, plain or in OpenSSH's format, was made by this key."""
         from cryptography.exceptions import InvalidSignature
 
         try:
@@ -101,7 +101,7 @@ def _hash_of(key: EllipticCurvePublicKey) -> Any:
 
 
 def load_signer(path: str) -> SigningKey:
-    """The private key in a file; for a public key in OpenSSH's format, the private key in an agent. Raises Failure."""
+    """The private key in a file. If the file contains an OpenSSH public key, the agent signs. Raises Failure."""
     data = _content(path)
     if data.startswith(_SSH_WORDS):
         verifier = _verifier(data, path)
@@ -123,8 +123,7 @@ def load_signer(path: str) -> SigningKey:
 
 
 def load_verifiers(paths: tuple[str, ...]) -> tuple[Verifier, ...]:
-    """The public keys in files, and in the files of directories: PEM, or lines as in authorized_keys. Raises
-    Failure."""
+    """The public keys in files and directories: PEM, or lines as in authorized_keys. Raises Failure."""
     keys: dict[str, Verifier] = {}
     for path in paths:
         where = on_disk(path)
@@ -158,14 +157,14 @@ def _verifier(data: bytes, path: str) -> Verifier:
         words = data.split()
         at = next(
             (i for i, word in enumerate(words) if word.startswith(_SSH_WORDS)), 0
-        )  # the names of the signer precede the key
+        )  # the principals precede the key
         return _as_verifier(load_ssh_public_key(b" ".join(words[at : at + 2])), path)
     except (ValueError, UnsupportedAlgorithm) as problem:
         raise _unusable(path, f"{problem}.") from None
 
 
 def _as_verifier(key: Any, path: str) -> Verifier:
-    """A key as a Verifier. Raises Failure for weak and unknown kinds of keys."""
+    """Raises Failure for weak or unsupported keys."""
     from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, SECP384R1, SECP521R1, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat

@@ -1,5 +1,5 @@
-"""Signatures in OpenSSH's format (PROTOCOL.sshsig), by a key or by an agent (draft-miller-ssh-agent), so that
-`ssh-keygen -Y verify` can check them."""
+"""Signatures in OpenSSH's format (PROTOCOL.sshsig), which `ssh-keygen -Y verify` accepts, made by a key or by an agent
+(draft-miller-ssh-agent)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _RSA_SHA2_512 = 4
 _MOST_BYTES = 1 << 20
 """the maximum size of an agent's response, in bytes"""
 _SECONDS = 120.0
-"""the time limit for an agent's response, in seconds; it is long because an agent may prompt the user"""
+"""seconds to wait for an agent, which may prompt the user"""
 
 
 def text(data: bytes) -> bytes:
-    """A byte string, preceded by its length."""
+    """A byte string with its length in front."""
     return struct.pack(">I", len(data)) + data
 
 
 class Reader:
-    """Reads the parts of a message. Raises ValueError if a part is missing."""
+    """Reads the fields of a message. Raises ValueError if a field is missing."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -57,19 +57,18 @@ def fingerprint(key: bytes) -> str:
 
 
 def signed_data(message: bytes) -> bytes:
-    """The bytes that a key signs for a message."""
+    """The bytes that are signed for a message."""
     return MAGIC + b"".join(map(text, (NAMESPACE.encode(), b"", _HASH, sha512(message).digest())))
 
 
 def signature(key: bytes, message: bytes, sign: Callable[[bytes], bytes]) -> bytes:
-    """A signature of a message. `key`: the public key; `sign` returns the signature of bytes. The key and the signature
-    have OpenSSH's format."""
+    """`key`: the public key; `sign` returns the signature of bytes. Both use OpenSSH's format."""
     parts = (key, NAMESPACE.encode(), b"", _HASH, sign(signed_data(message)))
     return MAGIC + struct.pack(">I", 1) + b"".join(map(text, parts))
 
 
 def parse(data: bytes) -> tuple[bytes, bytes]:
-    """The public key and its signature of `signed_data`. Raises ValueError for an unsupported format, purpose or
+    """The public key, and its signature of `signed_data`. Raises ValueError for an unsupported format, purpose or
     hash."""
     reader = Reader(data)
     if reader.take(len(MAGIC)) != MAGIC or reader.number() != 1:
@@ -80,11 +79,8 @@ def parse(data: bytes) -> tuple[bytes, bytes]:
     return key, signed
 
 
-# Agents.
-
-
 def agent_sign(key: bytes, data: bytes) -> bytes:
-    """The signature by the agent of SSH_AUTH_SOCK. Raises ServiceError."""
+    """A signature by the agent at SSH_AUTH_SOCK. Raises ServiceError."""
     flags = _RSA_SHA2_512 if Reader(key).text() == b"ssh-rsa" else 0
     answer = _request_of_agent(bytes([_SIGN]) + text(key) + text(data) + struct.pack(">I", flags))
     if answer[:1] != bytes([_SIGNED]):

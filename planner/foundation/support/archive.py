@@ -1,9 +1,10 @@
-"""Unpacks archives from untrusted sources so that all of their content stays in the target directory.
+"""Unpacks archives from untrusted sources. All content stays in the target directory.
 
-Members are written one by one below a descriptor of that directory, opened without following links, and never over an
-existing file. Names and links that lead out of the directory are rejected, as are members other than files, directories
-and links, duplicate names, and archives that expand too much. Python's own `tarfile` is not used: its checks can be
-circumvented, and its reader can be made to loop."""
+Members are written one by one, below a descriptor of the target directory; links are not followed, and existing files
+are never replaced. Rejected are: names and links that lead out of the directory, members other than files, directories
+and links, duplicate names, and archives that expand too much. Python's `tarfile` is not used: its checks can be
+circumvented, and its reader can loop.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ MOST_BYTES = 16 << 30
 MOST_GROWTH = 250
 """the maximum number of bytes to which one byte of an archive may expand; deflate alone reaches 1,032"""
 ALWAYS_FREE = 1 << 20
-"""the number of bytes up to which an archive of any size may expand"""
+"""an archive of any size may expand to this number of bytes"""
 _LONGEST_NAME = 1024
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 18
@@ -44,8 +45,8 @@ Kind = Literal["file", "folder", "link", "same"]
 
 
 class Member(NamedTuple):
-    """A member of an archive: `parts` are the parts of its name; `target` is the target of a link, or the name of the
-    member to which a hard link refers."""
+    """`parts` are the path elements of the name. `target` is the target of a link, or the member that a hard link
+    refers to."""
 
     name: str
     parts: tuple[str, ...]
@@ -56,16 +57,15 @@ class Member(NamedTuple):
 
 
 class ArchiveLimits(NamedTuple):
-    """Limits for the total of all members of an archive."""
+    """Limits for the whole archive."""
 
     bytes: int
     members: int
 
 
 def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: ArchiveLimits | None = None) -> None:
-    """Unpack a zip or (compressed) tar archive into a new directory. `kind` is zip, tar, or tar.gz, tar.bz2, tar.xz;
-    `links`: whether the archive may contain links; `limits`: stricter limits, for small content. Raises InstallError,
-    and OSError if it cannot be written."""
+    """Unpack an archive into a new directory. `kind` is zip, tar, tar.gz, tar.bz2 or tar.xz. `links`: whether links are
+    allowed. `limits`: stricter limits, for small content. Raises InstallError, and OSError if writing fails."""
     target.mkdir(mode=0o755)
     try:
         size = allowed_bytes(archive.stat().st_size)
@@ -98,12 +98,11 @@ def unpack(archive: Path, target: Path, kind: str, links: bool = True, limits: A
 
 
 def allowed_bytes(size: int) -> int:
-    """The number of bytes to which an archive of this size may expand."""
     return min(MOST_BYTES, max(ALWAYS_FREE, MOST_GROWTH * size))
 
 
 def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipInfo, Member]]:
-    """The members of a zip archive of this size (in bytes), if all of it is safe to unpack. Raises InstallError."""
+    """The members of a zip archive of `size` bytes. Raises InstallError if one of them is not safe to unpack."""
     entries = package.infolist()
     _few(len(entries))
     listed = [(entry, _zip_member(package, entry)) for entry in entries]
@@ -113,7 +112,7 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
         raise InstallError(f"the archive has a link ({link.name!r}), which is not allowed")
     seen: set[str] = set()
     for _, member in listed:
-        _alone(member, seen)
+        _check_duplicate(member, seen)
     return listed
 
 
@@ -121,7 +120,7 @@ def members(package: ZipFile, size: int, links: bool = False) -> list[tuple[ZipI
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """The parts of a member's name. Raises InstallError if the name leads out of the archive."""
+    """The path elements of a member's name. Raises InstallError if the name leads out of the archive."""
     if name.startswith(("/", "\\")) or _DRIVE.match(name) or ".." in _SEPARATORS.split(name):
         raise InstallError(f"the archive has a member whose name leads out of it ({name!r})")
     if "\0" in name or len(name.encode("utf-8", "surrogateescape")) > _LONGEST_NAME:
@@ -130,9 +129,8 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def stays(target: str, depth: int) -> bool:
-    """Whether a link in a directory at this depth stays inside the archive, whatever other such links point to. For
-    this reason `..` may occur only at the beginning: after the name of another link it would go up from that link's
-    target."""
+    """Whether a link in a directory at this depth stays inside the archive, regardless of other links. `..` may occur
+    only at the beginning: after the name of another link, it would go up from the target of that link."""
     if not target or target.startswith(("/", "\\")) or "\0" in target or _DRIVE.match(target):
         return False
     parts = [part for part in _SEPARATORS.split(target) if part not in ("", ".")]
@@ -143,7 +141,7 @@ def stays(target: str, depth: int) -> bool:
 
 
 def check_links(folder: Path) -> None:
-    """Check that no link below a directory leads out of it. Raises InstallError and OSError."""
+    """Raises InstallError if a link below the directory leads out of it, and OSError."""
     for base, folders, files in os.walk(folder):
         depth = len(Path(base).relative_to(folder).parts)
         for name in sorted((*folders, *files)):
@@ -152,9 +150,9 @@ def check_links(folder: Path) -> None:
                 raise InstallError(f"{os.path.relpath(path, folder)!r} is a link that leads out of the directory")
 
 
-def _alone(member: Member, seen: set[str]) -> None:
-    """Check for duplicate names. Only directories may be repeated. Names that differ only in case count as duplicates,
-    because some file systems do not distinguish case."""
+def _check_duplicate(member: Member, seen: set[str]) -> None:
+    """Raises InstallError for duplicate names. Only directories may be repeated. Names that differ only in case count
+    as duplicates, because some file systems ignore case."""
     if member.kind == "folder":
         return
     folded = "/".join(member.parts).casefold()
@@ -184,8 +182,7 @@ def _too_large() -> InstallError:
 
 
 class _UnpackDirectory:
-    """The open target directory. `left`: the number of bytes that may still be written; `most`: the maximum number of
-    members."""
+    """The open target directory. `left`: how many bytes may still be written; `most`: the maximum number of members."""
 
     def __init__(self, target: Path, left: int, most: int | None = None) -> None:
         self.root = os.open(target, _FOLDER)
@@ -200,10 +197,10 @@ class _UnpackDirectory:
         os.close(self.root)
 
     def put(self, member: Member, blocks: Iterable[bytes], links: bool) -> None:
-        """Write a member. Raises InstallError and OSError."""
+        """Raises InstallError and OSError."""
         self.count += 1
         _few(self.count, self.most)
-        _alone(member, self.seen)
+        _check_duplicate(member, self.seen)
         try:
             if member.kind == "folder":
                 with self._folder(member.parts):
@@ -214,7 +211,7 @@ class _UnpackDirectory:
                 elif member.kind == "file":
                     self._file(member, folder, blocks, member.is_program)
                 else:
-                    self._same(member, folder)
+                    self._hard_link(member, folder)
         except FileExistsError:
             raise InstallError(f"the archive has several members that are named {member.name!r}") from None
         except OSError as problem:
@@ -224,7 +221,7 @@ class _UnpackDirectory:
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], make: bool = True) -> Iterator[int]:
-        """The descriptor of a subdirectory. `make`: whether to create the subdirectory if it is missing."""
+        """The descriptor of a subdirectory. `make`: whether to create it if it is missing."""
         at = os.dup(self.root)
         try:
             for part in parts:
@@ -257,8 +254,7 @@ class _UnpackDirectory:
                 file.write(block)
             os.fchmod(file.fileno(), 0o755 if is_program else 0o644)
 
-    def _same(self, member: Member, folder: int) -> None:
-        """Create a hard link as a second link to an existing file."""
+    def _hard_link(self, member: Member, folder: int) -> None:
         parts = _parts(member.target)
         number = -1
         try:
@@ -329,13 +325,13 @@ def _stream(archive: Path, kind: str) -> IO[bytes]:
 
 
 class _Stream:
-    """Reads a stream sequentially. At most `left` bytes may be read in addition to headers."""
+    """Reads a stream sequentially. `left` limits the bytes that are read, apart from headers."""
 
     def __init__(self, file: IO[bytes], left: int) -> None:
         self.file, self.at, self.end = file, 0, left + (left >> 1) + ALWAYS_FREE
 
     def read(self, size: int) -> bytes:
-        """Reads this number of bytes, or fewer at the end. Raises InstallError."""
+        """`size` bytes, or fewer at the end. Raises InstallError."""
         data = b""
         while len(data) < size and (part := self.file.read(size - len(data))):
             data = data + part if data else part
@@ -354,8 +350,8 @@ class _Stream:
 
 
 def _tar_members(stream: _Stream) -> Iterator[Member]:
-    """The members of a tar archive. The caller must read the content of each member (`size` bytes, rounded up to a
-    multiple of 512) before requesting the next one. Raises InstallError and ValueError."""
+    """The members of a tar archive. Before the next member is requested, the caller must read the content of this one
+    (`size` bytes, rounded up to a multiple of 512). Raises InstallError and ValueError."""
     more: dict[str, str] = {}
     while header := stream.read(512):
         if len(header) < 512:
@@ -396,7 +392,7 @@ def _tar_member(header: bytes, flag: bytes, size: int, more: dict[str, str]) -> 
 
 
 def _extended(data: bytes) -> dict[str, str]:
-    """Parse records of the form LENGTH KEY=VALUE, each of which ends with a line break."""
+    r"""Parse the records `LENGTH KEY=VALUE\n` of an extended header."""
     texts = {}
     while data:
         length, _, _ = data[:20].partition(b" ")
@@ -410,7 +406,7 @@ def _extended(data: bytes) -> dict[str, str]:
 
 
 def _octal(field: bytes) -> int:
-    """A number in tar's format: octal digits, or binary if the number is too large."""
+    """A number in tar's format: octal digits, or binary if it is too large for these."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.partition(b"\0")[0].strip()

@@ -1,4 +1,4 @@
-"""Paths of the grammars, the rules and the user's cache: in a checkout, in an installed wheel, on this machine."""
+"""Paths of the grammars, the rules, the documentation and the user's directories."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__fil
 
 
 def _directory(name: str) -> str:
-    """A directory next to the package (checkout), or the copy inside it (wheel: `planner/_assets`)."""
+    """A directory of the checkout, or its copy in an installed package (`planner/_assets`)."""
     installed = os.path.join(PACKAGE, "_assets", name)
     return installed if os.path.isdir(installed) else os.path.join(os.path.dirname(PACKAGE), name)
 
@@ -26,40 +26,34 @@ def grammar_file(name: str) -> str:
 
 
 def rules_folder() -> str:
-    """The directory with the rule files."""
     return _directory("rules")
 
 
 def documents_folder() -> str:
-    """The directory with the documentation."""
     return _directory("docs")
 
 
 def cache_folder() -> str | None:
-    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if missing. None if
-    the directory is not writable, or if other users can write to it or its parent: they could store code there that is
-    executed later. The function never raises."""
+    """planner's directory in the user's cache (`$XDG_CACHE_HOME`, otherwise `~/.cache`), created if it is missing. None
+    if it is not writable, or if other users can write to it or its parent: they could store code that is executed
+    later. Never raises."""
     return _own_directory("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> str | None:
-    """planner's directory for permanent files in `$XDG_STATE_HOME`, otherwise in `~/.local/state`; conditions as for
-    `cache_folder`."""
+    """planner's directory in `$XDG_STATE_HOME`, otherwise in `~/.local/state`; None as for `cache_folder`."""
     return _own_directory("XDG_STATE_HOME", ".local/state")
 
 
 def grammar_path(name: str) -> Path:
-    """The file of a grammar."""
     return _path(grammar_file(name))
 
 
 def rules_path() -> Path:
-    """The directory with the rule files."""
     return _path(rules_folder())
 
 
 def cache_dir() -> Path | None:
-    """planner's directory in the user's cache, like `cache_folder`."""
     folder = cache_folder()
     return None if folder is None else _path(folder)
 
@@ -71,20 +65,20 @@ def _path(path: str) -> Path:
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Whether a file or directory belongs to the user, and only the user may write to it."""
+    """Whether a file or directory belongs to the user and only the user may write to it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _own_directory(variable: str, usual: str) -> str | None:
     try:
         home = os.environ.get(variable, "")
-        # The XDG base directory specification requires to ignore a relative path.
+        # the XDG base directory specification requires programs to ignore relative paths
         base = home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), usual)
         if not os.path.isabs(base):  # the home directory of this user is unknown
             return None
         folder = os.path.join(base, "planner")
         os.makedirs(base, mode=0o700, exist_ok=True)
-        if not _may_hold(os.stat(base)):
+        if not _is_safe_parent(os.stat(base)):
             return None
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return folder if is_closed(os.lstat(folder)) and os.access(folder, os.W_OK | os.X_OK) else None
@@ -92,17 +86,16 @@ def _own_directory(variable: str, usual: str) -> str | None:
         return None
 
 
-def _may_hold(status: os.stat_result) -> bool:
-    """Whether the user's files in a directory are safe from replacement by other users: the directory belongs to the
-    user or the system, and if everyone may write to it (as to /tmp), only owners can remove their files."""
+def _is_safe_parent(status: os.stat_result) -> bool:
+    """Whether other users cannot replace the user's files in a directory: it belongs to the user or to the system, and
+    if everyone may write to it (as to /tmp), only owners may remove their files."""
     return status.st_uid in (os.geteuid(), 0) and (not status.st_mode & 0o022 or bool(status.st_mode & stat.S_ISVTX))
 
 
-# Paths of the user's CLI configuration files, which are checked for existence without reading them.
+# The user's CLI configuration files.
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """The user's home directory."""
     return _path(_home(environ))
 
 
@@ -111,7 +104,7 @@ def _home(environ: Mapping[str, str]) -> str:
 
 
 def setting_files(environ: Mapping[str, str]) -> list[Path]:
-    """The existing CLI configuration files, in the order in which they are read."""
+    """The existing CLI configuration files, in reading order."""
     return [_path(name) for name in _setting_files(environ)]
 
 

@@ -1,4 +1,4 @@
-"""The Gregorian calendar, before and after the years of Python's datetime."""
+"""The Gregorian calendar for all years; Python's datetime is limited to the years 1 to 9999."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DAY = 86_400
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a Gregorian date (Hinnant, chrono-compatible low-level date algorithms)."""
+    """Days since 1970-01-01 (Hinnant, chrono-compatible low-level date algorithms)."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -16,7 +16,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def date_of(days: int) -> tuple[int, int, int]:
-    """The Gregorian date (year, month, day) that `days_of` counts."""
+    """The inverse of `days_of`: year, month, day."""
     era, of_era = divmod(days + 719_468, 146_097)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -26,16 +26,15 @@ def date_of(days: int) -> tuple[int, int, int]:
 
 
 def month_days(year: int, month: int) -> int:
-    """The number of days in a month."""
     if month == 2:
         return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
     return 30 if month in (4, 6, 9, 11) else 31
 
 
 def seconds_of(match: re.Match[str], most_hours: int = 23, most_minutes: int = 59) -> tuple[int, int] | None:
-    """The seconds since 1970 of an RFC 3339 timestamp, without the fraction, and its offset from UTC in seconds; None
-    if the date, time or offset does not exist. The groups of the match must be: year to second, the fraction, and the
-    sign, hours and minutes of the offset. `most_hours` and `most_minutes` limit the offset."""
+    """An RFC 3339 timestamp in seconds since 1970 (without the fraction), and its offset from UTC in seconds. None if
+    the date, time or offset does not exist. Groups of the match: year to second, fraction, and sign, hours and minutes
+    of the offset."""
     year, month, day, hour, minute, second = map(int, match.groups()[:6])
     if not (1 <= month <= 12 and 1 <= day <= month_days(year, month) and hour < 24 and minute < 60 and second < 60):
         return None

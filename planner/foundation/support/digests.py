@@ -1,5 +1,5 @@
-"""Digests with the interface of hashlib, computed by the interpreter's own code if available: starting OpenSSL takes
-longer than all the digests of a small configuration."""
+"""SHA-256 and UUIDs without the startup time of OpenSSL, which exceeds the time for all digests of a small
+configuration."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ else:
         from hashlib import blake2b as blake2b
 
 _SMALL = 1 << 18
-"""the number of bytes above which OpenSSL is faster in spite of its startup time"""
+"""from this number of bytes, OpenSSL is faster in spite of its startup time"""
 
 
 def sha256_of(data: bytes) -> str:
-    """The SHA-256 of data, in hexadecimal."""
+    """In hexadecimal."""
     digest: str = (_own_sha256() if len(data) < _SMALL else _sha256())(data).hexdigest()
     return digest
 
@@ -42,12 +42,9 @@ def _sha256() -> Any:
     return sha256
 
 
-# Unique names.
-
-
 def random_uuid() -> str:
-    """A UUID of version 4 (RFC 9562). The standard library's module would look up the network address of the machine
-    first."""
+    """A UUID of version 4 (RFC 9562). The standard library's module would first look up the machine's network
+    address."""
     number = int.from_bytes(os.urandom(16), "big") & ~(0xF000_C000_0000_0000_0000) | 0x4000_8000_0000_0000_0000
     digits = f"{number:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

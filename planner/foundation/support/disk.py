@@ -1,5 +1,5 @@
-"""Reads and replaces complete files; replaced files (states, backups, plans) are flushed to disk before they are
-reported as written."""
+"""Reads and replaces complete files. States, backups and plans are flushed to disk before they are reported as
+written."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _BLOCK = 1 << 20
 MOST_BYTES = 2 << 30
 """the maximum number of bytes that are read from a file"""
 MOST_STREAMED = 64 << 20
-"""the maximum number of bytes that are read from files without a size"""
+"""the maximum number of bytes that are read from a pipe or device"""
 
 
 class Entry(Protocol):
-    """A directory entry, either on the disk (os.DirEntry) or in a tree."""
+    """A directory entry: os.DirEntry on the disk, TreeEntry in a tree."""
 
     @property
     def name(self) -> str:
         """The name of the entry in its directory."""
 
     def is_dir(self) -> bool:
-        """Whether the entry is a directory or a link to one. Raises OSError."""
+        """Also true for a link to a directory. Raises OSError."""
 
 
 class TreeEntry:
@@ -42,31 +42,30 @@ class TreeEntry:
         self.name, self._is_dir = name, is_dir
 
     def is_dir(self) -> bool:
-        """Whether the entry is a directory or a link to one."""
         return self._is_dir
 
 
 class UnrecordedError(OSError):
-    """The tree has no content of a file, and it is unknown whether the content has changed."""
+    """The tree does not contain the content of a file. It is unknown whether the content has changed."""
 
 
 class ChangedError(UnrecordedError):
-    """The tree has no content of a file, but it is known that the content has changed."""
+    """The tree does not contain the content of a file, and the content has changed."""
 
 
 class Tree(Protocol):
-    """The files below a directory as they were at another time. Names are relative to the directory, in the shortest
-    spelling; they may contain links."""
+    """The files below a directory at another time, for example at a commit. Names are relative to the directory and
+    normalized; they may contain links."""
 
     @property
     def root(self) -> str:
-        """The absolute path of the directory, with links resolved."""
+        """An absolute path with links resolved."""
 
     def read(self, name: str) -> bytes:
-        """The content of a file. Raises OSError."""
+        """Raises OSError."""
 
     def entries(self, directory: str) -> Iterable[Entry]:
-        """The files and directories in a directory; `.` is the root. Raises OSError."""
+        """The entries of a directory; `.` is the root. Raises OSError."""
 
 
 _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
@@ -74,8 +73,8 @@ _DIRECTORY: ContextVar[str] = ContextVar("working directory", default="")
 
 @contextmanager
 def working_in(directory: str) -> Iterator[None]:
-    """A context in which relative paths of configurations start from this absolute directory, instead of the current
-    directory of the process, which all threads share."""
+    """A context in which relative paths of configurations start at this absolute directory. The current directory of
+    the process is not changed, because all threads share it."""
     token = _DIRECTORY.set(directory)
     try:
         yield
@@ -89,17 +88,17 @@ def working_directory() -> str:
 
 
 def on_disk(path: str | os.PathLike[str]) -> str:
-    """The path of a file for the operating system: relative ones start at the working directory."""
+    """The path for the operating system: relative paths start at the working directory."""
     return os.path.join(_DIRECTORY.get(), path)
 
 
 def absolute_path(path: str) -> str:
-    """The absolute path of a file, in its shortest spelling."""
+    """An absolute, normalized path."""
     return os.path.normpath(os.path.join(working_directory(), path))
 
 
 def repository_of(directory: str) -> str:
-    """The directory with `.git` that contains a directory, as an absolute path without links; "" if there is none."""
+    """The closest parent directory with `.git`, as an absolute path without links; "" if there is none."""
     here = os.path.realpath(directory)
     while not os.path.exists(os.path.join(here, ".git")):
         parent = os.path.dirname(here)
@@ -114,9 +113,8 @@ _TREE: ContextVar[Tree | None] = ContextVar("tree", default=None)
 
 @contextmanager
 def view(tree: Tree | None) -> Iterator[None]:
-    """A context in which configurations and their functions read files below the tree's root from the tree, under the
-    same paths, and all other files from the disk. None: all files are read from the disk. The innermost view applies.
-    """
+    """A context in which configurations and their functions read files below the tree's root from the tree. Other files
+    are read from the disk. None: all files are read from the disk. The innermost view applies."""
     token = _TREE.set(tree)
     try:
         yield
@@ -129,8 +127,8 @@ _HASHED: ContextVar[bool] = ContextVar("hashed", default=False)
 
 @contextmanager
 def hashing() -> Iterator[None]:
-    """A context in which files are read only to compute digests: if the earlier content of a file is unknown, any
-    different content can replace it."""
+    """A context in which files are read only for digests. If the earlier content of a file is unknown, any different
+    content may be used instead."""
     token = _HASHED.set(True)
     try:
         yield
@@ -139,12 +137,12 @@ def hashing() -> Iterator[None]:
 
 
 def is_hashed() -> bool:
-    """Whether files are only read for digests."""
+    """Whether files are read only for digests (see `hashing`)."""
     return _HASHED.get()
 
 
 def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
-    """The name of a path in a tree; None for a path outside of it. Raises ValueError for an impossible name."""
+    """The name of a path in a tree, None for a path outside. Raises ValueError for an invalid name."""
     absolute = os.path.join(working_directory(), path)
     root = tree.root.rstrip("/")
     for candidate in (os.path.normpath(absolute), os.path.realpath(absolute)):
@@ -156,7 +154,6 @@ def _name_in(tree: Tree, path: str | os.PathLike[str]) -> str | None:
 
 
 def _entry_in(tree: Tree, name: str) -> Entry | None:
-    """The entry of a name in a tree; None if it does not exist."""
     if name == ".":
         return TreeEntry(".", True)
     parent, _, last = name.rpartition("/")
@@ -173,16 +170,15 @@ def replace_file(
     ready: Callable[[int], bool] | None = None,
     durable: bool = True,
 ) -> None:
-    """Replace a file with these bytes atomically: the file is always either the old or the new one. An existing file
-    keeps its permissions, a new one gets `mode` without the bits of the umask; files that are not regular, such as
-    devices, are written to directly. `ready` is called with the descriptor of the new file just before the old file is
-    replaced; if it returns True, the descriptor stays open. `durable`: whether the bytes must be on disk when the
-    function returns. Raises OSError; in this case the old file is unchanged, unless the only failure was flushing its
-    directory."""
+    """Replace a file atomically: it always has either the old or the new content. An existing file keeps its
+    permissions; a new file has `mode` without the bits of the umask. Devices and pipes are written to directly. `ready`
+    is called with the descriptor of the new file just before the replacement; if it returns True, the descriptor stays
+    open. `durable`: whether the data must be on disk when the function returns. Raises OSError; the old file is then
+    unchanged, unless only flushing the directory failed."""
     try:
         _replace(path, data, mode, ready, durable)
     except OSError as problem:
-        problem.filename = problem.filename or path  # add the file name, which errors about descriptors lack
+        problem.filename = problem.filename or path  # errors of descriptors have no file name
         raise
 
 
@@ -220,8 +216,8 @@ def _replace(path: str, data: bytes, mode: int, ready: Callable[[int], bool] | N
 
 
 def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
-    """The content of a file that the user has not named. A pipe or a device is refused, because reading it could block
-    or never end; the null device counts as an empty file. Raises OSError, and ValueError for an impossible name."""
+    """The content of a file that the user has not named. Pipes and devices are refused, because reading them could
+    block or never end; the null device counts as empty. Raises OSError, and ValueError for an invalid name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return tree.read(name)
@@ -234,8 +230,8 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 
 
 def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes:
-    """The content of a file that the user named: it may be a pipe (`<(...)`, `/dev/stdin`), which is read to its end.
-    Raises OSError, and ValueError for an impossible name."""
+    """The content of a file that the user named. A pipe (`<(...)`, `/dev/stdin`) is read to its end. Raises OSError,
+    and ValueError for an invalid name."""
     mode = path_mode(path)
     if not stat.S_ISFIFO(mode) and not stat.S_ISCHR(mode):
         return read_whole(path)
@@ -247,13 +243,13 @@ def read_given(path: str | os.PathLike[str], most: int = MOST_STREAMED) -> bytes
 
 
 def read_text(path: str | os.PathLike[str], given: bool = False) -> str:
-    """The content of a UTF-8 file, with line breaks as "\n". `given`: whether the user named the file. Raises OSError
-    and ValueError (including UnicodeDecodeError)."""
+    r"""UTF-8 text with "\n" as line breaks. `given`: whether the user named the file. Raises OSError and ValueError
+    (including UnicodeDecodeError)."""
     return (read_given if given else read_whole)(path).decode("utf-8").replace("\r\n", "\n")
 
 
 def list_directory(path: str) -> Sequence[Entry]:
-    """The entries of a directory. Raises OSError, and ValueError for an impossible name."""
+    """Raises OSError, and ValueError for an invalid name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return list(tree.entries(name))
@@ -262,8 +258,7 @@ def list_directory(path: str) -> Sequence[Entry]:
 
 
 def path_mode(path: str | os.PathLike[str]) -> int:
-    """The type and the permissions of a file, as in `os.stat_result.st_mode`; links are followed. Raises OSError, and
-    ValueError for an impossible name."""
+    """`os.stat_result.st_mode` of a file; links are followed. Raises OSError, and ValueError for an invalid name."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         entry = _entry_in(tree, name)
@@ -274,7 +269,6 @@ def path_mode(path: str | os.PathLike[str]) -> int:
 
 
 def is_directory(path: str) -> bool:
-    """Whether a path names a directory."""
     try:
         return stat.S_ISDIR(path_mode(path))
     except (OSError, ValueError):
@@ -282,7 +276,7 @@ def is_directory(path: str) -> bool:
 
 
 def path_exists(path: str) -> bool:
-    """Whether a directory has an entry of this name, which may be a link to a missing file."""
+    """Whether a file of this name exists; a link counts even if its target is missing."""
     tree = _TREE.get()
     if tree is not None and (name := _name_in(tree, path)) is not None:
         return _entry_in(tree, name) is not None
@@ -290,8 +284,7 @@ def path_exists(path: str) -> bool:
 
 
 def real_path(path: str) -> str:
-    """The absolute path of a directory without links; it is the same for all paths to the directory (in a view: for all
-    spellings of one path)."""
+    """The absolute path of a directory with links resolved. In a view, links are not resolved."""
     tree = _TREE.get()
     if tree is not None and _name_in(tree, path) is not None:
         return absolute_path(path)
@@ -299,7 +292,7 @@ def real_path(path: str) -> str:
 
 
 def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
-    """Raises OSError for a file that is neither regular nor the null device."""
+    """Raises OSError if the file is neither regular nor the null device."""
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return
@@ -311,7 +304,7 @@ def check_kind(descriptor: int, path: str | os.PathLike[str]) -> None:
 
 def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
     parts, size = [], 0
-    # if the file has a size, it is read with one call
+    # a regular file is read with one call
     block = min(max(os.fstat(descriptor).st_size + 1, _BLOCK), most + 1)
     while part := os.read(descriptor, block):
         parts.append(part)
@@ -322,7 +315,7 @@ def _read(descriptor: int, most: int, path: str | os.PathLike[str]) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all bytes, with several calls if necessary. Raises OSError."""
+    """Raises OSError."""
     view = memoryview(data)
     while view:
         written = os.write(descriptor, view)
@@ -332,7 +325,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_directory(path: str) -> None:
-    """Flush the entries of a directory to disk. Raises OSError, except if the file system does not support it."""
+    """Flush a directory to disk, if the file system supports it. Raises OSError."""
     try:
         descriptor = os.open(path or ".", os.O_RDONLY | os.O_CLOEXEC)
     except PermissionError:
@@ -347,8 +340,8 @@ def sync_directory(path: str) -> None:
 
 
 def remove_leftovers(path: str) -> None:
-    """Remove files that killed processes left in a file's directory: unfinished replacements of the file, or of files
-    whose names begin with the same name (such as a backup)."""
+    """Remove temporary files of killed processes next to `path`: unfinished replacements of this file, or of files
+    whose names begin with its name (such as backups)."""
     folder, name = os.path.split(os.path.realpath(path))
     with suppress(OSError):
         for entry in os.listdir(folder):
@@ -369,13 +362,10 @@ def _runs(process: int) -> bool:
     return process != os.getpid()
 
 
-# Pauses Python's garbage collector while many permanent objects are created: collections would double the time.
-
-
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """A context in which the garbage collector does not run (reference counting continues). Afterwards, the former
-    setting is restored. Contexts may be nested."""
+    """A context without garbage collection (reference counting continues), for creating many permanent objects:
+    collections would double the time. May be nested."""
     if not gc.isenabled():
         yield
         return
@@ -386,21 +376,19 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-# Records the reads of a configuration's functions: files, names in directories, and the time. The recorder also counts
-# the states that were read from services, which cannot be compared like files. Reads from a tree are not recorded.
+# Records reads by the functions of a configuration: files, directory listings, and the time. Also counts states that
+# were read from services, which cannot be compared like files. Reads from a tree are not recorded.
 
 
 LOOKED = "planner.looked"
-"""the audit event of a function that reads a file, or checks for one without opening it"""
+"""the audit event for reading a file, or for checking whether it exists"""
 LISTED = "planner.listed"
-"""the audit event of listing the names in a directory"""
+"""the audit event for listing a directory"""
 TIMED = "planner.timed"
 """the audit event of a result that depends on the current time"""
 
 
 class Reads:
-    """Reads by the functions of one configuration."""
-
     __slots__ = ("files", "lock_waits", "looked_at", "services", "time")
 
     def __init__(self) -> None:
@@ -415,7 +403,7 @@ _READS: ContextVar[Reads] = ContextVar("reads", default=Reads())  # noqa: B039 -
 
 @contextmanager
 def own_reads() -> Iterator[None]:
-    """A context in which reads are recorded separately from those of other threads."""
+    """A context whose reads are recorded separately from those of other threads."""
     token = _READS.set(Reads())
     try:
         yield
@@ -424,7 +412,7 @@ def own_reads() -> Iterator[None]:
 
 
 class FilesUsed:
-    """The files that functions read, and the files that matched their patterns."""
+    """The files that functions read, and the files that match their patterns."""
 
     __slots__ = ("matched", "read")
 
@@ -438,7 +426,7 @@ _USED: ContextVar[FilesUsed | None] = ContextVar("files used", default=None)
 
 @contextmanager
 def files_used() -> Iterator[FilesUsed]:
-    """A context that records the files that functions use, including files of a tree."""
+    """A context that records the files used by functions, including files of a tree."""
     used = FilesUsed()
     token = _USED.set(used)
     try:
@@ -448,13 +436,11 @@ def files_used() -> Iterator[FilesUsed]:
 
 
 def note_matches(paths: Iterable[str]) -> None:
-    """Record that these files match the pattern of a function."""
     if (used := _USED.get()) is not None:
         used.matched.update(paths)
 
 
 def note_file_read(path: str) -> None:
-    """Record that a function has read the file."""
     if (used := _USED.get()) is not None:
         used.read.add(path)
     if _TREE.get() is None:
@@ -463,12 +449,11 @@ def note_file_read(path: str) -> None:
 
 
 def files_read() -> tuple[str, ...]:
-    """The names of the files as passed to the operating system, sorted."""
+    """Sorted names as passed to the operating system."""
     return tuple(sorted(_READS.get().files))
 
 
 def note_look(path: str) -> None:
-    """Record that a function checks whether a file exists."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None
@@ -476,7 +461,7 @@ def note_look(path: str) -> None:
 
 
 def note_listing(path: str, are_all: bool) -> None:
-    """Record that a function lists a directory; `are_all`: whether planner's own files are included."""
+    """`are_all`: whether planner's own files are listed, too."""
     if _TREE.get() is not None:
         return
     _READS.get().looked_at[path] = None
@@ -485,39 +470,34 @@ def note_listing(path: str, are_all: bool) -> None:
 
 
 def looked_at() -> tuple[str, ...]:
-    """The files that functions looked up, whether they exist or not, and the directories that they listed, sorted."""
+    """Files whose existence functions checked, and directories that they listed; sorted."""
     return tuple(sorted(_READS.get().looked_at))
 
 
 def note_time(until: int = 0) -> None:
-    """Record that a result depends on the current time. It is valid until this time, in seconds since 1970 (0: at no
-    other time)."""
+    """Record that a result depends on the current time. `until`: the time up to which it is valid, in seconds since 1970
+    (0: it is not valid later)."""
     if _TREE.get() is None:
         sys.audit(TIMED, until)
 
 
 def note_service_read() -> None:
-    """Record that a state was read from a service."""
     _READS.get().services += 1
 
 
 def service_reads() -> int:
-    """The number of states that this process has read from services."""
     return _READS.get().services
 
 
 def note_lock_wait() -> None:
-    """Record that the lock of a state was held by another process."""
     _READS.get().lock_waits += 1
 
 
 def lock_waits() -> int:
-    """The number of times that this process has waited for the lock of a state."""
     return _READS.get().lock_waits
 
 
 def forget_files_read() -> None:
-    """Forget all recorded reads before another configuration is evaluated."""
     reads = _READS.get()
     reads.files.clear()
     reads.looked_at.clear()

@@ -1,8 +1,8 @@
 """Reads and writes JSON exactly, and fast if possible.
 
-Numbers: a whole number within 64 bits is an int; any other number that a float represents exactly (at most 15
-significant digits, no exponent) is a float whose shortest text is the original number; everything else is a Decimal, or
-an int beyond 64 bits. So the text of a number survives reading and writing, up to its spelling."""
+A whole number within 64 bits is read as an int. Other numbers with at most 15 significant digits and without exponent
+are read as a float, whose shortest text is the original number. All remaining numbers are read as a Decimal, or as an
+int beyond 64 bits. Thus no digits are lost by reading and writing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _NoUtf8(dict[int, int]):
-    """A table for str.translate that replaces surrogates, which UTF-8 cannot encode."""
+    """A table for str.translate that replaces surrogates, which UTF-8 cannot encode, with U+FFFD."""
 
     def __missing__(self, code: int) -> int:
         return 0xFFFD if 0xD800 <= code < 0xE000 else code
@@ -26,16 +26,16 @@ class _NoUtf8(dict[int, int]):
 
 _LARGE = 1 << 20
 _PIECE = 200
-"""the number of nesting levels that are written with one call; the fast writer supports 254"""
+"""nesting levels that are written with one call; the fast writer supports 254"""
 _DEEPEST = 4 * _PIECE
-"""the maximum number of nesting levels that can be read; the fast reader supports 1024"""
+"""the maximum nesting depth that can be read; the fast reader supports 1024"""
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
 _LINES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 _NO_UTF8 = _NoUtf8()
 
 
 class JsonError(ValueError):
-    """The text is not valid JSON: the reason, and the offset (bytes) of the error."""
+    """Invalid JSON: the reason, and the offset of the error in bytes."""
 
     def __init__(self, reason: str, offset: int) -> None:
         super().__init__(f"{reason} (byte offset {offset})")
@@ -44,7 +44,7 @@ class JsonError(ValueError):
 
 
 def loads(data: bytes) -> Any:
-    """The value of a JSON text. Raises JsonError; of duplicate keys, the last value is used."""
+    """Of duplicate keys, the last one is used. Raises JsonError."""
     if not has_wide_numbers(data):
         try:
             return orjson.loads(data)
@@ -54,7 +54,7 @@ def loads(data: bytes) -> Any:
 
 
 def reader() -> Callable[[bytes], Any]:
-    """A reader of JSON texts that are known to have no wide numbers. The reader raises ValueError."""
+    """The fast reader, for texts without wide numbers. It raises ValueError."""
     read: Callable[[bytes], Any] = orjson.loads
     return read
 
@@ -89,8 +89,8 @@ def _no_constant(name: str) -> Any:
 
 
 def has_wide_numbers(data: bytes) -> bool:
-    """Whether the text may contain a number that the fast reader would round. The result may be true although there is
-    none, but is never false if there is one."""
+    """Whether the text may contain a number that the fast reader would round. Can be a false positive, never a false
+    negative."""
     if data[:1] not in (b"{", b"[", b'"'):
         return True
     return (_wide() if len(data) < _LARGE else _wide_in_much()).search(data) is not None
@@ -98,7 +98,7 @@ def has_wide_numbers(data: bytes) -> bool:
 
 @cache
 def _wide_in_much() -> Any:
-    """The pattern of wide numbers for a searcher that is five times as fast, but slow to load."""
+    """The pattern of wide numbers with re2: five times as fast, but slow to load."""
     import re2
 
     return re2.compile(rb"[:\[,][ \t\r\n]*-?(?:[0-9][0-9.]{15}|[0-9.]+[eE])")
@@ -140,9 +140,9 @@ def _plain(value: Any) -> Any:
 
 
 def _fragments(value: Any, depth: int = 0) -> Any:
-    """The value with whole numbers beyond 64 bits replaced by their JSON text, and U+FFFD for characters that UTF-8
-    cannot encode: bytes of names and variables that are not UTF-8 are such characters (PEP 383). Values nested too
-    deeply for the fast writer are also replaced by their JSON text."""
+    """A copy of a value for the fast writer: U+FFFD replaces characters that UTF-8 cannot encode (surrogates for bytes
+    that were not UTF-8, PEP 383). Whole numbers beyond 64 bits, and values that are nested too deeply, are replaced
+    with their JSON text."""
     if value.__class__ is str:
         return value.translate(_NO_UTF8)
     if value.__class__ is int and not -(1 << 63) <= value < 1 << 64:

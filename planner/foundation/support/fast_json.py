@@ -1,4 +1,4 @@
-"""orjson, imported so that an interrupt cannot break it: import it from here only.
+"""Imports orjson with interrupts delayed. All other modules import it from here.
 
 When orjson is imported, it imports modules of the standard library without checking for failure. A KeyboardInterrupt
 during one of these imports becomes a null pointer and crashes the process."""
@@ -20,7 +20,7 @@ __all__ = ["orjson", "uninterrupted"]
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Delay interrupts until the block has ended."""
+    """Delay interrupts until the end of the block."""
     if current_thread() is not main_thread():  # signal handlers run only on the main thread
         yield
         return
@@ -47,7 +47,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 class _Orjson:
-    """The module, loaded on first use, because loading takes longer than reading most files."""
+    """Loads orjson on first use, because loading takes longer than reading most files."""
 
     def __getattr__(self, name: str) -> Any:
         with uninterrupted():

@@ -1,5 +1,5 @@
-"""Runs work in forks of this process. Forks share all data without copying it, and send back only results, each as one
-frame in a pipe."""
+"""Runs work in forks of this process. Forks share all data without copying it, and return only results, each as a frame
+in a pipe."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from planner.foundation.vocabulary.span import pickled_without_texts
 
 T = TypeVar("T")
 ROOMY = 1 << 20
-"""the requested capacity of a pipe in bytes, so that the writer need not wait for the reader"""
+"""the requested capacity of a pipe in bytes, large enough that writers rarely wait for readers"""
 _SIZE = 8
-"""the number of bytes at the beginning of a frame that contain the length of the rest"""
+"""the size of the length at the beginning of a frame, in bytes"""
 _INTERRUPTS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def processors(most: int) -> int:
-    """The number of processes that may share work, at most `most`; 1 if forking is not possible."""
+    """How many processes may share work, at most `most`; 1 if forking is not possible."""
     if (
         not sys.platform.startswith("linux") or threading.active_count() > 1
     ):  # forking a process with threads is unsafe: a fork copies the locks of threads, but not the threads
@@ -38,8 +38,8 @@ def processors(most: int) -> int:
 
 
 def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
-    """The results of `work(0)`, computed in this process, and of `work(1)` and so on, computed in forks. The results
-    must be picklable. None if a fork returned no result, for any reason. Exceptions of `work(0)` are passed on."""
+    """The results of `work(0)`, computed in this process, and of `work(1)` to `work(count - 1)`, computed in forks.
+    Results must be picklable. None if a fork returned no result. Exceptions of `work(0)` are raised here."""
     forks: list[Fork] = []
     try:
         for share in range(1, count):
@@ -60,7 +60,7 @@ def shared_out(work: Callable[[int], T], count: int) -> list[T] | None:
 
 
 class Fork(NamedTuple):
-    """A process that sends one non-empty result. `alive` is open as long as this process lives, so that the fork
+    """A process that returns one non-empty result. The pipe `alive` is open while this process lives, so that the fork
     notices its end."""
 
     process: int
@@ -68,7 +68,7 @@ class Fork(NamedTuple):
     alive: int
 
     def result(self, deadline: float | None = None) -> bytes | None:
-        """The result: empty if the fork ended without one, None if it is not complete at the deadline (monotonic)."""
+        """Empty if the fork ended without a result; None if the result is not complete at the deadline (monotonic)."""
         data = bytearray()
         while deadline is None or deadline > time.monotonic():
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -81,12 +81,12 @@ class Fork(NamedTuple):
         return None
 
     def stop(self) -> None:
-        """Kill the process, if it still runs: then `result` returns."""
+        """Kill the process if it still runs; `result` then returns."""
         with suppress(ProcessLookupError):
             os.kill(self.process, signal.SIGKILL)
 
     def end(self) -> None:
-        """Close the pipes and wait for the process, after its result has arrived."""
+        """Close the pipes and wait for the process."""
         self.stop()
         os.waitpid(self.process, 0)
         os.close(self.pipe)
@@ -94,9 +94,8 @@ class Fork(NamedTuple):
 
 
 def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
-    """A fork that sends the result of `work` and then ends. The fork also ends on an interrupt, or when this process
-    ends.
-    `others`: forks whose pipes it does not need. Raises OSError."""
+    """A fork that sends the result of `work` and ends. It also ends on an interrupt, or when this process ends.
+    `others`: forks whose pipes it must close. Raises OSError."""
 
     def send(pipe: int, watched: int) -> None:
         signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -109,8 +108,7 @@ def start_fork(work: Callable[[], bytes], others: Iterable[Fork] = ()) -> Fork:
 
 
 def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrupt: Any, on_terminate: Any) -> Fork:
-    """A fork that does the work, with the pipe for its frames and a pipe that is open as long as this process lives.
-    Raises OSError."""
+    """A fork with a pipe for its frames, and a pipe that is open while this process lives. Raises OSError."""
     reading, writing = os.pipe()
     watched, alive = os.pipe()
     before = signal.pthread_sigmask(
@@ -143,7 +141,6 @@ def _start(work: Callable[[int, int], None], others: Iterable[Fork], on_interrup
 
 
 def send_frame(pipe: int, data: bytes) -> None:
-    """Write the bytes as one complete frame."""
     for part in (len(data).to_bytes(_SIZE, "little"), data):
         view = memoryview(part)
         while view:
@@ -151,7 +148,7 @@ def send_frame(pipe: int, data: bytes) -> None:
 
 
 def take_frames(data: bytearray) -> list[bytes]:
-    """Remove all complete frames from the beginning of the data that a pipe delivered, and return their contents."""
+    """Remove complete frames from the beginning of `data`, and return their contents."""
     frames: list[bytes] = []
     while len(data) >= _SIZE and len(data) - _SIZE >= (size := int.from_bytes(data[:_SIZE], "little")):
         frames.append(bytes(memoryview(data)[_SIZE : _SIZE + size]))
@@ -159,13 +156,13 @@ def take_frames(data: bytearray) -> list[bytes]:
     return frames
 
 
-# Work items that forks process one after the other. Unlike in `start_fork`, an item may change real objects, so items
-# are never interrupted: after a stop request, each fork finishes its current item and takes no other.
+# Forks that process many items. An item may change real objects, so it is never interrupted (unlike the work of
+# `start_fork`): after a stop request, each fork finishes its current item and takes no other.
 
 
 _INDEX = struct.Struct("<I")
 _PATIENCE = 5.0
-"""the number of seconds that forks have to end if the whole process must end"""
+"""seconds that forks may take to end if the whole process must end"""
 
 
 class StopFlag:
@@ -182,7 +179,7 @@ class StopFlag:
 
 
 class Forks:
-    """Forks that call `work(index)` for all numbers below `count`. The forks must be started before any threads."""
+    """Forks that together call `work(index)` for all numbers below `count`. They must be started before any threads."""
 
     def __init__(self, work: Callable[[int], Any], count: int, processes: int, stop: StopFlag) -> None:
         self.stop = stop
@@ -193,8 +190,8 @@ class Forks:
         os.close(self._tasks)
 
     def results(self) -> Iterator[tuple[int, Any]]:
-        """Yields (index, result) in the order of arrival. There is no result for an item during which its fork died. If
-        the iteration is interrupted, the forks are interrupted, too, and their remaining results are returned first."""
+        """Pairs (index, result) in the order of arrival. An item is missing if its fork died. If the iteration is
+        interrupted, the forks are interrupted, too, and their remaining results are returned first."""
         parts: dict[int, bytearray] = {fork.pipe: bytearray() for fork in self._forks}
         try:
             while parts:
@@ -222,7 +219,7 @@ class Forks:
             yield from map(pickle.loads, take_frames(parts[pipe]))
 
     def _items(self, work: Callable[[int], Any]) -> Callable[[int, int], None]:
-        """The work of one fork. An interrupt is ignored: the parent receives it, too, and decides."""
+        """The work of one fork. It ignores interrupts: the parent receives them, too, and decides."""
         parent = os.getpid()
 
         def take(pipe: int, watched: int) -> None:
@@ -242,7 +239,7 @@ class Forks:
 
 
 def _tasks(count: int) -> int:
-    """A pipe that contains all numbers below `count`, for forks to take."""
+    """A pipe that contains all numbers below `count`; each fork reads its next number from it."""
     reading, writing = os.pipe()
     with suppress(OSError):
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, max(ROOMY, 4096))

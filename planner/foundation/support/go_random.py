@@ -1,4 +1,4 @@
-"""The random numbers of Go's math/rand: reproduces values that Go programs generate."""
+"""The random numbers of Go's math/rand, for reproducing values that Go programs generate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _cooked() -> tuple[int, ...]:
 
 
 class GoRandom:
-    """The numbers that Go's `rand.New(rand.NewSource(seed))` returns."""
+    """`rand.New(rand.NewSource(seed))`."""
 
     def __init__(self, seed: int) -> None:
         x = seed % _LARGEST or 89482311
@@ -40,7 +40,7 @@ class GoRandom:
         return (result >> 32) & _LARGEST
 
     def below(self, limit: int) -> int:
-        """A whole number from 0 to `limit` - 1 (Intn); `limit` is from 1 to 2**31 - 1."""
+        """A whole number from 0 to `limit` - 1 (Go's Intn). `limit` is 1 to 2**31 - 1."""
         if limit & (limit - 1) == 0:
             return self._int31() & (limit - 1)
         last = _LARGEST - (1 << 31) % limit
@@ -49,7 +49,7 @@ class GoRandom:
         return item % limit
 
 
-# The seed state of Go's math/rand: 607 numbers of 64 bits, as data of Go's standard library, in base 64.
+# The initial state of Go's math/rand, from Go's standard library: 607 numbers of 64 bits in Base64.
 
 
 COOKED = (

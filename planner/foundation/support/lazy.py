@@ -1,4 +1,4 @@
-"""Values that are computed on first use."""
+"""Sequences that are computed on first use, and a limit for regular expressions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ T = TypeVar("T")
 
 
 class Later(Sequence[T], Generic[T]):
-    """A sequence that `make` creates when the sequence is first read. The inputs of `make` must not change until
-    then."""
+    """A sequence that `make` computes when it is first read. The inputs of `make` must not change before that."""
 
     __slots__ = ("_made", "_make")
 
@@ -38,7 +37,7 @@ class Later(Sequence[T], Generic[T]):
         return self._items[index]
 
 
-# The nesting depth of regular expressions: the memory for compiling one grows with the square of the depth.
+# The memory for compiling a regular expression grows with the square of its nesting depth.
 
 
 MOST_NESTED = 1000
@@ -46,8 +45,7 @@ MOST_NESTED = 1000
 
 
 def is_too_deep(pattern: str) -> bool:
-    """Whether groups are nested too deeply for any reasonable pattern. If it is unclear whether a parenthesis opens a
-    group, it is counted."""
+    """Whether groups may be nested too deeply. A parenthesis is counted if it is unclear whether it opens a group."""
     if pattern.count("(") <= MOST_NESTED:
         return False
     depth = 0

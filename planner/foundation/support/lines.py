@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 LONGEST = 64 * 1024
-"""The number of bytes after which a long line is reported in parts."""
+"""longer lines are reported in parts (bytes)"""
 
 
 class Lines:
-    """Receives bytes and passes on complete lines."""
+    """Receives bytes and passes complete lines to `output`."""
 
     def __init__(self, output: Callable[[str], None]) -> None:
         self.output = output
         self._rest = b""
 
     def receive(self, data: bytes) -> None:
-        """Report all lines that `data` completes. The rest is kept until more data arrives."""
+        """Report the lines that `data` completes. The rest is kept until more data arrives."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         for each in whole:
             self.output(each.decode("utf-8", "replace"))
@@ -24,7 +24,7 @@ class Lines:
             self.flush()
 
     def flush(self) -> None:
-        """Report the remaining, incomplete line."""
+        """Report an incomplete last line."""
         if self._rest:
             self.output(self._rest.decode("utf-8", "replace"))
             self._rest = b""

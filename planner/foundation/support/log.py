@@ -1,5 +1,5 @@
-"""The log that TF_LOG and similar variables request: lines with time, level and fields, or JSON, on standard error or
-in the file of TF_LOG_PATH."""
+"""The log requested by TF_LOG and similar variables: lines with time, level and fields, or JSON, on standard error or
+in the file TF_LOG_PATH."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _PREFIX = re.compile(r"(?:\S+ )?\[(TRACE|DEBUG|INFO|WARN|ERROR)\]\s*")
 
 
 class Log:
-    """`levels`: the lowest level that is written, by subsystem. Failures to write are ignored, because they must not
-    stop the operation."""
+    """`levels`: the lowest level that is written, by subsystem. Write errors are ignored, because they must not stop
+    the operation."""
 
     def __init__(self, levels: Mapping[str, int], is_json: bool, stream: TextIO) -> None:
         self.levels, self.is_json, self.stream = levels, is_json, stream
@@ -45,7 +45,7 @@ class Log:
                 return
 
     def plugin_line(self, name: str, line: str) -> None:
-        """Log a line of a plugin at the level that the line names, either in JSON or in brackets."""
+        """Log a line of a plugin, at the level named in the line: as JSON, or in brackets."""
         level, fields = "DEBUG", {"provider": name}
         try:
             entry = json.loads(line)
@@ -62,7 +62,7 @@ class Log:
 
 
 def open_log(environ: Mapping[str, str]) -> tuple[Log | None, str]:
-    """The log (None if all levels are off), and a warning if the value of a variable is not valid."""
+    """The log (None if all levels are off), and a warning if a variable has an invalid value."""
     remark = ""
 
     def level(*names: str) -> tuple[int, bool]:

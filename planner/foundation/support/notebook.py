@@ -1,4 +1,4 @@
-"""Renders results for notebooks, as small pieces of HTML without scripts. All text in the HTML is escaped."""
+"""Renders results as HTML for notebooks, without scripts. All text is escaped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 MOST_ROWS = 200
-"""the maximum number of rows of a table that a notebook shows"""
+"""the maximum number of table rows"""
 MOST_VERTICES = 60
 """the maximum number of vertices of a graph that is drawn"""
 _CELL = "text-align:left;vertical-align:top;padding:2px 12px 2px 0"
@@ -15,7 +15,7 @@ _BOX, _GAP, _LINE = 22, 14, 7.2
 
 
 def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table; a long table is cut after its first rows, with the number of remaining rows."""
+    """A table with at most MOST_ROWS rows, followed by the number of remaining rows."""
     head = "".join(f"<th style='{_CELL}'>{escape(name)}</th>" for name in columns)
     body = "".join(
         f"<tr>{''.join(f'<td style={_CELL!r}>{escape(str(value))}</td>' for value in row)}</tr>"
@@ -29,12 +29,11 @@ def table_html(columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: s
 
 
 def proof_html(text: str) -> str:
-    """A proof as preformatted text."""
     return f"<pre style='font-family:monospace;line-height:1.35'>{escape(text)}</pre>"
 
 
 def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
-    """A graph as a picture with dependencies to the left, or a large graph as a table of its edges."""
+    """A drawing with dependencies to the left; for a large graph, a table of its edges."""
     pairs = list(edges)
     if len(vertices) > MOST_VERTICES:
         return table_html(("dependent", "dependency"), pairs, f"{len(vertices)} vertices, {len(pairs)} edges")
@@ -52,7 +51,7 @@ def graph_html(vertices: Sequence[str], edges: Iterable[tuple[str, str]]) -> str
 def _places(
     vertices: Sequence[str], pairs: Sequence[tuple[str, str]]
 ) -> tuple[dict[str, tuple[float, float, float]], float, float]:
-    """The (left, top, width) of each box, in one column for each level, and the size of the picture."""
+    """The (left, top, width) of each box, with one column per level, and the width and height of the drawing."""
     below: dict[str, list[str]] = {name: [] for name in vertices}
     for dependent, dependency in pairs:
         below[dependent].append(dependency)

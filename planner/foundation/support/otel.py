@@ -1,4 +1,4 @@
-"""Traces for OpenTelemetry, with its SDK (the extra `otel`), which is configured by environment variables OTEL_*."""
+"""Traces for OpenTelemetry, with its SDK (extra `otel`), which OTEL_* environment variables configure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRACES = "OTEL_TRACES_EXPORTER"
 
 
 class Spans:
-    """Spans of one run of the program. In other threads, spans belong to the span in which the thread was started."""
+    """The spans of one run of the program. In a new thread, spans belong to the span that started the thread."""
 
     def __init__(self, provider: TracerProvider, parent: Context) -> None:
         from opentelemetry import context
@@ -34,7 +34,6 @@ class Spans:
             yield
 
     def failed(self, reason: str) -> None:
-        """Mark the current span as failed."""
         from opentelemetry.trace import Status, StatusCode, get_current_span
 
         get_current_span().set_status(Status(StatusCode.ERROR, reason))
@@ -48,12 +47,12 @@ class Spans:
         return {name.upper(): value for name, value in carrier.items()}
 
     def close(self) -> None:
-        """Send all remaining spans."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
 
 def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | None, str]:
-    """The recorder of spans; None, with the reason, if there is none."""
+    """The recorder, or None and the reason."""
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     kind = "grpc" if protocol == "grpc" else "http"
     try:
@@ -79,7 +78,7 @@ def open_spans(environ: Mapping[str, str], log: Log | None) -> tuple[Spans | Non
 
 
 def _log_of_the_sdk(log: Log | None) -> None:
-    """Messages of the SDK go to the log, and not to the terminal."""
+    """Messages of the SDK are written to the log instead of the terminal."""
     import logging
 
     class Forwarding(logging.Handler):

@@ -1,5 +1,5 @@
-"""Puts files into place for other processes, and locks files between processes. A file is written next to its
-destination and renamed, so that others never see an incomplete one."""
+"""Installs files that other processes use, and locks files between processes. A file is written next to its destination
+and then renamed, so that no process sees an incomplete file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SLOW = 5.0
 
 @contextmanager
 def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], object] = bool) -> Iterator[None]:
-    """Lock a file so that other programs of the ecosystem respect the lock, too (a POSIX record lock). `waiting` is
-    called once if getting the lock takes long. Raises InstallError."""
+    """Lock a file with a POSIX record lock, which other programs of the ecosystem respect. `waiting` is called once if
+    the lock is not available soon. Raises InstallError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+b")
@@ -47,8 +47,8 @@ def locked(path: Path, waiting: Callable[[], object] = bool, stop: Callable[[], 
 
 @contextmanager
 def beside(place: Path) -> Iterator[Path]:
-    """A temporary directory next to a destination. At the end, it is removed together with directories that killed runs
-    left behind. The caller must have locked the destination. Raises InstallError if it cannot be written."""
+    """A temporary directory next to a destination, which the caller must have locked. Afterwards, it is removed
+    together with temporary directories of killed runs. Raises InstallError if it cannot be written."""
     prefix = f".{place.name}.new-"
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def beside(place: Path) -> Iterator[Path]:
 
 
 def remove(place: Path) -> None:
-    """Remove a file, a link or a directory. Raises OSError."""
+    """Remove a file, link or directory, if it exists. Raises OSError."""
     if place.is_symlink() or place.is_file():
         place.unlink()
     elif place.exists():
@@ -75,6 +75,6 @@ def remove(place: Path) -> None:
 
 
 def copy_directory(source: Path, target: Path) -> None:
-    """Copy a directory; links in it are copied as links. Raises OSError."""
+    """Links are copied as links. Raises OSError."""
     shutil.copytree(source, target, symlinks=True)
     os.chmod(target, 0o755)

@@ -1,10 +1,12 @@
-"""Interrupts: after the first one, a running walk starts no further operations; the second one ends the process.
+"""Handles interrupts: after the first one, a running walk starts no further operations; the second one ends the
+process.
 
-A signal handler runs on the main thread between any two of its steps, perhaps while the thread holds a lock. So the
-handler takes no lock: it sets a flag or raises KeyboardInterrupt. The handler runs only between steps of the main
-thread, so a signal that arrives just before the main thread begins to wait has no effect until the wait ends. Therefore
-the system also writes each signal into a pipe; a separate thread reads it there, notifies the listeners of the stop
-request, and sends the main thread a harmless signal until it has responded."""
+A signal handler runs on the main thread between any two of its steps, perhaps while that thread has acquired a lock.
+Therefore the handler acquires no locks: it sets a flag or raises KeyboardInterrupt. A signal that arrives just before
+the main thread begins to wait would have no effect until the wait ends. Therefore the system also writes each signal to
+a pipe. A separate thread reads the pipe, notifies the listeners of the stop request, and sends harmless signals to the
+main thread until it has responded.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,19 @@ from time import sleep
 from types import FrameType
 from typing import NoReturn
 
-# The request to stop: made by a signal handler, received by walks, providers, provisioners and waiting threads.
+# The stop request: set by a signal handler, observed by walks, providers, provisioners and waiting threads.
 
 
 _PATIENCE = 1.0
-"""the number of seconds that listeners may take; they only print a message or wake a thread"""
+"""seconds that listeners may take; they only print a message or wake a thread"""
 
 
 class StopSignal:
     """A request to start no further operations.
 
-    A signal handler interrupts the main thread at any point, even while it holds a lock, so the handler must not take
-    locks: it only sets `requested`; another thread notifies the listeners. All other code calls `request`."""
+    A signal handler must not acquire locks, because it may interrupt the main thread while that thread has one. So the
+    handler only sets `requested`, and another thread notifies the listeners. All other code calls `request`.
+    """
 
     __slots__ = ("_heard", "_listeners", "_lock", "_told", "requested")
 
@@ -42,7 +45,7 @@ class StopSignal:
         self._told, self._heard = Event(), Event()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Register a listener for the stop request; it is called at once if the stop is already requested."""
+        """Call `listener` when the stop is requested; at once if it already is."""
         with self._lock:
             self._listeners.append(listener)
             told = self._told.is_set()
@@ -54,21 +57,21 @@ class StopSignal:
             self._listeners.remove(listener)
 
     def request(self) -> None:
-        """Stop, and notify all listeners. Acquires locks, so it must not be called from a signal handler."""
+        """Stop, and notify all listeners. Must not be called from a signal handler, because it acquires locks."""
         self.requested = True
         self.tell()
 
     def withdraw(self) -> None:
-        """Withdraw the request; the next one is announced again. Call this only while no work runs that might notice
-        the request."""
+        """Withdraw the request, so that the next one is announced again. Call this only while no work is running that
+        might notice the request."""
         with self._lock:
             self.requested = False
             self._told.clear()
             self._heard.clear()
 
     def tell(self) -> None:
-        """Call the listeners, once, or wait until another thread has done so. Acquires locks, so it must not be called
-        from a signal handler."""
+        """Call the listeners once, or wait until another thread has done so. Must not be called from a signal handler,
+        because it acquires locks."""
         with self._lock:
             is_first = not self._told.is_set()
             self._told.set()
@@ -83,7 +86,7 @@ class StopSignal:
             self._heard.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for this time, or until the stop is requested; returns whether a stop is requested."""
+        """Wait for this time, or until the stop is requested. Returns whether it is requested."""
         return self.requested or self._told.wait(min(seconds, TIMEOUT_MAX)) or self.requested
 
 
@@ -96,7 +99,7 @@ _READING = _Reading()
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """A context in which this thread waits for a read without side effects: a stop request ends the wait."""
+    """A context in which this thread waits for a read without side effects, so a stop request ends the wait."""
     _READING.depth += 1
     try:
         yield
@@ -105,7 +108,6 @@ def reading() -> Iterator[None]:
 
 
 def is_reading() -> bool:
-    """Whether a stop request ends the wait of this thread."""
     return _READING.depth > 0
 
 
@@ -117,7 +119,7 @@ _STOP: ContextVar[StopSignal] = ContextVar("stop", default=STOP)
 
 @contextmanager
 def stopped_by(stop: StopSignal) -> Iterator[None]:
-    """A context in which this request stops the work, instead of the request of the process."""
+    """A context in which `stop` ends the work, instead of the stop request of the process."""
     token = _STOP.set(stop)
     try:
         yield
@@ -126,21 +128,20 @@ def stopped_by(stop: StopSignal) -> Iterator[None]:
 
 
 def current_stop() -> StopSignal:
-    """The stop request that applies to the current work."""
     return _STOP.get()
 
 
 _at_once = False
-"""whether the first interrupt ends the current work of the main thread"""
+"""whether the first interrupt already raises KeyboardInterrupt"""
 
 NUDGE = signal.SIGURG  # a signal that processes ignore by default
 PATIENCE = 0.02
-"""the number of seconds between two signals to the main thread"""
+"""seconds between two signals to the main thread"""
 
 
 class _Interrupts:
-    """Counts interrupts: those that the handler received (one call may represent several), those read from the pipe,
-    and those that were handled."""
+    """Counts interrupts. `called`: calls of the handler (one call may represent several signals); `received`: signals
+    read from the pipe; `answered`: handled interrupts."""
 
     def __init__(self, writing: int) -> None:
         self.called = self.received = self.answered = 0
@@ -149,7 +150,7 @@ class _Interrupts:
     def handle(self, number: int, frame: FrameType | None) -> None:
         self.called += number != NUDGE
         if frame is not None and frame.f_code is _Interrupts.dropped.__code__:
-            return  # an exception raised in `dropped` would be dropped, too; another signal will follow
+            return  # Python would drop an exception raised in `dropped`, too; another signal will follow
         count = max(self.called, self.received)
         if count <= self.answered:
             return
@@ -159,7 +160,7 @@ class _Interrupts:
             raise KeyboardInterrupt
 
     def dropped(self, problem: sys.UnraisableHookArgs) -> None:
-        """Python drops exceptions raised in its own callbacks, such as finalizers; this hook raises a dropped interrupt
+        """Python drops exceptions raised in its own callbacks, such as finalizers. This hook raises a dropped interrupt
         again."""
         if problem.exc_type is KeyboardInterrupt:
             os.write(self.writing, bytes((signal.SIGINT,)))
@@ -177,7 +178,7 @@ class _Interrupts:
 
 
 def install() -> None:
-    """Turn SIGINT and SIGTERM into a request to stop; a second one raises KeyboardInterrupt on the main thread."""
+    """The first SIGINT or SIGTERM requests a stop; the second one raises KeyboardInterrupt on the main thread."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     interrupts = _Interrupts(writing)
@@ -186,14 +187,15 @@ def install() -> None:
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     os.register_at_fork(
         after_in_child=lambda: signal.set_wakeup_fd(-1)
-    )  # the fork's signals must not be written to this process's pipe
+    )  # signals of the fork must not be written to the pipe of this process
     sys.unraisablehook = interrupts.dropped
     Thread(target=interrupts.read, args=(reading, get_ident()), name="interrupts", daemon=True).start()
 
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """While the main thread only waits, for example at a prompt, the first interrupt raises KeyboardInterrupt."""
+    """A context in which the main thread only waits, for example at a prompt: the first interrupt raises
+    KeyboardInterrupt."""
     global _at_once
     _at_once = True
     try:
@@ -206,8 +208,8 @@ def at_once() -> Iterator[None]:
 
 @contextmanager
 def only_reading() -> Iterator[None]:
-    """While this thread waits for a read without side effects, such as that of a state before any change, the first
-    interrupt ends the wait; on other threads than the main one, the read then fails."""
+    """A context for a read without side effects, such as reading a state before any change: the first interrupt ends
+    the wait. On threads other than the main one, the read then fails."""
     with reading():
         handler = getattr(signal.getsignal(signal.SIGTERM), "__func__", None)
         if handler is not _Interrupts.handle or current_thread() is not main_thread():
@@ -217,17 +219,14 @@ def only_reading() -> Iterator[None]:
             yield
 
 
-# Ending the process.
-
-
 def leave(code: int) -> NoReturn:
-    """End the process now, without waiting for threads."""
+    """End the process without waiting for threads."""
     wind_up()
     os._exit(code)
 
 
 def wind_up() -> None:
-    """Run the functions registered for the end of the process (running plugins and commands are killed), and flush the
+    """Run the functions registered for the end of the process (they kill running plugins and commands), and flush the
     output."""
     with suppress(Exception, KeyboardInterrupt):
         atexit._run_exitfuncs()

@@ -1,17 +1,18 @@
-"""The store of this program's own data in the user's cache: parsed files, tables of grammars, compiled rules, schemas
-of plugins, checksums. Stored data is trusted only if this user wrote it. Some of the data is executed (compiled rules),
-and all of it determines the behaviour of commands (parsed files, schemas), so it must be as trustworthy as the program.
-Two things ensure that. The directory is used only if it belongs to the user and is not writable by others. And each
-entry begins with a checksum that only this user can compute: its key is not stored in the cache, but in the user's
-state directory (`$XDG_STATE_HOME`, else `~/.local/state`), so entries that were written elsewhere (for example in a
-cache that a CI server restored) are ignored. Nothing is unpickled or unmarshalled before its checksum is verified.
+"""The cache of planner: parsed files, tables of grammars, compiled rules, schemas of plugins, checksums.
 
-The entries are on shelves, one directory for each kind of data. The name of an entry is a digest of the versions of the
-program and the interpreter, of the code files that create such entries, and of the data from which the entry is
-created. So entries never become invalid; the oldest ones are deleted. On small shelves the age counts from the last
-use, so planner's own rules stay there, however often a user edits rule files. After any problem with the cache, the key
-or an entry, the entry is treated as missing and created again. With `PLANNER_NO_CACHE=1`, all entries are treated as
-missing."""
+Some of the cached data is executed (compiled rules), and all of it determines what commands do, so it must be as
+trustworthy as the program. Two conditions ensure this. The directory must belong to the user and must not be writable
+by others. And each entry begins with a checksum that only this user can compute. The key of the checksum is not in the
+cache but in the user's state directory (`$XDG_STATE_HOME`, otherwise `~/.local/state`). Entries from elsewhere, for
+example from a cache that a CI server restored, are therefore ignored. Nothing is unpickled or unmarshalled before its
+checksum is verified.
+
+There is one directory (a "shelf") for each kind of data. The name of an entry is a digest of the versions of planner
+and Python, of the code that creates such entries, and of the input data. So entries never become invalid, and the
+oldest ones are deleted. On small shelves, the age counts from the last use, so that planner's own rules stay cached
+however often a user edits rule files. If the cache or an entry cannot be used, the entry is treated as missing and
+created again. With `PLANNER_NO_CACHE=1`, all entries are treated as missing.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +33,13 @@ from planner.foundation.vocabulary.release import RELEASE
 from planner.foundation.vocabulary.span import pickled_without_texts
 
 SEAL = 32
-"""the size, in bytes, of the checksum at the beginning of an entry"""
+"""bytes of the checksum at the beginning of an entry"""
 _LENGTH = 8
-"""the size, in bytes, of the number after the checksum: the length of the entry's head, which the checksum covers"""
+"""bytes of the number after the checksum: the length of the head, which the checksum covers"""
 _MOST_HEAD = 1 << 30
 _FEW = 256
-"""shelves with at most this limit of entries are trimmed each time an entry is stored, larger ones only occasionally"""
+"""shelves limited to at most this number of entries are trimmed whenever an entry is stored, larger ones
+occasionally"""
 _KEY_NAME = "cache-key"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -46,18 +48,17 @@ _BLOCK = 1 << 20
 
 
 class Shelf:
-    """Stores the entries of one kind in a directory. The methods never raise."""
+    """The entries of one kind, in one directory. The methods never raise."""
 
     __slots__ = ("folder", "made_by", "most_bytes", "most_entries")
 
     def __init__(self, folder: str, most_entries: int, most_bytes: int = 0, made_by: tuple[str, ...] = ()) -> None:
-        """Creates a shelf with a maximum number of entries and, not counting the newest, of bytes. `made_by`: the
-        directories of the package and the grammars that determine the form of entries: `datalog/engine`,
-        `datalog.lark`."""
+        """`most_bytes` does not count the newest entry; 0: no limit. `made_by`: directories of the package, and
+        grammars, whose files determine the form of entries (`datalog/engine`, `datalog.lark`)."""
         self.folder, self.most_entries, self.most_bytes, self.made_by = folder, most_entries, most_bytes, made_by
 
     def name(self, *parts: str) -> str:
-        """The name of the entry that is created from these strings, which may contain surrogates."""
+        """The name of the entry for these inputs, which may contain surrogates."""
         pieces = [_stamp(self.made_by)]
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")
@@ -65,15 +66,13 @@ class Shelf:
         return blake2b(b"".join(pieces), digest_size=16).hexdigest()
 
     def has(self, name: str) -> bool:
-        """Whether the user has an entry of this name. The entry may be damaged, which is detected when the entry is
-        read."""
+        """Whether the entry exists. It may be damaged; reading it detects this."""
         number = _open_entry(self.folder, name)
         if number is not None:
             os.close(number)
         return number is not None
 
     def load(self, name: str) -> memoryview | None:
-        """The data stored under a name."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -95,12 +94,12 @@ class Shelf:
         return head if _is_sealed(self.folder, name, data[:SEAL], head) else None
 
     def store(self, name: str, head: bytes, rest: bytes = b"") -> None:
-        """Store data if possible. Readers see the old or the new entry. The checksum covers only the head, which must
-        contain the means to verify the rest."""
+        """Readers see either the old or the new entry. The checksum covers only the head, which must contain the means
+        to verify the rest."""
         self.store_parts(name, (head,), rest)
 
     def store_parts(self, name: str, head: tuple[bytes, ...], rest: bytes = b"") -> None:
-        """Store data whose head consists of several parts."""
+        """Like `store`, with the head in several parts."""
         sealed = seal(self.folder, name, *head) if _is_on() else None
         if sealed is not None:
             _write_entry(self.folder, name, (sealed, sum(map(len, head)).to_bytes(_LENGTH, "little"), *head, rest))
@@ -108,7 +107,7 @@ class Shelf:
                 self.trim()
 
     def open(self, name: str) -> StoreEntry | None:
-        """The data stored under a name, to be read in parts."""
+        """An entry that is read in parts."""
         number = _open_entry(self.folder, name)
         if number is None:
             return None
@@ -123,7 +122,7 @@ class Shelf:
         return StoreEntry(head, file, SEAL + _LENGTH + size)
 
     def value(self, name: str) -> Any:
-        """The object stored under a name, or None."""
+        """The unpickled object, None if it is missing."""
         data = self.load(name)
         if data is None:
             return None
@@ -142,7 +141,7 @@ class Shelf:
                 gc.enable()
 
     def keep(self, name: str, value: Any) -> None:
-        """Store an object if possible."""
+        """Pickle and store an object."""
         if not _is_on():
             return
         self._pickle(name, value)
@@ -157,7 +156,7 @@ class Shelf:
         self.store(name, data)
 
     def trim(self) -> None:
-        """Delete the oldest entries until the limits are met."""
+        """Delete the oldest entries until the limits are satisfied."""
         at = _open_folder(self.folder)
         if at is None:
             return
@@ -178,7 +177,7 @@ class Shelf:
 
 
 class StoreEntry:
-    """An entry whose head was read and verified. The entry's file stays open as long as this object exists."""
+    """An entry with a verified head. Its file stays open as long as this object exists."""
 
     __slots__ = ("_file", "_start", "head")
 
@@ -186,7 +185,7 @@ class StoreEntry:
         self.head, self._file, self._start = head, file, start
 
     def read(self, at: int, length: int) -> bytes:
-        """A part of the data after the head. Raises OSError."""
+        """A part of the rest, which begins after the head. Raises OSError."""
         return os.pread(self._file.fileno(), length, self._start + at)
 
 
@@ -196,7 +195,7 @@ def _is_on() -> bool:
 
 @lru_cache
 def _stamp(made_by: tuple[str, ...]) -> bytes:
-    """The versions of the program and the interpreter, and names, sizes and times of the files of code."""
+    """The versions of planner and Python, and names, sizes and times of the code files."""
     files: list[tuple[str, int, int]] = []
     for source in made_by:
         if source.endswith(".lark"):
@@ -205,7 +204,7 @@ def _stamp(made_by: tuple[str, ...]) -> bytes:
         try:
             with os.scandir(os.path.join(PACKAGE, source)) as entries:
                 files += [(e.name, *_times(e.stat())) for e in entries if e.name.endswith(".py")]
-        except OSError:  # code inside a zip archive has no files to examine: only the version is used
+        except OSError:  # code inside a zip archive has no files to examine: the version alone has to suffice
             continue
     return f"{RELEASE} {sys.version} {made_by} {sorted(files)}".encode()
 
@@ -218,7 +217,7 @@ def _times(status: os.stat_result) -> tuple[int, int]:
 
 
 def _open_entry(folder: str, name: str) -> int | None:
-    """A descriptor of an unverified entry, which is a file of the user; None if there is none."""
+    """A descriptor of an unverified entry that belongs to the user, or None."""
     at = _open_folder(folder) if _is_on() else None
     if at is None:
         return None
@@ -257,7 +256,7 @@ def _write_entry(folder: str, name: str, parts: tuple[bytes, ...]) -> None:
 
 
 def seal(folder: str, name: str, *data: bytes | memoryview) -> bytes | None:
-    """The checksum of data with this name, which only this user can compute; None if there is no key."""
+    """The checksum of an entry, which only this user can compute; None if there is no key."""
     key = _key_of(*_environment())
     if key is None:
         return None
@@ -276,8 +275,8 @@ def _is_sealed(folder: str, name: str, sealed: bytes | memoryview, data: bytes |
 
 
 def folder_path(folder: str) -> str | None:
-    """The path of a directory of the cache, if it belongs to the user and others cannot write to it; created if
-    missing."""
+    """The path of a directory of the cache, created if it is missing. None unless it belongs to the user and others
+    cannot write to it."""
     at = _open_folder(folder, make=True)
     if at is None:
         return None
@@ -311,7 +310,7 @@ def _environment() -> tuple[str | None, ...]:
 
 @lru_cache(8)
 def _home(*environment: str | None) -> str | None:
-    """The home directory according to the environment; cached, because it is needed for every file that is read."""
+    """Cached, because it is needed for each file that is read."""
     return cache_folder()
 
 
@@ -340,7 +339,8 @@ def _read_key(path: str) -> bytes | None:
 
 
 def _make_key(path: str) -> bytes | None:
-    """Create a key. The key is complete even if another process creates one at the same time. Raises OSError."""
+    """Create a key. Readers never see an incomplete key, even if two processes create one at the same time. Raises
+    OSError."""
     fresh = f"{path}.{os.getpid()}.tmp"
     with suppress(FileNotFoundError):
         os.unlink(fresh)

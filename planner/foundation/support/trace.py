@@ -1,5 +1,5 @@
-"""Spans and messages about an operation in progress, for the log (TF_LOG) and for OpenTelemetry (OTEL_TRACES_EXPORTER).
-If neither variable is set, RECORDER is None and nothing is recorded."""
+"""Records spans and messages of an operation, in the log (TF_LOG) and as OpenTelemetry traces (OTEL_TRACES_EXPORTER).
+If neither is requested, RECORDER is None and nothing is recorded."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ _NOTHING = nullcontext()
 
 
 class Recorder:
-    """Records spans and messages in a log, in traces, or in both."""
-
     def __init__(self, log: Log | None, spans: Spans | None) -> None:
         self.log, self.spans = log, spans
 
     @contextmanager
     def span(self, name: str, level: str, attributes: Mapping[str, Any]) -> Iterator[None]:
-        """A context that records a step with all steps inside it. An exception marks the step as failed."""
+        """A context for a step and all steps inside it. An exception marks the step as failed."""
         if self.log is not None:
             self.log.write("core", level, f"{name}: begins", attributes)
         with self.spans.step(name, attributes) if self.spans is not None else _NOTHING:
@@ -37,12 +35,11 @@ class Recorder:
                     self.log.write("core", level, f"{name}: ends")
 
     def failed(self, reason: str) -> None:
-        """Mark the current span as failed."""
         if self.spans is not None:
             self.spans.failed(reason)
 
     def close(self) -> None:
-        """Send and write the remaining spans and messages."""
+        """Write and send the remaining messages and spans."""
         if self.spans is not None:
             self.spans.close()
 
@@ -69,7 +66,6 @@ def start(environ: Mapping[str, str]) -> str:
 
 
 def stop() -> None:
-    """End the recording."""
     global RECORDER
     if RECORDER is not None:
         RECORDER.close()
@@ -77,12 +73,11 @@ def stop() -> None:
 
 
 def span(name: str, level: str = "DEBUG", **attributes: Any) -> AbstractContextManager[None]:
-    """A context that records a step of an operation."""
     return _NOTHING if RECORDER is None else RECORDER.span(name, level, attributes)
 
 
 def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Wraps a function, so that each call is a step."""
+    """A decorator that makes each call of a function a step."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         def step(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -98,17 +93,15 @@ def as_step(name: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 
 def note(level: str, message: str, subsystem: str = "core", **fields: Any) -> None:
-    """Log a message."""
     if RECORDER is not None and RECORDER.log is not None:
         RECORDER.log.write(subsystem, level, message, fields)
 
 
 def plugin_line(name: str, line: str) -> None:
-    """Log a line that a plugin wrote to its log."""
     if RECORDER is not None and RECORDER.log is not None:
         RECORDER.log.plugin_line(name, line)
 
 
 def environment() -> dict[str, str]:
-    """The environment variables with which child processes continue the trace."""
+    """Environment variables with which child processes continue the trace."""
     return RECORDER.spans.environment() if RECORDER is not None and RECORDER.spans is not None else {}

@@ -1,4 +1,4 @@
-"""Waits for changes of files by checking them periodically, without help of the operating system."""
+"""Waits for changes of files by polling."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MOST_FILES = 10_000
 def changes(
     words: Sequence[str], seconds: float = SECONDS, hidden: Mapping[str, Collection[str]] = MappingProxyType({})
 ) -> Iterator[None]:
-    """Yields immediately, and then whenever one of the named files, or a file in or below a named directory, was
-    changed, created or removed. Hidden directories are left out unless they are named. `hidden`: for names of hidden
-    directories, which of the directories in them are not left out. Raises KeyboardInterrupt after a request to stop,
-    even if the signal did not raise one."""
+    """Yields immediately, and then whenever a named file, or a file anywhere below a named directory, was changed,
+    created or removed. Hidden directories are skipped unless they are named. `hidden`: exceptions, as names of
+    subdirectories by the name of the hidden directory that contains them. Raises KeyboardInterrupt after a stop
+    request, even if the signal did not raise it."""
     seen: dict[str, tuple[int, int]] | None = None
     while True:
         result = _look(words, hidden)
@@ -35,7 +35,7 @@ def changes(
 
 
 class Watch:
-    """Checks files, and all files directly in directories."""
+    """Polls files, and the files directly in directories."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -43,14 +43,14 @@ class Watch:
         """the files that were added since the first check; a file that is replaced is not added"""
 
     def also(self, paths: Iterable[str], since: int = 0) -> None:
-        """Also check these paths from now on. Files changed after `since` (nanoseconds) count as changed."""
+        """Add paths. Files changed after `since` (nanoseconds) count as changed."""
         for path in paths:
             if path not in self._seen:
                 result = _look_at(path)
                 self._seen[path] = {name: what for name, what in result.items() if not since or what[0] < since}
 
     def changed(self) -> frozenset[str]:
-        """The files that were changed, created or removed since the last call."""
+        """Files changed, created or removed since the last call."""
         changed: set[str] = set()
         for path, seen in self._seen.items():
             result = self._seen[path] = _look_at(path)
@@ -76,7 +76,7 @@ def _look_at(path: str) -> dict[str, tuple[int, ...]]:
 
 
 def _look(words: Sequence[str], hidden: Mapping[str, Collection[str]]) -> dict[str, tuple[int, int]]:
-    """A mapping from path to time of change and size."""
+    """Maps each path to its modification time and size."""
     result: dict[str, tuple[int, int]] = {}
     for path in _paths(words, hidden):
         try:

@@ -2,8 +2,8 @@
 
     convert(value, type) -> value raises ConversionError with the path and the reason
 
-After go-cty (package convert): unknown and null values convert by their types; marks are preserved; the open parts of a
-type constraint (`any` inside a collection) are determined from the values."""
+As in go-cty (package convert): unknown and null values are converted by their types, marks are preserved, and open
+parts of a type constraint (`any` inside a collection) are inferred from the values."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ Path = tuple[tuple[str, Any], ...]
 
 
 class ConversionError(ValueError):
-    """A value does not convert. `reason` is a clause without a full stop; `path` are steps ("attr", name) and
-    ("index", key) from the value to the invalid part; the exception's message joins both."""
+    """A value cannot be converted. `reason` is a clause without a full stop. `path` leads to the invalid part, in steps
+    ("attr", name) and ("index", key). The message of the exception joins both."""
 
     def __init__(self, reason: str, path: Path = ()) -> None:
         super().__init__(f"{path_text(path)}: {reason}" if path else reason)
@@ -60,13 +60,12 @@ class ConversionError(ValueError):
         self.path = path
 
     def about(self, value: Value) -> str:
-        """The message for people; if the value is marked, the path is left out, because the keys of a map may be
-        secret."""
+        """The message for users. It has no path if the value is marked, because map keys may be secret."""
         return self.reason if unmark_deep(value)[1] else str(self)
 
 
 def path_text(path: Path) -> str:
-    """A path as written in an expression, without a leading dot: `name[0]["key"]`."""
+    """A path in the syntax of expressions, without a leading dot: `name[0]["key"]`."""
     text = ""
     for kind, key in path:
         if kind == "attr":
@@ -81,7 +80,7 @@ def path_text(path: Path) -> str:
 
 
 def convert(value: Value, wanted: Type) -> Value:
-    """The value as a value of the type. Raises ConversionError."""
+    """Raises ConversionError."""
     if wanted is DYNAMIC or (wanted is STRING and value.__class__ is str):
         return value
     return _convert(value, wanted, ())
@@ -161,7 +160,7 @@ _BOOLS = ("true", "false")
 
 
 def number_text(value: Any) -> str:
-    """A number as a string. Raises ConversionError if the number has too many digits."""
+    """Raises ConversionError for a number with too many digits."""
     if value.__class__ is int and -(1 << 500) < value < 1 << 500:
         return str(value)
     try:
@@ -174,7 +173,7 @@ def number_text(value: Any) -> str:
 
 
 def _fill(given: Type, wanted: Type) -> Type:
-    """The wanted type, with each open part replaced by the corresponding part of the given type."""
+    """`wanted`, with each open part replaced by the corresponding part of `given`."""
     if given is DYNAMIC or not has_dynamic(wanted):
         return wanted
     if wanted is DYNAMIC:
@@ -200,7 +199,7 @@ def _attributes(t: Type) -> Iterable[Type]:
 
 
 def _unknown(value: Unknown, wanted: Type) -> Value:
-    """An unknown value after conversion, with the refinements that remain valid."""
+    """Convert an unknown value, keeping the refinements that remain valid."""
     given, known = value.type, value.refinement
     not_null = known is not None and known.not_null
     if isinstance(given, ObjectType) and isinstance(wanted, MapType):
@@ -284,7 +283,7 @@ def _to_map(value: Value, wanted: MapType, path: Path) -> Value:
         return Map(without_optional(element), items)
     if not isinstance(element, (Primitive, TupleType)):
         items = dict(zip(items, _same_type(list(items.values()), path, unsafe=not safe), strict=True))
-    common, values = _settle(list(items.values()), "map", path)
+    common, values = _with_common_element(list(items.values()), "map", path)
     return Map(common, dict(zip(items, values, strict=True)))
 
 
@@ -319,7 +318,7 @@ def _to_sequence(value: Value, wanted: ListType | SetType, path: Path) -> Value:
         return _build(wanted, without_optional(element), items)
     if cls is tuple and wanted.__class__ is ListType:
         items = _same_type(items, path, unsafe=True)
-    common, items = _settle(items, wanted.kind, path)
+    common, items = _with_common_element(items, wanted.kind, path)
     return _build(wanted, common, items)
 
 
@@ -328,15 +327,14 @@ def _build(wanted: ListType | SetType, element: Type, items: Iterable[Value]) ->
 
 
 def _same_type(items: list[Value], path: Path, unsafe: bool) -> list[Value]:
-    """The items, converted to a common type."""
     common = unify([type_of(v) for v in items], unsafe)
     if common is None:
         raise ConversionError("the elements have no type in common", path)
     return [_convert(v, common, (*path, ("index", i))) for i, v in enumerate(items)]
 
 
-def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value]]:
-    """The common element type of the items, and the items; items of unknown type are converted to it."""
+def _with_common_element(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value]]:
+    """The common element type, and the items; null and unknown items of unknown type get the element type."""
     element: Type = DYNAMIC
     for item in items:
         t = type_of(item)
@@ -348,7 +346,7 @@ def _settle(items: list[Value], kind: str, path: Path) -> tuple[Type, list[Value
 
 
 def with_element_type(item: Value, element: Type) -> Value:
-    """An item of a collection; null and unknown values of unknown type get the element type."""
+    """Give a null or unknown item of unknown type the element type of its collection."""
     cls = item.__class__
     if cls is Marked:
         return Marked(with_element_type(item.value, element), item.marks)
@@ -370,7 +368,7 @@ def _missing(names: list[str]) -> str:
 
 
 def mismatch(given: Type, wanted: Type) -> str:
-    """The reason why values of one type do not convert to another type, as a clause."""
+    """The reason why no value of one type can be converted to the other, as a clause."""
     if isinstance(given, ObjectType) and isinstance(wanted, ObjectType):
         missing = [n for n in wanted.attributes if n not in given.attributes and n not in wanted.optional]
         if missing:

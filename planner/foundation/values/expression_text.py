@@ -1,4 +1,4 @@
-"""Writes values as expressions of the language, in the formatter's layout (like hclwrite's TokensForValue)."""
+"""Writes values as expressions of the language, formatted like hclwrite's TokensForValue."""
 
 from __future__ import annotations
 
@@ -25,19 +25,18 @@ from planner.foundation.vocabulary.address import quote, valid_identifier
 
 
 def expression_text(value: Value) -> str:
-    """An expression for this value. Types other than object and tuple are lost, and so are marks.
-
-    Raises ValueError for unknown values and infinities."""
+    """The expression does not distinguish lists, sets and tuples, nor maps and objects; marks are lost. Raises
+    ValueError for unknown values and infinities."""
     return "\n".join(_indented(_lines(value)))
 
 
 def attributes_text(values: Mapping[str, Value]) -> str:
-    """The lines `name = value` of a body, sorted by name, equals signs aligned. Raises ValueError."""
+    """Aligned lines `name = value`, sorted by name. Raises ValueError."""
     return "".join(f"{line}\n" for line in _indented(_assignments((name, values[name]) for name in sorted(values))))
 
 
 def _lines(value: Value) -> list[str]:
-    """The lines of the value's expression, without indentation."""
+    """Without indentation."""
     cls = value.__class__
     if cls is dict or cls is Map:
         items: Mapping[str, Value] = value if cls is dict else value.items
@@ -73,7 +72,7 @@ def _scalar(value: Value) -> str:
 
 
 def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
-    """Lines `name = value`. The equals signs of successive one-line values are aligned."""
+    """Lines `name = value`, with the equals signs of successive one-line values aligned."""
     lines: list[str] = []
     run: list[tuple[str, str]] = []
 
@@ -94,8 +93,8 @@ def _assignments(items: Iterable[tuple[str, Value]]) -> list[str]:
 
 
 def _indented(lines: Iterable[str]) -> list[str]:
-    """Indents lines: after a line that opens more brackets than it closes, the following lines are indented by two more
-    spaces, however many brackets it opens."""
+    """Indent lines: after a line that opens more brackets than it closes, the following lines are indented by two more
+    spaces, regardless of how many brackets it opens."""
     out: list[str] = []
     opened: list[int] = []
     for line in lines:
@@ -113,7 +112,6 @@ def _indented(lines: Iterable[str]) -> list[str]:
 
 
 def _balance(line: str) -> int:
-    """The number of opening brackets minus the number of closing ones, outside of quotes."""
     balance, quoted, skip = 0, False, False
     for char in line:
         if skip:
@@ -134,20 +132,20 @@ def _balance(line: str) -> int:
 LONGEST = 60
 """characters"""
 _LEAD, _TAIL = 24, 35
-"""the number of characters shown before and after a difference"""
+"""characters shown before and after a difference"""
 _MOST_DIFFERENT = 400
 HIDDEN = "(sensitive value)"
 
 
 def short_text(value: Value, hidden: bool = False) -> str:
-    """The value as JSON, shortened. Sensitive or `hidden` values are not shown."""
+    """Shortened JSON. Sensitive or `hidden` values are not shown."""
     return _cut(whole_text(value, hidden))
 
 
 def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str, str]:
-    """Two values as JSON, shortened around the part in which they differ; None means a missing value. For strings of
-    several lines, only the first different line and its number; for strings that contain JSON, the first different part
-    and its path."""
+    """Two values as JSON, shortened around their difference; None means a missing value. For strings of several lines:
+    the first different line, with its number. For strings that contain JSON: the first different part, with its
+    path."""
     texts = [whole_text(v, hidden) if v is not None else "nothing" for v in (before, after)]
     plain = [unmark_deep(v)[0] if v is not None else None for v in (before, after)]
     is_json = all(v.__class__ is str and v[:1] in ("{", "[") for v in plain) and HIDDEN not in texts
@@ -160,9 +158,8 @@ def short_texts(before: Value, after: Value, hidden: bool = False) -> tuple[str,
 
 
 def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
-    """Like `short_texts`, but with all differences: the different parts of two JSON strings, with their paths, or the
-    different lines of strings with the same number of lines. The list is empty for other and for sensitive
-    strings."""
+    """All differences of two strings: different parts of JSON strings, with their paths, or different lines of strings
+    with the same number of lines. Empty for other values and for sensitive strings."""
     if before.__class__ is not str or after.__class__ is not str:
         return []
     one, other = _parsed(before), _parsed(after)
@@ -177,13 +174,13 @@ def text_differences(before: Value, after: Value) -> list[tuple[str, str]]:
 
 
 def _with_title(title: str, before: str, after: str) -> tuple[str, str]:
-    """Two strings, shortened around their difference, each with its title if it has one."""
+    """Shorten two strings around their difference, and prefix them with the title. "nothing" gets no title."""
     one, other = (text if text == "nothing" else f"{title}{text}" for text in _around_difference(before, after))
     return one, other
 
 
 def _parsed(text: str) -> Any:
-    """The value of a string that contains JSON; None for other strings."""
+    """None for strings that are not JSON."""
     try:
         return loads(text.encode())
     except (ValueError, RecursionError):
@@ -191,7 +188,7 @@ def _parsed(text: str) -> Any:
 
 
 def _first_part(before: Any, after: Any) -> tuple[str, str] | None:
-    """The first part in which two JSON values differ, with its path; None unless both are objects or both are lists."""
+    """The first difference of two JSON values, with its path; None unless both are objects or both are lists."""
     if before.__class__ is not after.__class__ or before.__class__ not in (dict, list):
         return None
     parts = list(_different_parts(before, after, ""))
@@ -235,7 +232,7 @@ def _first_line(before: list[str], after: list[str]) -> tuple[str, str]:
 
 
 def _around_difference(one: str, other: str) -> tuple[str, str]:
-    """Two strings; if they are long, most of their common beginning and end is left out."""
+    """In long strings, most of the common beginning and end is replaced by "..."."""
     if max(len(one), len(other)) <= LONGEST or "nothing" in (one, other):
         return _cut(one), _cut(other)
     begin = common_start(one, other)
@@ -254,13 +251,12 @@ def _middle(text: str) -> str:
 
 
 def common_start(one: str, other: str) -> int:
-    """The length of the common prefix of two strings."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def whole_text(value: Value, hidden: bool = False) -> str:
-    """The value as JSON. Sensitive or `hidden` values are not shown."""
+    """JSON. Sensitive or `hidden` values are not shown."""
     if value is None or value.__class__ is Null:
         return "null"
     plain, marks = unmark_deep(value)
@@ -280,8 +276,7 @@ def _cut(text: str, start: int = 0) -> str:
 
 
 def literal(text: str) -> str:
-    """A JSON text converted to the syntax of the configuration, on one line. Other texts (of shortened or sensitive
-    values) are returned unchanged."""
+    """Convert JSON to an expression on one line. Other strings, such as shortened values, are returned unchanged."""
     try:
         return _one_line(loads(text.encode()))
     except ValueError:

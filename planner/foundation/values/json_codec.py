@@ -1,7 +1,6 @@
-"""Converts values to and from JSON, in the forms of go-cty's json package. The data consists of dict, list, str, bool,
-None and int, and of Decimal for all other numbers; planner.foundation.support.exact_json prints them exactly. Object
-keys are sorted.
-"""
+"""Converts values to and from JSON, in the forms of go-cty's json package. JSON data consists of dict, list, str, bool,
+None and int, and of Decimal for all other numbers; planner.foundation.support.exact_json prints them exactly. Keys of
+objects are sorted."""
 
 from __future__ import annotations
 
@@ -41,15 +40,15 @@ from planner.foundation.values.value import (
 
 
 class CodecError(ValueError):
-    """JSON cannot represent the value, or the JSON is not a value of the type. The message contains the reason."""
+    """JSON cannot represent the value, or the JSON does not match the type. The message is the reason."""
 
 
 # ---------------------------------------------------------------- to JSON
 
 
 def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
-    """The JSON form of a value of a type: if the type is dynamic, an object with "value" and "type". The value must
-    have no marks. Raises CodecError for unknown and infinite values."""
+    """The JSON form of a value without marks. For a dynamic type, it is an object with "value" and "type". Raises
+    CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         if wanted is not DYNAMIC:
@@ -71,8 +70,8 @@ def to_json(value: Value, wanted: Type = DYNAMIC) -> Any:
 
 
 def simple_json(value: Value) -> Any:
-    """The JSON that `jsonencode` returns: lists, sets and tuples as arrays, maps and objects as objects. The value must
-    have no marks. Raises CodecError for unknown and infinite values."""
+    """The result of `jsonencode`: lists, sets and tuples are arrays, maps and objects are objects. The value must have
+    no marks. Raises CodecError for unknown and infinite values."""
     cls = value.__class__
     if cls is str or cls is bool:
         return value
@@ -113,7 +112,7 @@ def _is_decimal(data: Any) -> bool:
 
 
 def json_number(value: Any) -> Any:
-    """A number in a form that exact_json writes exactly: an int, or a Decimal with the digits of the number's text."""
+    """An int or a Decimal, which exact_json writes exactly."""
     if value.__class__ is int and -LIMIT < value < LIMIT:
         return value
     negative, digits, point = decimal_digits(value)
@@ -128,8 +127,8 @@ def json_number(value: Any) -> Any:
 
 
 def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
-    """The value of a type that JSON data represents (numbers may be int, float or Decimal). Attributes that are left
-    out are null. Raises CodecError."""
+    """A value of the type `wanted` from JSON data, in which numbers may be int, float or Decimal. Missing attributes
+    are null. Raises CodecError."""
     if data is None:
         return Null(wanted)
     if wanted is STRING:
@@ -166,11 +165,11 @@ def from_json(data: Any, wanted: Type = DYNAMIC) -> Value:
 
 _MOST_TYPES = 4096
 _named: dict[str, Type] = {}
-"""types by their encoding, because many objects of a state have equal types"""
+"""a cache of types by their encoding, because many objects of a state have equal types"""
 
 
 def _named_type(data: Any) -> Type:
-    """As `type_from_json`."""
+    """`type_from_json` with a cache."""
     if data.__class__ is str:
         return type_from_json(data)
     key = repr(data)
@@ -190,7 +189,7 @@ def _check_kind(data: Any, kind: type, wanted: Type) -> Any:
 
 def _object(data: dict[str, Any], wanted: ObjectType) -> Value:
     attributes = wanted.attributes
-    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # the most common names: no normalization
+    if data.keys() <= attributes.keys() and all(map(str.isascii, data)):  # ASCII names need no normalization
         return {name: from_json(data.get(name), t) for name, t in attributes.items()}
     names = {_text(k): k for k in data}
     for name in names:
@@ -239,7 +238,7 @@ def _bool(data: Any) -> Value:
 
 
 def implied_value(data: Any) -> Value:
-    """The value that JSON implies without a type, as in `jsondecode`: arrays become tuples, objects become objects."""
+    """The result of `jsondecode`: arrays become tuples, objects become objects."""
     cls = data.__class__
     if data is None:
         return Null()
@@ -254,11 +253,10 @@ def implied_value(data: Any) -> Value:
     return _number(data)
 
 
-# Converts values to plain data, if a schema defines their types and marks are not needed.
+# Converts values to plain Python data, without types and marks.
 
 
 def plain(value: Value) -> Any:
-    """A value as plain data, without marks; None for null."""
     value, _ = unmark_deep(value)
     if is_null(value):
         return None

@@ -1,11 +1,11 @@
-"""Numbers: 512-bit binary floating point, as OpenTofu computes them (go-cty on Go's big.Float, round to nearest even).
+"""Arithmetic of OpenTofu: 512-bit binary floating point, rounded to nearest even (go-cty with Go's big.Float).
 
-A whole number is a Python int, and any other number is a gmpy2 mpfr. Three kinds of whole numbers are also mpfr:
-negative zero (it prints as `-0`), numbers beyond 2^65536 (so that `1e99999999` costs no gigabytes), and results of
-float64 functions such as `pow` that print with fewer digits than they have. An mpfr carries its precision: 512, or 53
-after a float64 function; a result has the larger precision of its operands.
+A whole number is a Python int, any other number a gmpy2 mpfr. Three kinds of whole numbers are also mpfr: negative
+zero, which prints as `-0`; numbers beyond 2^65536, so that `1e99999999` needs no gigabytes; and results of float64
+functions such as `pow` that print with fewer digits than they have. The precision of an mpfr is 512 bits, or 53 after a
+float64 function. A result has the larger precision of its operands.
 
-gmpy2 is imported when it is first needed: most configurations contain only whole numbers.
+gmpy2 is imported on first use, because most configurations contain only whole numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_EXPONENT = 2**31 - 1
 
 
 class TooLong(Failure, OverflowError):
-    """A number has too many digits to be written in full."""
+    """The number has too many digits to be written in full."""
 
 
 @cache
@@ -52,8 +52,8 @@ def __getattr__(name: str) -> Any:
 
 
 def normal(x: Any) -> Any:
-    """An mpfr as a number of the language: an int if it is whole, except for the three kinds in the module's
-    docstring."""
+    """An mpfr as a number of the language: an int if it is whole, except for the three kinds that the module's
+    docstring lists."""
     g = _load()
     if not g.is_integer(x) or g.is_infinite(x):
         return x
@@ -73,23 +73,20 @@ def negative_zero() -> Any:
 
 
 def infinity(negative: bool = False) -> Any:
-    """+Inf or -Inf."""
     return _load().mpfr("-inf" if negative else "inf", PRECISION)
 
 
 def has_inexact_numbers() -> bool:
-    """Whether this process has created any number other than an int. If not, no number is infinite."""
+    """Whether this process may have created numbers other than ints. If not, no number is infinite."""
     return "gmpy2" in sys.modules
 
 
 def is_infinite(x: Any) -> bool:
-    """Whether a number is an infinity."""
     return x.__class__ is not int and bool(_load().is_infinite(x))
 
 
 def parse_number(text: str) -> Any:
-    """The number that a decimal text denotes, according to Go's big.ParseFloat (`1e3`, `.5`, `1p4`, `Inf`). Raises
-    ValueError if it is not a number."""
+    """Parse as Go's big.ParseFloat does (`1e3`, `.5`, `1p4`, `Inf`). Raises ValueError."""
     match = re.fullmatch(r"([+-]?)(?:([0-9]*)(?:\.([0-9]*))?(?:([eEpP])([+-]?[0-9]+))?|([iI]nf))", text, re.ASCII)
     if match is None:
         raise ValueError(f"{text!r} is not a number")
@@ -110,15 +107,15 @@ def parse_number(text: str) -> Any:
 
 
 def from_float(x: float) -> Any:
-    """The number that equals a float64, with the precision of a float64."""
+    """The number of a float64, with the precision of a float64."""
     if x.is_integer() and abs(x) < 2**53 and (x or str(x) == "0.0"):
         return int(x)
     return normal(_load().mpfr(x, 53))
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two numbers are equal: whole numbers by their digits, other numbers by their shortest texts. So the
-    float64 that a provider returns equals the decimal that it represents (go-cty, rawNumberEqual)."""
+    """Whether two numbers are equal. Numbers of different precision that are not whole are compared by their shortest
+    texts, so that a float64 from a provider equals the decimal that it represents (go-cty, rawNumberEqual)."""
     if a.__class__ is int or b.__class__ is int or a.precision == b.precision:
         return bool(a == b)
     g = _load()
@@ -128,7 +125,7 @@ def same_number(a: Any, b: Any) -> bool:
 
 
 def to_float(x: Any) -> float:
-    """The float64 nearest to a number."""
+    """The nearest float64; an infinity for numbers that are too large."""
     try:
         return float(x)
     except OverflowError:
@@ -149,7 +146,7 @@ def _compute(operation: str, a: Any, b: Any, precision: int) -> Any:
 
 
 def round_whole(x: int) -> Any:
-    """An int rounded to 512 bits, which changes only numbers beyond 2^512."""
+    """Round to 512 bits; this changes only numbers beyond 2^512."""
     if -LIMIT < x < LIMIT:
         return x
     g = _load()
@@ -210,7 +207,7 @@ def remainder(a: Any, b: Any) -> Any:
 
 
 def negate(a: Any) -> Any:
-    """-a; the negative of zero is negative zero."""
+    """The negative of zero is negative zero."""
     if a.__class__ is int:
         return -a if a else negative_zero()
     with context(a.precision):
@@ -221,10 +218,11 @@ def negate(a: Any) -> Any:
 
 
 def number_to_text(x: Any) -> str:
-    """The shortest decimal text that reads back as the number at its precision, never with an exponent.
+    """The shortest decimal text that reads back as the same number at its precision, without an exponent.
 
-    Go's `big.Float.Text('f', -1)` returns the same text; infinities are `+Inf` and `-Inf`. Raises TooLong for a string
-    of more than LONGEST characters (the range of exponents allows 646 million)."""
+    The result equals that of Go's `big.Float.Text('f', -1)`; infinities are `+Inf` and `-Inf`. Raises TooLong for more
+    than LONGEST characters; exponents would allow 646 million.
+    """
     if x.__class__ is int and -LIMIT < x < LIMIT:
         return str(x)
     negative, digits, point = decimal_digits(x)
@@ -243,8 +241,9 @@ def number_to_text(x: Any) -> str:
 
 
 def decimal_digits(x: Any) -> tuple[bool, str, int]:
-    """The sign, the shortest digits without leading and trailing zeros, and the position of the decimal point
-    (0.d1d2... times 10^point). Without digits, the number is zero if the position is 0, otherwise an infinity."""
+    """The sign, the shortest digits d1d2... without leading and trailing zeros, and the position of the decimal point:
+    the number is 0.d1d2... times 10^position. Without digits, position 0 means zero, and any other position means
+    infinity."""
     negative, mantissa, exponent, precision = _parts(x)
     if not mantissa:
         return negative, "", exponent
@@ -253,7 +252,7 @@ def decimal_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def exact_digits(x: Any) -> tuple[bool, str, int]:
-    """Like `decimal_digits`, but with all digits of the number (for a very large exponent, only the first ones)."""
+    """Like `decimal_digits`, but with all digits. For a very large exponent, only the first ones."""
     negative, mantissa, exponent, _ = _parts(x)
     if not mantissa:
         return negative, "", exponent
@@ -261,8 +260,8 @@ def exact_digits(x: Any) -> tuple[bool, str, int]:
 
 
 def _parts(x: Any) -> tuple[bool, int, int, int]:
-    """The sign, mantissa, binary exponent and precision. A mantissa of 0 means zero if the exponent is 0, and infinity
-    if it is 1."""
+    """Sign, mantissa, binary exponent and precision. The mantissa is 0 for zero (exponent 0) and infinity (exponent
+    1)."""
     if x.__class__ is int:
         return x < 0, abs(x), 0, PRECISION
     g = _load()
@@ -276,7 +275,7 @@ def _parts(x: Any) -> tuple[bool, int, int, int]:
 
 
 def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
-    """mantissa * 2^exponent as digits without trailing zeros, and the position of the decimal point."""
+    """The digits of mantissa * 2^exponent without trailing zeros, and the position of the decimal point."""
     if exponent >= 0:
         text = whole_text(mantissa << exponent)
         return text.rstrip("0"), len(text)
@@ -285,12 +284,12 @@ def _decimal(mantissa: int, exponent: int) -> tuple[str, int]:
 
 
 def whole_text(x: int) -> str:
-    """The decimal digits of a whole number of any length."""
+    """Without Python's limit for the length of numbers."""
     return str(x) if x.bit_length() < 4096 else str(_load().mpz(x).digits(10))
 
 
 def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
-    """Like `_decimal`, but only the first digits, for numbers with millions of digits."""
+    """Like `_decimal`, but with only the first digits, for numbers with millions of digits."""
     g = _load()
     with context(2 * PRECISION):
         digits, point, _ = g.mul_2exp(g.mpfr(mantissa), exponent).digits(10, PRECISION // 2)
@@ -300,7 +299,7 @@ def _leading(mantissa: int, exponent: int) -> tuple[str, int]:
 def _shortest(
     mantissa: int, exponent: int, precision: int, decimal: Callable[[int, int], tuple[str, int]]
 ) -> tuple[str, int]:
-    # The last bit of `scaled` is half a unit in the last place (Go, math/big/ftoa.go, roundShortest).
+    # the last bit of `scaled` is half a unit in the last place (Go, math/big/ftoa.go, roundShortest).
     shift = mantissa.bit_length() - (precision + 1)
     scaled = mantissa << -shift if shift < 0 else mantissa >> shift
     base = exponent + shift
@@ -323,7 +322,7 @@ def _shortest(
 
 
 def round_digits(digits: str, point: int, count: int) -> tuple[str, int]:
-    """The digits, rounded to `count` digits, with halves rounded to even."""
+    """Round to `count` digits; halves are rounded to even."""
     if not 0 <= count < len(digits):
         return digits, point
     if digits[count] == "5" and count + 1 == len(digits):

@@ -1,6 +1,6 @@
-"""Operators on values: equality, order, arithmetic, logic; including unknown values, null and marks.
+"""The operators of the language (equality, order, arithmetic, logic), which also accept unknown values, null and marks.
 
-After go-cty (value_ops.go and function/stdlib, which the operators of HCL call).
+As in go-cty (value_ops.go and function/stdlib, which HCL's operators call).
 """
 
 from __future__ import annotations
@@ -47,15 +47,14 @@ from planner.foundation.values.value import (
 
 
 class OperationError(ValueError):
-    """The operands are not valid for an operation. The message contains the reason."""
+    """The operands are not valid for the operation. The message is the reason."""
 
 
 # ---------------------------------------------------------------- equality
 
 
 def equals(a: Value, b: Value) -> Value:
-    """`a == b`: a bool, perhaps unknown, perhaps marked. Values of different types are not equal, except that all nulls
-    are equal."""
+    """`a == b`. The result may be unknown or marked. Values of different types are unequal, but all nulls are equal."""
     cls = a.__class__
     if cls is b.__class__ and (cls is str or cls is int or cls is bool):
         return a == b
@@ -65,13 +64,11 @@ def equals(a: Value, b: Value) -> Value:
 
 
 def not_equals(a: Value, b: Value) -> Value:
-    """`a != b`."""
     result, marks = unmark(equals(a, b))
     return mark(result if result.__class__ is Unknown else not result, marks)
 
 
 def same_value(a: Value, b: Value) -> bool:
-    """Whether two values without marks are known to be equal."""
     return equal(a, b) is True
 
 
@@ -80,7 +77,7 @@ def _bool(result: bool | None) -> Value:
 
 
 def equal(a: Value, b: Value) -> bool | None:
-    """Whether two values without marks are equal; None if this is not known yet."""
+    """Whether two values without marks are equal; None if this is unknown."""
     ca, cb = a.__class__, b.__class__
     if ca is Unknown or cb is Unknown:
         return _equal_unknown(a, b)
@@ -117,7 +114,7 @@ def _equal_unknown(a: Value, b: Value) -> bool | None:
 
 
 def _excluded(unknown: Unknown, value: Value) -> bool:
-    """Whether a known value is outside the range of the unknown one."""
+    """Whether the refinements of an unknown value exclude a known value."""
     refinement = unknown.refinement
     if value.__class__ is Null:
         return refinement is not None and bool(refinement.not_null)
@@ -152,7 +149,7 @@ def _outside(number: Any, lower: Bound, upper: Bound) -> bool:
 
 
 def _equal_parts(a: Value, b: Value) -> bool | None:
-    """Whether two compound values of the same type are equal; None if this is not known yet."""
+    """`equal` for compound values of the same type."""
     cls = a.__class__
     if cls is Set:
         return _equal_sets(a, b)
@@ -182,12 +179,11 @@ def _equal_sets(a: Set, b: Set) -> bool | None:
 
 
 def contains(items: Set, value: Value) -> bool:
-    """Whether a set is known to contain a value (without marks)."""
+    """Whether the set is known to contain a value without marks."""
     return any(same_value(value, item) for item in items.items)
 
 
 def _has_unknown_type(value: Value) -> bool:
-    """Whether a part of the value has an unknown type."""
     cls = value.__class__
     if cls is Unknown:
         return value.type is DYNAMIC
@@ -203,7 +199,7 @@ def _has_unknown_type(value: Value) -> bool:
 
 
 def conforms(given: Type, wanted: Type) -> bool:
-    """Whether a type equals the wanted one, in which the dynamic type matches any type."""
+    """Whether a type equals `wanted`, in which the dynamic type matches any type."""
     if wanted is DYNAMIC or given is wanted:
         return True
     if isinstance(given, Primitive) or isinstance(wanted, Primitive) or given.__class__ is not wanted.__class__:
@@ -223,7 +219,7 @@ def conforms(given: Type, wanted: Type) -> bool:
 
 
 def logical_not(a: Value) -> Value:
-    """`!a` of a bool. Raises OperationError for null."""
+    """Raises OperationError for null."""
     if a.__class__ is bool:
         return not a
     plain, marks = unmark(a)
@@ -252,36 +248,36 @@ def _numeric(compute: Compute, a: Value, b: Value) -> Value:
 
 
 def add(a: Value, b: Value) -> Value:
-    """`a + b` of numbers without marks. Raises OperationError for null and for opposite infinities."""
+    """The operands have no marks. Raises OperationError for null and opposite infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a + b
     return _numeric(numbers.add, a, b)
 
 
 def subtract(a: Value, b: Value) -> Value:
-    """`a - b` of numbers without marks. Raises OperationError for null and for equal infinities."""
+    """The operands have no marks. Raises OperationError for null and equal infinities."""
     if a.__class__ is int and b.__class__ is int and -(1 << 500) < a < 1 << 500 and -(1 << 500) < b < 1 << 500:
         return a - b
     return _numeric(numbers.subtract, a, b)
 
 
 def multiply(a: Value, b: Value) -> Value:
-    """`a * b` of numbers without marks. Raises OperationError for null and for zero times infinity."""
+    """The operands have no marks. Raises OperationError for null and zero times infinity."""
     return _numeric(numbers.multiply, a, b)
 
 
 def divide(a: Value, b: Value) -> Value:
-    """`a / b` of numbers without marks. Raises OperationError for null, 0 / 0 and infinity / infinity."""
+    """The operands have no marks. Raises OperationError for null, 0 / 0 and infinity / infinity."""
     return _numeric(numbers.divide, a, b)
 
 
 def remainder(a: Value, b: Value) -> Value:
-    """`a % b` of numbers without marks. Raises OperationError for null and infinities."""
+    """The operands have no marks. Raises OperationError for null and infinities."""
     return _numeric(numbers.remainder, a, b)
 
 
 def negate(a: Value) -> Value:
-    """`-a` of a number. Raises OperationError for null."""
+    """Raises OperationError for null."""
     plain, marks = unmark(a)
     if plain.__class__ is Null:
         raise OperationError("the operand is null")
@@ -296,7 +292,7 @@ def negate(a: Value) -> Value:
 
 
 def _less(a: Value, b: Value) -> bool | None:
-    """Whether a < b; None if this is not known. Bounds are treated as exclusive, as in go-cty."""
+    """Whether a < b; None if this is unknown. Bounds of unknown values are treated as exclusive, as in go-cty."""
     if a.__class__ is not Unknown and b.__class__ is not Unknown:
         return bool(a < b)
     if type_of(a) is not NUMBER or type_of(b) is not NUMBER:
@@ -316,25 +312,25 @@ def _check_order(a: Value, b: Value) -> None:
 
 
 def less(a: Value, b: Value) -> Value:
-    """`a < b` of numbers without marks. Raises OperationError for null."""
+    """The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_less(a, b))
 
 
 def greater(a: Value, b: Value) -> Value:
-    """`a > b` of numbers without marks. Raises OperationError for null."""
+    """The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_less(b, a))
 
 
 def less_or_equal(a: Value, b: Value) -> Value:
-    """`a <= b` of numbers without marks. Raises OperationError for null."""
+    """The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_either(_less(a, b), equal(a, b)))
 
 
 def greater_or_equal(a: Value, b: Value) -> Value:
-    """`a >= b` of numbers without marks. Raises OperationError for null."""
+    """The operands have no marks. Raises OperationError for null."""
     _check_order(a, b)
     return _bool(_either(_less(b, a), equal(a, b)))
 

@@ -1,7 +1,7 @@
-"""Paths in a value: lists marks and unknown parts by their paths, or as nested structures of `true`.
+"""Paths into values: find marks and unknown parts, and read or change the part at a path.
 
-A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple (or into a set, with
-the element itself as key).
+A path is a tuple of steps: ("attr", name) into an object, ("index", key) into a map, list or tuple. For a set, the key
+is the element itself.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PathMarks = tuple[Path, frozenset[Mark]]
 
 
 def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
-    """The parts of a known container, each with its step, in order; empty for other values."""
+    """The parts of a known container in order, each with its step; empty for other values."""
     cls = value.__class__
     if cls is dict:
         for name in sorted(value):
@@ -48,7 +48,7 @@ def parts(value: Value) -> Iterator[tuple[tuple[str, Any], Value]]:
 
 
 def marked_paths(value: Value) -> list[PathMarks]:
-    """The paths of marks, outer before inner, with the marks."""
+    """Paths of marks with the marks, outer before inner."""
     marked: list[PathMarks] = []
     if is_marked_deep(value):
         _mark(value, (), marked)
@@ -64,7 +64,6 @@ def _mark(value: Value, path: Path, result: list[PathMarks]) -> None:
 
 
 def unknown_paths(value: Value) -> list[Path]:
-    """The paths of the unknown parts."""
     paths: list[Path] = []
     _unknown(value, (), paths)
     return paths
@@ -79,7 +78,6 @@ def _unknown(value: Value, path: Path, paths: list[Path]) -> None:
 
 
 def infinite_paths(value: Value) -> list[Path]:
-    """The paths of infinite numbers."""
     paths: list[Path] = []
     if has_inexact_numbers():
         _infinite(value, (), paths)
@@ -95,16 +93,14 @@ def _infinite(value: Value, path: Path, paths: list[Path]) -> None:
 
 
 def apply_marks(value: Value, marks: Iterable[PathMarks]) -> Value:
-    """The value with marks added at paths. A path that does not exist is ignored; a path into a set marks the whole
-    set."""
+    """Add marks at paths. A path that does not exist is ignored; a path into a set marks the whole set."""
     for path, marks_here in marks:
         value = changed_at(value, path, partial(mark, marks=marks_here))
     return value
 
 
 def changed_at(value: Value, path: Path, change: Callable[[Value], Value], depth: int = 0) -> Value:
-    """The value with the part at a path changed. A path that does not exist changes nothing; a path into a set changes
-    the whole set."""
+    """Change the part at a path. A path that does not exist is ignored; a path into a set changes the whole set."""
     cls = value.__class__
     if depth == len(path) or cls is Set:
         return change(value)
@@ -149,8 +145,8 @@ def get(value: Value, path: Path) -> Value:
 
 
 def unknown_structure(value: Value) -> Any:
-    """The value's structure with True for unknown parts (`after_unknown` of plans): false entries of objects and maps
-    are left out. Marks are ignored."""
+    """The value with True instead of unknown parts and False instead of known ones (`after_unknown` of plans). False is
+    left out of objects and maps. Marks are ignored."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__
@@ -160,7 +156,7 @@ def unknown_structure(value: Value) -> Any:
 
 
 def sensitive_structure(value: Value, mark: Mark = SENSITIVE) -> Any:
-    """The value's structure with True for parts with a mark (`after_sensitive` of plans)."""
+    """Like `unknown_structure`, with True for parts that have the mark (`after_sensitive` of plans)."""
     if value.__class__ is Marked:
         if mark in value.marks:
             return True
@@ -190,10 +186,9 @@ def _empty_structure(t: Any) -> Any:
 
 
 def without_unknown(value: Value) -> Value:
-    """The value with unknown parts left out, for JSON: null in sequences, absent from objects and maps. Sequences
-    become tuples and maps objects, because their parts may now have different types. UNKNOWN itself stays unknown.
-    Marks are dropped.
-    """
+    """The value without unknown parts and marks, for JSON. Unknown parts become null in sequences and are left out of
+    objects and maps. Sequences become tuples and maps become objects, because their parts may now have different types.
+    An unknown value as a whole is returned unchanged."""
     if value.__class__ is Marked:
         value = value.value
     cls = value.__class__

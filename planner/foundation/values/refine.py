@@ -1,6 +1,6 @@
-"""Refinements: known properties of unknown values, and values that become known because only one value is possible.
+"""Refinements: known properties of unknown values, such as bounds of a number.
 
-After go-cty (unknown_refinement.go, value_range.go): an unknown whose range has shrunk to one value is that value.
+As in go-cty (unknown_refinement.go, value_range.go): if the refinements allow only one value, the result is that value.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ NOTHING = Refinement()
 
 
 def is_collection(t: Type) -> bool:
-    """Whether a type is a list, set or map."""
     return t.__class__ in (ListType, SetType, MapType)
 
 
 def definitely_not_null(value: Value) -> bool:
-    """Whether a value without marks is certainly not null."""
+    """Whether a value without marks is known not to be null."""
     cls = value.__class__
     if cls is Null:
         return False
@@ -46,7 +45,7 @@ def definitely_not_null(value: Value) -> bool:
 
 
 def refined(t: Type, refinement: Refinement) -> Value:
-    """An unknown value of a type with a refinement, or the only value that the refinement allows."""
+    """An unknown value with a refinement; the only possible value if the refinement allows just one."""
     if t is DYNAMIC:
         return UNKNOWN
     if refinement.not_null:
@@ -71,7 +70,7 @@ def _of_length(t: Any, length: int) -> Value:
 
 
 def not_null(value: Value) -> Value:
-    """The value, with the property that it is not null."""
+    """Refine the value to be not null."""
     if value.__class__ is Marked:
         inner = not_null(value.value)
         return value if inner is value.value else Marked(inner, value.marks)
@@ -92,7 +91,7 @@ Bound = tuple[Any, bool] | None
 
 
 def number_bounds(value: Value) -> tuple[Bound, Bound]:
-    """The lower and upper bound of a known or unknown number; None if there is no bound. Null has none."""
+    """The lower and upper bound of a number; None without bound, and for null."""
     cls = value.__class__
     if cls is Unknown:
         return (value.refinement.lower, value.refinement.upper) if value.refinement else (None, None)
@@ -102,7 +101,7 @@ def number_bounds(value: Value) -> tuple[Bound, Bound]:
 
 
 def length_bounds(value: Value) -> tuple[int, int | None]:
-    """The minimum and maximum length of a known or unknown collection; None if there is no maximum."""
+    """The minimum and maximum length of a collection; None without maximum."""
     cls = value.__class__
     if cls is Unknown:
         r = value.refinement
@@ -115,7 +114,7 @@ def length_bounds(value: Value) -> tuple[int, int | None]:
 
 
 def length_is_known(value: Set) -> bool:
-    """Whether the number of items of a set is certain: unknown items may turn out to equal others."""
+    """Unknown items of a set may turn out to equal other items, which changes its length."""
     return len(value.items) < 2 or all(map(is_wholly_known, value.items))
 
 
@@ -124,9 +123,10 @@ _ENDS = frozenset("-_:;/\\,.(){}[]|?!~ \t@#$%^&*+\"'")  # characters that no fol
 
 
 def safe_prefix(text: str) -> str:
-    """The part of a known prefix that no following text can change (a combining mark changes the letter before it).
+    """The part of a known prefix that no following text can change: a combining mark would change the letter before it.
 
-    In go-cty, a line break ends the known part, unless the last letter may change."""
+    As in go-cty, a line break ends the known part unless the last letter may change.
+    """
     if not text:
         return text
     if _may_change(text[-1]):
@@ -147,22 +147,22 @@ def _without_combining(text: str) -> str:
 
 
 def _may_change(char: str) -> bool:
-    """Whether this character has parts or can merge with a following one in normal form NFC."""
+    """Whether the character can be decomposed, or composed with a following one (normal form NFC)."""
     code = ord(char)
     if 0x1100 <= code <= 0x11FF or combining(char) or normalize("NFD", char) != char:
         return True
     return any(len(normalize("NFC", char + chr(m))) == 1 for m in range(0x300, 0x346))
 
 
-# Restores the known parts of partly unknown JSON after a function that does not preserve them.
+# Restores `Unknown.document` after functions that do not preserve it.
 
 
 _WITHOUT_PARTS = frozenset((str, bool, int, Null))
 
 
 def with_documents(value: Value, other: Value) -> Value:
-    """The unmarked value; unknown strings in it get their documents (see Unknown) from `source`. Elements of sets are
-    indistinguishable and stay unchanged."""
+    """The unmarked `value`, whose unknown strings get the documents of the corresponding strings in `other` (see
+    Unknown). Elements of sets cannot be matched and stay unchanged."""
     cls = value.__class__
     if cls is Unknown:
         is_same = other.__class__ is Unknown and other.document is not None and value.type == other.type

@@ -1,6 +1,7 @@
-"""Schemas of provider objects: the attributes and blocks of a body, and the type of the decoded value.
+"""Schemas of provider objects: attributes and blocks of a body, and the type of its value.
 
-After OpenTofu's configschema. planner.language.expressions.decode reads a body through a schema."""
+As in OpenTofu's configschema. planner.language.expressions.decode decodes a body with a schema.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen(eq=False)
 class NestedAttributes:
-    """The nested attributes of an attribute whose value is an object (`nesting` "single"), or a "list", "set" or "map"
-    of objects."""
+    """Nested attributes of an attribute. The value is an object (`nesting` "single"), or a "list", "set" or "map" of
+    objects."""
 
     attributes: dict[str, AttributeSchema]
     nesting: str = "single"
@@ -33,9 +34,8 @@ class NestedAttributes:
 
 @frozen(eq=False)
 class AttributeSchema:
-    """An attribute, with the `type` of its values or with `nested` attributes (from which `type` is computed). If
-    an attribute is `computed` but not `optional`, only the provider sets it. `write_only`: never stored in plan or
-    state."""
+    """The values have the type `type`, which is computed if there are `nested` attributes. If `computed` but not
+    `optional`, only the provider sets the attribute. `write_only`: the value is never stored in plans and states."""
 
     type: Type = DYNAMIC
     required: bool = False
@@ -65,8 +65,8 @@ def _nested_type(nested: NestedAttributes) -> Type:
 
 @frozen(eq=False)
 class NestedBlock:
-    """A block type that a body may contain. `nesting` is "single", "group" (single, never null), "list", "set" or "map"
-    (by a label); a limit of 0 means that there is no limit."""
+    """A block type in a body. `nesting` is "single", "group" (single, never null), "list", "set" or "map" (with labels
+    as keys). A limit of 0 means no limit."""
 
     block: BlockSchema
     nesting: str = "list"
@@ -86,11 +86,11 @@ class BlockSchema:
     deprecation_message: str = ""
     ephemeral: bool = False
     cache: dict[str, Any] = field(factory=dict, init=False, repr=False)
-    """a cache for data that other modules derive from the schema, each under its own key"""
+    """data that other modules derive from the schema, by keys of their own"""
 
 
 def decode_type(schema: BlockSchema) -> ObjectType:
-    """The type of a body's value, in which attributes that conversion may leave out are marked."""
+    """The type of a body's value; its optional attributes are those that conversion may add."""
     known: ObjectType | None = schema.cache.get("decode_type")
     if known is None:
         types: dict[str, Type] = {name: a.decode_type for name, a in schema.attributes.items()}
@@ -105,12 +105,12 @@ def _block_type(nested: NestedBlock) -> Type:
     if nested.nesting in ("single", "group"):
         return item
     if nested.nesting in ("list", "map") and has_dynamic(item):
-        return DYNAMIC  # the value is a tuple or an object, whose type depends on the blocks
+        return DYNAMIC  # a tuple or an object, whose type depends on the blocks
     return collection_type(nested.nesting, item)
 
 
 def implied_type(schema: BlockSchema) -> ObjectType:
-    """The type of a decoded body."""
+    """`decode_type` without optional attributes."""
     known: ObjectType | None = schema.cache.get("implied_type")
     if known is None:
         stripped = without_optional(decode_type(schema))
@@ -120,7 +120,6 @@ def implied_type(schema: BlockSchema) -> ObjectType:
 
 
 def empty_value(schema: BlockSchema) -> Value:
-    """The value of an empty body."""
     result: dict[str, Value] = {name: Null(a.type) for name, a in schema.attributes.items()}
     for name, nested in schema.blocks.items():
         result.setdefault(name, empty_block(nested))
@@ -128,7 +127,7 @@ def empty_value(schema: BlockSchema) -> Value:
 
 
 def empty_block(nested: NestedBlock) -> Value:
-    """The value of a block type without blocks."""
+    """The value if there are no blocks of this type."""
     item = implied_type(nested.block)
     if nested.nesting == "single":
         return Null(item)
@@ -145,10 +144,12 @@ def empty_block(nested: NestedBlock) -> Value:
 
 
 def coerce(value: Value, schema: BlockSchema) -> Value:
-    """An object as a value of the schema's type: attributes converted, missing ones null, missing blocks empty.
+    """Convert an object to the schema's type: attributes are converted, missing ones become null, missing blocks are
+    added empty.
 
-    Raises ConversionError if an attribute is unknown, if a required attribute is missing, or if a value does not
-    convert."""
+    Raises ConversionError if an attribute is not in the schema, a required one is missing, or a value cannot be
+    converted.
+    """
     return _coerce(value, schema, ())
 
 
@@ -217,8 +218,7 @@ def _coerce_blocks(value: Value, nested: NestedBlock, path: Path) -> Value:
 
 
 def contains(schema: BlockSchema, property: Literal["sensitive", "deprecated", "write_only"]) -> bool:
-    """Whether an attribute at any depth has the property. As in OpenTofu, a deprecated block does not count unless it
-    has such an attribute."""
+    """Whether an attribute at any depth has the property. As in OpenTofu, deprecated blocks do not count."""
     known = schema.cache.get(property)
     if known is None:
         known = any(has(attribute, property) for attribute in schema.attributes.values()) or any(
@@ -229,11 +229,10 @@ def contains(schema: BlockSchema, property: Literal["sensitive", "deprecated", "
 
 
 def has(attribute: AttributeSchema, property: str) -> bool:
-    """Whether an attribute, or one nested in it, has the property."""
     nested = attribute.nested.attributes.values() if attribute.nested is not None else ()
     return getattr(attribute, property) or any(has(one, property) for one in nested)
 
 
 def can_be_blocks(t: Type) -> bool:
-    """Whether an attribute of this type may also be written as blocks (lists and sets of objects)."""
+    """Whether an attribute of this type may be written as blocks: a list or set of objects."""
     return isinstance(t, (ListType, SetType)) and isinstance(t.element, ObjectType)

@@ -1,8 +1,8 @@
-"""Sets: equality of items, and their order.
+"""Sets: equality and order of items.
 
-After go-cty (set_internals.go, set/ops.go): strings by code point, numbers by size, false before true, everything else
-by a text that represents the value; known before unknown before null. Remaining ties are resolved by the CRC-32 of the
-text.
+As in go-cty (set_internals.go, set/ops.go): strings are ordered by code point, numbers by size, false before true, and
+other values by a text that represents them (see `set_text`). Known values come before unknown ones, and null comes
+last. The CRC-32 of the text resolves remaining ties.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from planner.foundation.values.value import (
 
 
 def make_set(element: Type, items: Iterable[Value]) -> Value:
-    """The set of items, all of the element type (or null or unknown). Marks of items, at any depth, pass to the whole
+    """A set of items that have the element type, or are null or unknown. Marks of items, at any depth, are moved to the
     set: the result is then Marked."""
     values: list[Value] = []
     marks: frozenset[Any] = frozenset()
@@ -75,7 +75,7 @@ def _ordered(element: Type, values: list[Value]) -> tuple[Value, ...]:
 
 
 def set_text(value: Value) -> str:
-    """The text that represents a value in set order. Equal values have equal texts, but different values may, too."""
+    """The text by which sets order a value. Equal values have equal texts, but different values may, too."""
     parts: list[str] = []
     _append(value, parts)
     return "".join(parts)
@@ -123,7 +123,7 @@ _ESCAPES = {
 
 
 def quote(text: str) -> str:
-    """A string in double quotes with Go's escapes (`%q`)."""
+    """Quote a string like Go's `%q`."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else _escape(ord(c))) for c in text) + '"'
@@ -136,7 +136,7 @@ def _escape(code: int) -> str:
 
 
 def _number_text(x: Any) -> str:
-    """A number with ten significant digits (Go's `%.10g`)."""
+    """Ten significant digits, like Go's `%.10g`."""
     if x.__class__ is int and -(10**10) < x < 10**10:
         return str(x)
     return _ten_digits(x)
@@ -160,11 +160,11 @@ def _ten_digits(x: Any) -> str:
     return f"{sign}{digits[:point]}.{digits[point:]}"
 
 
-# Replaces unknown values, which a state cannot store.
+# States cannot store unknown values.
 
 
 def unknown_as_null(value: Value) -> Value:
-    """The unmarked value, with all unknown parts replaced by null."""
+    """Replace unknown parts by null. The value must have no marks."""
     if is_wholly_known(value):
         return value
     if value.__class__ is Unknown:

@@ -1,6 +1,6 @@
 """The types of the language (OpenTofu's type system, from go-cty), frozen and hashable.
 
-Primitive types are singletons: STRING, NUMBER, BOOL and DYNAMIC (the type of values of unknown type).
+The primitive types are singletons: STRING, NUMBER, BOOL, and DYNAMIC for values whose type is unknown.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TupleType:
 
 
 class ObjectType:
-    """object({name = type, ...}); `optional` names the attributes that conversion may leave out (type constraints)."""
+    """object({name = type, ...}). In type constraints, `optional` names the attributes that a value need not have."""
 
     __slots__ = ("_hash", "attributes", "optional")
 
@@ -122,7 +122,6 @@ class ObjectType:
 
 
 def collection_type(kind: str, element: Type) -> ListType | SetType | MapType:
-    """`kind` is list, set or map."""
     if kind == "list":
         return ListType(element)
     return SetType(element) if kind == "set" else MapType(element)
@@ -135,7 +134,7 @@ EMPTY_OBJECT = ObjectType({})
 
 @lru_cache(4096)
 def without_optional(t: Type) -> Type:
-    """The type without optional attributes at any depth: the type of the values that a type constraint allows."""
+    """The type with all attributes required, at any depth: the type of values that a type constraint allows."""
     if isinstance(t, Primitive):
         return t
     if isinstance(t, ObjectType):
@@ -151,7 +150,6 @@ def without_optional(t: Type) -> Type:
 
 @lru_cache(4096)
 def has_dynamic(t: Type) -> bool:
-    """Whether the dynamic type occurs in the type at any depth."""
     if isinstance(t, Primitive):
         return t is DYNAMIC
     if isinstance(t, ObjectType):
@@ -162,7 +160,7 @@ def has_dynamic(t: Type) -> bool:
 
 
 def friendly_name(t: Type) -> str:
-    """A description of the type for messages: `list of string`, `object`, `tuple`."""
+    """The type in messages: `list of string`, `object`, `tuple`."""
     if isinstance(t, ObjectType):
         return "object"
     if isinstance(t, TupleType):
@@ -174,7 +172,7 @@ def friendly_name(t: Type) -> str:
 
 
 def type_to_json(t: Type) -> Any:
-    """The ecosystem's JSON form of a type: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
+    """The ecosystem's JSON: "string", ["list", T], ["object", {...}], ["tuple", [...]]."""
     if isinstance(t, Primitive):
         return t.name
     if isinstance(t, TupleType):
@@ -186,7 +184,7 @@ def type_to_json(t: Type) -> Any:
 
 
 def type_from_json(j: Any) -> Type:
-    """The type in the form of `type_to_json`, without optional attributes. Raises ValueError for anything else."""
+    """The inverse of `type_to_json`. Raises ValueError."""
     if isinstance(j, str) and j in PRIMITIVES:
         return PRIMITIVES[j]
     if isinstance(j, list) and len(j) >= 2:
@@ -205,11 +203,11 @@ def _are_names(data: Any) -> bool:
     return isinstance(data, list) and all(isinstance(name, str) for name in data)
 
 
-# Writes types as text: as the console's `type()` does, and as type constraints of the language.
+# Types as text: as type constraints, and as printed by the console's `type()`.
 
 
 def constraint_text(t: Type) -> str:
-    """A type on one line, in the syntax of a variable's `type` argument."""
+    """One line, in the syntax of a variable's `type` argument."""
     if isinstance(t, Primitive):
         return "any" if t is DYNAMIC else t.name
     if isinstance(t, ObjectType):
@@ -222,7 +220,7 @@ def constraint_text(t: Type) -> str:
 
 
 def type_text(t: Type, depth: int = 0) -> str:
-    """A type on several lines, as `type()` prints it."""
+    """Several lines, as printed by `type()`."""
     pad, end = "    " * (depth + 1), "    " * depth
     if isinstance(t, Primitive):
         return t.name

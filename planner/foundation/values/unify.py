@@ -1,7 +1,7 @@
-"""Conversions between types, and the common type of several types.
+"""Determines whether types can be converted to each other, and the common type of several types.
 
-After go-cty (convert/conversion.go, unify.go, compare_types.go). "Unsafe" conversions may fail for some values of the
-type (string to number); the language uses them everywhere except where a nested collection is unified.
+As in go-cty (convert/conversion.go, unify.go, compare_types.go). An "unsafe" conversion may fail for some values of a
+type (string to number). The language uses unsafe conversions except when it unifies nested collections.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from planner.foundation.values.types import (
 
 @lru_cache(4096)
 def conversion_possible(given: Type, wanted: Type, unsafe: bool = True) -> bool:
-    """Whether values of one type can convert to another. For equal primitive types no conversion is needed, and the
-    result is True."""
+    """Whether a conversion exists. Also true for equal types, which need no conversion."""
     if wanted is DYNAMIC or given == wanted:
         return True
     if given is DYNAMIC:
@@ -94,9 +93,8 @@ def _elements_to(elements: Sequence[Type], wanted: Type, unsafe: bool, strict: b
 
 
 def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type | None:
-    """The element type of a collection of values of these types, for a type constraint that leaves it open
-    (`list(any)`); None if there is no common type. With `strict`, the result is the dynamic type only if all types are
-    dynamic."""
+    """The element type for a type constraint that leaves it open (`list(any)`), given the types of the elements; None
+    if there is no common type. With `strict`, the result is dynamic only if all types are."""
     common = unify(elements, unsafe)
     if strict and common is DYNAMIC and any(e is not DYNAMIC for e in elements):
         return None
@@ -104,7 +102,7 @@ def common_element(elements: Sequence[Type], unsafe: bool, strict: bool) -> Type
 
 
 def unify(types: Sequence[Type], unsafe: bool = True) -> Type | None:
-    """A type to which values of all these types can convert, if possible one of these types; None if there is none."""
+    """A type to which values of all these types can be converted, preferably one of them; None if there is none."""
     if not types:
         return None
     first = types[0]
@@ -162,7 +160,7 @@ def _unify_elements(types: Sequence[Type], kind: type, unsafe: bool) -> Type | N
 def _unify_disguised(
     types: Sequence[Type], structural: type, to_collection: Callable[..., Type | None], kind: type, unsafe: bool
 ) -> Type | None:
-    """The types, with objects converted to maps if there are maps, and tuples to lists if there are lists."""
+    """Unify after converting objects to maps if there are maps, or tuples to lists if there are lists."""
     collection = to_collection([t for t in types if t.__class__ is structural], unsafe)
     if collection is None:
         return None
@@ -171,9 +169,8 @@ def _unify_disguised(
 
 
 def way_to_common(given: Type, other: Type) -> MapType | ListType | None:
-    """The intermediate type in a conversion to a common type: if objects are unified with maps, or tuples with lists,
-    values are first converted to a collection. The conversion through an intermediate type can fail where a direct
-    conversion would not."""
+    """The intermediate type in a conversion to a common type: when objects are unified with maps, or tuples with lists,
+    values are first converted to a collection. This can fail where a direct conversion would not."""
     if isinstance(given, ObjectType) and isinstance(other, MapType):
         return _objects_to_map([given], True)
     if isinstance(given, TupleType) and isinstance(other, ListType):
@@ -228,7 +225,7 @@ def _tuples_to_list(shapes: Sequence[TupleType], unsafe: bool) -> ListType | Non
 
 
 def _by_generality(types: Sequence[Type]) -> list[Type]:
-    """The distinct types, more general ones first (a topological order of `_compare`)."""
+    """Distinct types, more general ones first (a topological order of `_compare`)."""
     distinct = list(dict.fromkeys(types))
     after: list[list[int]] = [[] for _ in distinct]
     waiting = [0] * len(distinct)
@@ -252,7 +249,7 @@ _RANK: dict[type, int] = {SetType: 2, TupleType: 1, ListType: 0}
 
 
 def _compare(a: Type, b: Type) -> int:
-    """Negative if a is more general than b, positive if b is more general, and 0 otherwise."""
+    """Negative if a is more general than b, positive if b is more general than a, otherwise 0."""
     if a is DYNAMIC or b is DYNAMIC:
         return (a is DYNAMIC) - (b is DYNAMIC)
     if isinstance(a, Primitive) and isinstance(b, Primitive):

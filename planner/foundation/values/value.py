@@ -1,4 +1,4 @@
-"""The values of the language: plain Python values, and a few classes for other values.
+"""Representation of the language's values: plain Python values where possible, otherwise instances of a few classes.
 
     string   str (NFC)                     tuple   Python tuple of values
     bool     bool                          object  Python dict (str -> value)
@@ -7,8 +7,9 @@
     null     Null(type)                    set     Set(element type, items in the language's set order)
     unknown  Unknown(type, refinement)     marked  Marked(value, marks): around any of them, at any depth
 
-Infinity is the mpfr infinity. A whole number is always an int (so equal numbers are equal Python values of one class);
-bool is a subclass of int, so test classes with `is`, never with isinstance. Values are never changed in place.
+Infinity is the mpfr infinity. A whole number is always an int, so that equal numbers are equal Python values of one
+class. Test classes with `is` and never with isinstance, because bool is a subclass of int. Values are never changed in
+place.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ EPHEMERAL: Mark = "ephemeral"  # deprecation marks are objects rather than strin
 
 
 class Null:
-    """The null of a type; NULL is the null of the dynamic type, the value of the literal `null`."""
+    """A null value of a type. NULL, the literal `null`, has the dynamic type."""
 
     __slots__ = ("type",)
 
@@ -62,8 +63,7 @@ NULL = Null()
 
 
 class Refinement:
-    """The known properties of an unknown value. If all are None or empty, nothing is known. Bounds are (number,
-    inclusive)."""
+    """Known properties of an unknown value; None or empty means unknown. Bounds are (number, inclusive)."""
 
     __slots__ = ("lower", "max_length", "min_length", "not_null", "prefix", "upper")
 
@@ -100,9 +100,9 @@ class Refinement:
 
 
 class Unknown:
-    """A value that will be known later; `refinement` narrows it (None: only the type is known). `document`: for a
-    string that is the JSON of a value with unknown parts, that value without marks. Policies use it, and comparisons of
-    values ignore it."""
+    """A value that will be known later. `refinement` narrows it (None: only the type is known). `document`: for a
+    string that is JSON with unknown parts, the value from which it is made, without marks. Policies use the document;
+    comparisons ignore it."""
 
     __slots__ = ("document", "refinement", "type")
 
@@ -131,8 +131,7 @@ NOT_NULL = Refinement(not_null=True)
 
 
 class Marked:
-    """A value with marks. Values with marks are never nested directly (their marks are merged), but may occur inside
-    containers."""
+    """A value with marks. A Marked never contains a Marked directly, but containers may have marked elements."""
 
     __slots__ = ("marks", "value")
 
@@ -183,14 +182,13 @@ class List(_Sequence):
 
 
 class Set(_Sequence):
-    """set(element): items distinct and in the language's set order (created by
-    planner.foundation.values.sets.make_set)."""
+    """set(element): distinct items in the language's set order. Created by planner.foundation.values.sets.make_set."""
 
     __slots__ = ()
 
 
 class Map:
-    """map(element): items in no particular order; sort the keys if the order is visible."""
+    """map(element): items in no particular order. Sort the keys if the order is visible."""
 
     __slots__ = ("element", "items")
 
@@ -218,7 +216,6 @@ NO_MARKS: frozenset[Mark] = frozenset()
 
 
 def type_of(value: Value) -> Type:
-    """The type of a value, regardless of marks."""
     cls = value.__class__
     if cls is str:
         return STRING
@@ -244,7 +241,7 @@ def type_of(value: Value) -> Type:
 
 
 def mark(value: Value, marks: frozenset[Mark]) -> Value:
-    """The value with these marks added to the value as a whole."""
+    """Add marks to the value as a whole."""
     if not marks:
         return value
     if value.__class__ is Marked:
@@ -253,7 +250,7 @@ def mark(value: Value, marks: frozenset[Mark]) -> Value:
 
 
 def unmark(value: Value) -> tuple[Value, frozenset[Mark]]:
-    """The value without its own marks, and these marks. Marks of nested values are kept."""
+    """Remove the value's own marks. Returns the value and the marks. Marks of nested values are kept."""
     if value.__class__ is Marked:
         return value.value, value.marks
     return value, NO_MARKS
@@ -263,7 +260,6 @@ _WITHOUT_PARTS = frozenset((str, bool, int, Null, Unknown))
 
 
 def is_marked_deep(value: Value) -> bool:
-    """Whether there is a mark at any depth."""
     cls = value.__class__
     parts: Iterable[Value]
     if cls is dict:
@@ -283,7 +279,7 @@ def is_marked_deep(value: Value) -> bool:
 
 
 def unmark_deep(value: Value) -> tuple[Value, frozenset[Mark]]:
-    """The value without marks at any depth, and all removed marks."""
+    """Remove marks at any depth. Returns the value and the removed marks."""
     if not is_marked_deep(value):
         return value, NO_MARKS
     stripped: list[frozenset[Mark]] = []
@@ -315,7 +311,6 @@ def _strip(value: Value, marks: list[frozenset[Mark]]) -> Value:
 
 
 def is_wholly_known(value: Value) -> bool:
-    """Whether the value and all its parts are known."""
     cls = value.__class__
     if cls is str or cls is bool or cls is int:
         return True
@@ -335,29 +330,25 @@ def is_wholly_known(value: Value) -> bool:
 
 
 def is_null(value: Value) -> bool:
-    """Whether the value is known to be null, regardless of marks."""
     cls = value.__class__
     return cls is Null or (cls is Marked and value.value.__class__ is Null)
 
 
 def number_from_text(text: str) -> Value:
-    """The number that a decimal text denotes, rounded to 512 bits like OpenTofu's (int when whole).
-
-    Raises ValueError if the text is not a number.
-    """
+    """A decimal number, rounded to 512 bits as in OpenTofu. Raises ValueError."""
     if text.isascii() and text.isdigit() and len(text) < 150:
         return int(text)
     return parse_number(text)
 
 
-# Whether two values are the same in every respect: type, value, marks, and refinements of unknown parts.
+# Identity of values: equal types, values and marks, and equal refinements of unknown parts.
 #
 # Python's `==` is not suitable, because `(1,) == (True,)`. The language's `==` is different: its result is unknown for
 # unknown operands and true for nulls of different types (planner.foundation.values.operations).
 
 
 def identical(a: Value, b: Value) -> bool:
-    """Whether two values are the same (go-cty's RawEquals)."""
+    """go-cty's RawEquals."""
     if a is b:
         return True
     cls = a.__class__
@@ -392,7 +383,7 @@ def _same_number(a: Value, b: Value) -> bool:
 
 
 def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
-    """The value with `change` applied to each of its parts; its own marks are kept. A value without parts is returned
+    """Apply `change` to each direct part; the value's own marks are kept. A value without parts is returned
     unchanged."""
     cls = value.__class__
     if cls is dict:
@@ -407,13 +398,12 @@ def with_parts(value: Value, change: Callable[[Value], Value]) -> Value:
 
 
 def without_refinements(value: Value) -> Value:
-    """The value without the refinements of its unknown parts, which keep only their types. The value must have no
-    marks."""
+    """Reduce unknown parts to their types. The value must have no marks."""
     if value.__class__ is Unknown:
         return value if value.refinement is None else Unknown(value.type)
     return with_parts(value, without_refinements)
 
 
 def same_but_refinements(a: Value, b: Value) -> bool:
-    """Whether two values are the same, ignoring refinements of unknown parts. The values must have no marks."""
+    """`identical` without comparing refinements. The values must have no marks."""
     return identical(a, b) or identical(without_refinements(a), without_refinements(b))

@@ -1,8 +1,8 @@
-"""Addresses: names of managed objects, data, ephemeral objects and modules, with parsing, printing and sorting.
+"""Addresses of resources and modules: parsing, printing and sorting.
 
-A module address is a path of calls (`module.a["k"].module.b[0]`), a resource address a module address with a resource
-in it (`module.a.data.type.name[0]`). Without keys, an address names the configuration of an object. Addresses have the
-ecosystem's syntax everywhere: state files, plan JSON, node names, command line."""
+A module address is a path of calls (`module.a["k"].module.b[0]`). A resource address adds a resource
+(`module.a.data.type.name[0]`). An address without keys names the configuration of an object. Addresses have the
+ecosystem's syntax everywhere: in state files, plan JSON, node names and on the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
 
 
 class AddressError(Exception):
-    """The text is not a valid address: a title, an explanation, the offsets [start, end) of the wrong part, and the
+    """The text is not a valid address. Has a title, an explanation, the offsets [start, end) of the error, and the
     steps before it."""
 
     def __init__(self, summary: str, detail: str, start: int, end: int) -> None:
@@ -34,7 +34,7 @@ class AddressError(Exception):
 
 @frozen
 class TraversalStep:
-    """One step of a traversal: a name (the root, or `.name`) or an index (`[key]`), at offsets [start, end)."""
+    """A step of a traversal at the offsets [start, end): a name (the root, or `.name`) or an index (`[key]`)."""
 
     value: str | int | float
     is_index: bool
@@ -46,11 +46,11 @@ class TraversalStep:
 
 
 MODULE_STEP = r'module\.[\w-]+(?:\[(?:"(?:[^"\\]|\\.)*"|[0-9]+)\])?\.'
-"""a pattern for a module instance in an address, including the dot that follows"""
+"""matches a module instance in an address, including the dot after it"""
 
 
 def format_key(key: InstanceKey) -> str:
-    """`[0]`, `["k"]` with the language's escapes, or nothing for None."""
+    """`[0]`, `["k"]` with the language's escapes, or "" for None."""
     if key is None:
         return ""
     if isinstance(key, int):
@@ -59,7 +59,7 @@ def format_key(key: InstanceKey) -> str:
 
 
 def quote(text: str) -> str:
-    """A string literal of the configuration language that denotes the text."""
+    """A string literal of the configuration language."""
     if text.isascii() and text.isprintable() and not any(c in text for c in '"\\$%'):
         return f'"{text}"'
     out = ['"']
@@ -78,7 +78,7 @@ def quote(text: str) -> str:
 
 
 def key_order(key: InstanceKey) -> tuple[int, int, str]:
-    """Sort key of instance keys: none, then numbers by value, then strings by code point."""
+    """Sort key: no key, then numbers by value, then strings by code point."""
     if key is None:
         return (0, 0, "")
     return (1, key, "") if isinstance(key, int) else (2, 0, key)
@@ -90,18 +90,17 @@ def format_module(steps: Iterable[tuple[str, InstanceKey]]) -> str:
 
 
 def format_resource(module: str, mode: str, type: str, name: str) -> str:
-    """The address of a resource from its parts; `module` is a module address as a string ("" for the root)."""
+    """`module` is a module address, "" for the root."""
     text = f"{type}.{name}" if mode == "managed" else f"{mode}.{type}.{name}"
     return f"{module}.{text}" if module else text
 
 
 def format_instance(module: str, mode: str, type: str, name: str, key: InstanceKey = None) -> str:
-    """The address of a resource instance from its parts."""
     return format_resource(module, mode, type, name) + format_key(key)
 
 
 def join(module: str, relative: str) -> str:
-    """The absolute address for an address relative to a module ("" for the root)."""
+    """The absolute form of an address relative to a module ("" for the root)."""
     return f"{module}.{relative}" if module and relative else module or relative
 
 
@@ -110,8 +109,8 @@ def join(module: str, relative: str) -> str:
 
 @frozen
 class ModuleAddress:
-    """A module instance: the calls from the root, each with its key. The root module has no steps. Without keys, a
-    module instance also denotes the module's configuration."""
+    """A module instance: the calls from the root, each with its key. Without keys, it also denotes the module's
+    configuration."""
 
     steps: tuple[tuple[str, InstanceKey], ...] = ()
 
@@ -124,17 +123,17 @@ class ModuleAddress:
 
     @property
     def config(self) -> ModuleAddress:
-        """This path without keys."""
+        """The address without keys."""
         return ModuleAddress(tuple((name, None) for name, _ in self.steps))
 
     @cached_property
     def path(self) -> tuple[str, ...]:
-        """The names of the calls, which is the module's ModulePath in the configuration."""
+        """The names of the calls: the module's ModulePath in the configuration."""
         return tuple(name for name, _ in self.steps)
 
     @property
     def parent(self) -> ModuleAddress:
-        """The calling module; the root's parent is the root."""
+        """The calling module; the root for the root."""
         return ModuleAddress(self.steps[:-1])
 
     @property
@@ -149,15 +148,15 @@ class ModuleAddress:
         return ModuleAddress((*self.steps, (name, key)))
 
     def inside(self, base: ModuleAddress) -> ModuleAddress:
-        """The absolute address for this address, which is relative to `base`."""
+        """The absolute form of this address, which is relative to `base`."""
         return ModuleAddress(base.steps + self.steps)
 
     def contains(self, other: Address) -> bool:
-        """Whether the other address is this module instance, or anywhere inside it."""
+        """Whether the other address is this module instance, or inside it."""
         return other.module.steps[: len(self.steps)] == self.steps
 
     def covers(self, other: Address) -> bool:
-        """Whether this address, as typed by the user, covers another: if its last step has no key, it covers all
+        """Whether this address, as typed by a user, includes another one. If its last step has no key, it includes all
         instances."""
         if not self.steps or self.steps[-1][1] is not None:
             return self.contains(other)
@@ -166,7 +165,7 @@ class ModuleAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Sort key: modules with fewer steps first, then by name and key, step by step."""
+        """Modules with fewer steps first, then by name and key of each step."""
         if not self.steps:
             return (0, ())
         return (len(self.steps), tuple((name, key_order(key)) for name, key in self.steps))
@@ -177,8 +176,8 @@ ROOT = ModuleAddress()
 
 @frozen
 class ResourceAddress:
-    """A resource (key None) or a resource instance in a module instance. `mode` is managed, data,
-    ephemeral or action."""
+    """A resource (`key` is None) or a resource instance, in a module instance. `mode` is managed, data, ephemeral or
+    action."""
 
     module: ModuleAddress
     mode: str
@@ -191,17 +190,16 @@ class ResourceAddress:
 
     @property
     def config(self) -> ResourceAddress:
-        """The resource block: the address without any keys."""
+        """The address without any keys: the resource block."""
         return ResourceAddress(self.module.config, self.mode, self.type, self.name)
 
     @property
     def resource(self) -> ResourceAddress:
-        """The resource in the same module instance, without its own key."""
+        """The address without the resource's own key, in the same module instance."""
         return ResourceAddress(self.module, self.mode, self.type, self.name)
 
     @property
     def relative(self) -> str:
-        """The address relative to its module."""
         return format_instance("", self.mode, self.type, self.name, self.key)
 
     @property
@@ -212,11 +210,11 @@ class ResourceAddress:
         return ResourceAddress(self.module, self.mode, self.type, self.name, key)
 
     def inside(self, base: ModuleAddress) -> ResourceAddress:
-        """The absolute address for this address, which is relative to `base`."""
+        """The absolute form of this address, which is relative to `base`."""
         return ResourceAddress(self.module.inside(base), self.mode, self.type, self.name, self.key)
 
     def contains(self, other: Address) -> bool:
-        """Whether the other address is this instance, or an instance of this resource if this address has no key."""
+        """Whether the other address is this instance or, if this address has no key, any instance of this resource."""
         return (
             isinstance(other, ResourceAddress)
             and other.module == self.module
@@ -228,7 +226,7 @@ class ResourceAddress:
 
     @property
     def sort_key(self) -> tuple[Any, ...]:
-        """Sort key: by module, then ephemeral before data before managed, then by type, name and key."""
+        """By module, then ephemeral before data before managed, then by type, name and key."""
         return (*self.module.sort_key, _MODE_ORDER[self.mode], self.type, self.name, key_order(self.key))
 
 
@@ -236,8 +234,11 @@ Address: TypeAlias = ModuleAddress | ResourceAddress
 
 
 def sort_key(address: str) -> tuple[Any, ...]:
-    """Sort key of an address in text form; texts that are not addresses come last, by code point."""
-    for parse in (parse_resource_instance, parse_address):  # most addresses are of resources, whose results are cached
+    """Sorts addresses given as strings. Strings that are not addresses come last, by code point."""
+    for parse in (
+        parse_resource_instance,
+        parse_address,
+    ):  # most addresses are those of resources, and their results are cached
         try:
             return (0, *parse(address).sort_key)
         except AddressError:
@@ -249,11 +250,8 @@ def sort_key(address: str) -> tuple[Any, ...]:
 
 
 def address_of(steps: Sequence[TraversalStep]) -> Address:
-    """The address that a traversal denotes. The address of a resource without a key denotes both the resource and its
-    only instance.
-
-    Raises AddressError.
-    """
+    """The address in a traversal. A resource address without a key denotes the resource as well as its only instance.
+    Raises AddressError."""
     module, rest = _module_prefix(steps)
     if not rest:
         return module
@@ -324,13 +322,13 @@ def _key(step: TraversalStep) -> InstanceKey:
 
 
 def parse_address(text: str) -> Address:
-    """The address that a string denotes. Raises AddressError."""
+    """Raises AddressError."""
     return address_of(scan_traversal(text))
 
 
 @lru_cache(maxsize=1 << 16)
 def parse_module(text: str) -> ModuleAddress:
-    """A module address ("" is the root). Raises AddressError."""
+    """ "" is the root. Raises AddressError."""
     if not text:
         return ROOT
     address = parse_address(text)
@@ -341,7 +339,7 @@ def parse_module(text: str) -> ModuleAddress:
 
 @lru_cache(maxsize=1 << 16)  # every stage parses the same addresses, possibly of ten thousand instances
 def parse_resource_instance(text: str) -> ResourceAddress:
-    """A resource instance address (a missing key means the single instance). Raises AddressError."""
+    """An address without a key denotes the only instance. Raises AddressError."""
     address = parse_address(text)
     if isinstance(address, ResourceAddress):
         return address
@@ -353,7 +351,7 @@ parse_target = parse_address
 
 
 def scan_traversal(text: str) -> list[TraversalStep]:
-    """The steps of a traversal that a string contains. Raises AddressError."""
+    """Raises AddressError."""
     steps: list[TraversalStep] = []
     try:
         _scan(text, steps)
@@ -391,7 +389,7 @@ def _scan(text: str, steps: list[TraversalStep]) -> None:
 
 
 def valid_identifier(text: str) -> bool:
-    """Whether a string is a name of the language: a letter or underscore, then letters, digits, underscores, dashes."""
+    """Whether the string is an identifier: a letter or underscore, then letters, digits, underscores and dashes."""
     if text.isascii():
         return not text.startswith("-") and text.replace("-", "_").isidentifier()
     return _identifier_by_character(text, 0) == len(text)

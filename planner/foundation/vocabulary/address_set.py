@@ -1,7 +1,8 @@
-"""Sets of addresses that stay in a compact form until they are read.
+"""Compact sets of addresses.
 
-Thousands of objects depend on mostly the same addresses. A shared list of all addresses, and a whole number for each
-set (bit n for address n), need a hundredth of the memory of tuples of strings."""
+Thousands of objects depend on mostly the same addresses. All sets share one list of addresses, and each set is a whole
+number (bit n for address n). This needs a hundredth of the memory of tuples of strings.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _DIGITS = bytes.maketrans(b"01", b"\0\1")
 
 
 class Addresses:
-    """Sorted addresses with their positions, shared by sets."""
+    """Sorted addresses with their positions, shared by many sets."""
 
     __slots__ = ("names", "places")
 
@@ -23,8 +24,7 @@ class Addresses:
 
 
 class AddressSet(Sequence[str]):
-    """A subset of shared addresses. The subset behaves like a sorted tuple of its addresses, and is equal to this
-    tuple."""
+    """A subset of shared addresses. Behaves like a sorted tuple of its addresses, and compares equal to that tuple."""
 
     __slots__ = ("bits", "shared")
 
@@ -33,8 +33,7 @@ class AddressSet(Sequence[str]):
         self.bits = bits
 
     def __iter__(self) -> Iterator[str]:
-        # select the names by the binary digits, lowest first: this is much faster than testing single bits of a long
-        # number
+        # selecting names by the binary digits, lowest first, is much faster than testing single bits of a long number
         return compress(self.shared.names, bin(self.bits)[:1:-1].encode().translate(_DIGITS))
 
     def __len__(self) -> int:
@@ -65,13 +64,12 @@ class AddressSet(Sequence[str]):
         return repr(tuple(self))
 
     def holds(self, names: Sequence[str]) -> bool:
-        """Whether all the names are in the set."""
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return not names.bits & ~self.bits
         return all(name in self for name in names)
 
     def union(self, names: Sequence[str]) -> Sequence[str]:
-        """The sorted union of both sets, again compact unless a name is not among the shared addresses."""
+        """The sorted union. It is compact unless a name is not among the shared addresses."""
         if isinstance(names, AddressSet) and names.shared is self.shared:
             return AddressSet(self.shared, self.bits | names.bits)
         places = self.shared.places
@@ -91,14 +89,14 @@ NO_ADDRESSES = AddressSet(Addresses(()), 0)
 
 
 class Numbered:
-    """A graph for walks. Nodes are numbers in the order of their `names`. For each node, the graph has the number of
-    nodes for which it waits, and the list of nodes that wait for it. Copy the graph before changing it."""
+    """A graph for walks. Nodes are numbers, indexes into the sorted `names`. `waits_for` is the number of dependencies
+    of each node, `dependents` the list of its dependents. Copy the graph before changing it."""
 
     __slots__ = ("dependents", "names", "numbers", "waits_for")
 
     def __init__(self, dependencies: Mapping[str, Iterable[str]], reverse: bool = False) -> None:
-        """`dependencies`: every node with the nodes for which it waits (or, with `reverse`, that wait for it). Names
-        that are not keys are ignored."""
+        """`dependencies` maps every node to its dependencies (with `reverse`, to its dependents). Names that are not
+        keys are ignored."""
         self.names = sorted(dependencies)
         numbers = self.numbers = {name: number for number, name in enumerate(self.names)}
         waits_for = self.waits_for = [0] * len(numbers)

@@ -1,4 +1,4 @@
-"""The addresses of -target, -exclude, -replace and -invoke."""
+"""The addresses of -target, -exclude, -replace and -invoke, and the kinds of plans."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from planner.foundation.vocabulary.records import evolve, frozen
 
 @frozen
 class Limits:
-    """The addresses that limit a plan (-target, -exclude), the objects to replace, and the actions to invoke.
-    Limits are parsed as soon as they are received: from options, `plan_options` of a test run, a plan file or
-    another process."""
+    """The addresses that limit a plan, the objects to replace, and the actions to invoke. They come from options, from
+    `plan_options` of a test run, from a plan file or from another process."""
 
     targets: tuple[Address, ...] = ()
     excludes: tuple[Address, ...] = ()
@@ -26,28 +25,27 @@ class Limits:
         return bool(self.targets or self.excludes)
 
     def bringing(self, address: ResourceAddress) -> tuple[Address, ...]:
-        """The targets that include an object which is not a target itself: they depend on the object, or it depends on
-        them."""
+        """The targets through which an object is included in the plan although it is not a target: it depends on them,
+        or they depend on it."""
         return () if any(target.covers(address) for target in self.targets) else self.targets
 
     def options(self) -> Iterator[tuple[str, Address]]:
-        """The pairs (option, address) for all addresses."""
+        """Pairs (option, address)."""
         yield from (("target", address) for address in self.targets)
         yield from (("exclude", address) for address in self.excludes)
         yield from (("replace", address) for address in self.replace)
         yield from (("invoke", address) for address in self.invoke)
 
     def excluding(self, blocks: Iterable[str]) -> Limits:
-        """A copy of these limits with more addresses excluded. Raises AddressError."""
+        """A copy with more addresses excluded. Raises AddressError."""
         return evolve(self, excludes=(*self.excludes, *map(parse_address, blocks)))
 
     def including(self, blocks: Iterable[str]) -> Limits:
-        """A copy of these limits in which some addresses are no longer excluded."""
+        """A copy in which these addresses are not excluded."""
         known = set(blocks)
         return evolve(self, excludes=tuple(address for address in self.excludes if str(address) not in known))
 
     def to_json(self) -> dict[str, list[str]]:
-        """The addresses as strings, for files and other processes."""
         return {
             "targets": list(map(str, self.targets)),
             "excludes": list(map(str, self.excludes)),
@@ -57,7 +55,7 @@ class Limits:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Iterable[str]]) -> Limits:
-        """The limits in data from `json`. Raises KeyError, TypeError and AddressError for invalid data."""
+        """The inverse of `to_json`. Raises KeyError, TypeError and AddressError for invalid data."""
         return cls(
             tuple(map(parse_address, data["targets"])),
             tuple(map(parse_address, data["excludes"])),
@@ -69,20 +67,19 @@ class Limits:
 UNLIMITED = Limits()
 
 
-# The kinds of plans, and the walks over a configuration: the names that the command line, the fact `walk(kind)` of the
-# graph rules, and evaluation use.
+# Names of the kinds of plans and walks, as used on the command line, in the fact `walk(kind)` of the graph rules, and
+# in evaluation.
 
 
 Mode: TypeAlias = Literal["normal", "destroy", "refresh-only"]
-"""the purpose of a plan: match the configuration, destroy everything, or only refresh"""
+"""the kind of a plan: match the configuration, destroy everything, or only refresh"""
 
 Walk: TypeAlias = Literal["validate", "plan", "plan-destroy", "apply", "destroy", "eval"]
-"""`plan-destroy` plans to destroy everything, and `destroy` does so; `eval` only computes values, for example for the
+"""`plan-destroy` plans to destroy everything, `destroy` does so; `eval` only computes values, for example for the
 console"""
 
 _OF_DESTROYING: dict[str, Walk] = {"plan": "plan-destroy", "apply": "destroy"}
 
 
 def walk_of(verb: Literal["plan", "apply"], mode: Mode) -> Walk:
-    """The walk that plans (or applies) in this mode."""
     return _OF_DESTROYING[verb] if mode == "destroy" else verb

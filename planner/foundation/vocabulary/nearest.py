@@ -1,4 +1,4 @@
-"""Finds the known name that is closest to a misspelt one, for messages."""
+"""Suggestions in messages: the name closest to a misspelt one, and commands with quoted arguments."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from planner.foundation.vocabulary.address import AddressError, ModuleAddress, p
 
 
 def distance(a: str, b: str) -> int:
-    """The Levenshtein distance: the minimum number of inserted, deleted and changed characters that turn a into b."""
+    """The Levenshtein distance."""
     begin, most = 0, min(len(a), len(b))
     while begin < most and a[begin] == b[begin]:
         begin += 1
     end, most = 0, most - begin
     while end < most and a[-1 - end] == b[-1 - end]:
         end += 1
-    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # a common beginning or end does not change the distance
+    a, b = a[begin : len(a) - end], b[begin : len(b) - end]  # a common prefix or suffix does not change the distance
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         previous, row[0] = row[0], i
@@ -25,8 +25,8 @@ def distance(a: str, b: str) -> int:
 
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
-    """The candidate closest to a name: at most `limit` edits away and equal in at least half of its letters, or with
-    the same letters in a different order. If several are equally close, the first one."""
+    """The candidate closest to a name: at most `limit` edits away with at least half of the letters equal, or with the
+    same letters in a different order. If several are equally close, the first one; None if there is none."""
     best, least = None, limit + 1
     for candidate in candidates:
         if abs(len(candidate) - len(name)) < least:
@@ -38,14 +38,10 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 2) -> str | None:
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
-    """` Did you mean "x"?` for the nearest candidate, or for a path that ends with the name, to be appended to a
-    sentence; otherwise an empty string."""
+    """` Did you mean "x"?` for the nearest candidate, or for a path that ends with the name; otherwise ""."""
     known = list(candidates)
     similar = nearest(name, known) or next((one for one in known if one.endswith(f"/{name}")), None)
     return f' Did you mean "{similar}"?' if similar else ""
-
-
-# Finds the most likely address for a misspelt one, for messages.
 
 
 _FEW = 6
@@ -53,8 +49,8 @@ _FEW = 6
 
 
 def instead(text: str, known: Collection[str]) -> str:
-    """A suggestion for an unknown address, to be appended to a sentence: an address with similar spelling, otherwise
-    the same object in another module, otherwise the objects of the same type. Empty if there is none."""
+    """A suggestion for an unknown address, to be appended to a sentence: a similar address, otherwise the same object
+    in another module, otherwise the objects of the same type. "" if there is none."""
     names = sorted(known)
     alike = did_you_mean(text, names)
     if alike:
@@ -104,26 +100,25 @@ def _listed_names(lead: str, names: list[str]) -> str:
     return f" {lead} {', '.join(names[:_FEW])}{more}."
 
 
-# Quotes arguments for a POSIX shell, for messages that suggest commands.
+# Arguments of suggested commands, quoted for a POSIX shell.
 
 
 def word(text: str) -> str:
-    """An argument, quoted if the shell would otherwise change it."""
     import shlex
 
     return shlex.quote(text)
 
 
 def option(name: str, value: str) -> str:
-    """`-name=value`, with the value quoted if necessary: -exclude='terraform_data.a[0]'."""
+    """`-name=value`, quoted if necessary: -exclude='terraform_data.a[0]'."""
     return f"-{name}={word(value)}"
 
 
 def file(path: str) -> str:
-    """The path of a file, always quoted: in double quotes, unless the shell would expand something in them."""
+    """A path that is always quoted: in double quotes, unless the shell would expand something in them."""
     return word(path) if set(path) & set('"$`\\!\n') else f'"{path}"'
 
 
 def enumerated(words: Sequence[str]) -> str:
-    """A list of words for a sentence: "a, b and c"."""
+    """ "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

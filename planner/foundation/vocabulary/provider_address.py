@@ -1,7 +1,5 @@
-"""Provider configurations as state files and plans name them.
-
-The form is `module.a.provider["HOST/NAMESPACE/TYPE"].alias["key"]`.
-"""
+"""Addresses of provider configurations, as in state files and plans:
+`module.a.provider["HOST/NAMESPACE/TYPE"].alias["key"]`."""
 
 from __future__ import annotations
 
@@ -15,14 +13,14 @@ BUILTIN = "terraform.io/builtin/terraform"
 
 
 def is_builtin(source: str) -> bool:
-    """Whether a full address is in the namespace of built-in providers; a provider of this name need not exist."""
+    """Whether a full address is in the namespace of built-in providers. The provider need not exist."""
     return source.startswith("terraform.io/builtin/")
 
 
 @frozen
 class ProviderConfiguration:
-    """A provider configuration: the names of the module calls down to its module, the provider's full source address,
-    and the alias ("" for the default configuration). `key` is the key of one of its instances."""
+    """`module`: the names of the module calls. `source`: the full address of the provider. `alias`: "" for the default
+    configuration. `key`: an instance of the configuration."""
 
     module: tuple[str, ...]
     source: str
@@ -37,9 +35,7 @@ class ProviderConfiguration:
 
 @lru_cache(maxsize=1024)
 def parse_provider_configuration(text: str) -> ProviderConfiguration:
-    """The provider configuration that a string names. Strings without quotes, as in old state files, are accepted, too.
-
-    Raises AddressError."""
+    """Strings without quotes, as in old state files, are accepted, too. Raises AddressError."""
     steps = scan_traversal(text)
     module: list[str] = []
     at = 0
@@ -66,8 +62,7 @@ def parse_provider_configuration(text: str) -> ProviderConfiguration:
 
 
 def provider_source(text: str) -> str:
-    """The full `host/namespace/type` of a provider written as `type`, `namespace/type` or in full. Raises
-    ValueError."""
+    """Expand `type` or `namespace/type` to `host/namespace/type`. Raises ValueError."""
     parts = text.split("/")
     if not 1 <= len(parts) <= 3 or not all(parts) or not all(p.isascii() for p in parts):
         raise ValueError(text)
@@ -87,7 +82,7 @@ def _name(step: TraversalStep, problem: str) -> str:
 def _source(step: TraversalStep) -> str:
     if not isinstance(step.value, str):
         raise AddressError("Invalid provider address", "The name of a provider must be a string.", step.start, step.end)
-    if not step.is_index:  # provider.aws, the form of versions in which providers had no namespaces
+    if not step.is_index:  # provider.aws, from the time when providers had no namespaces
         return BUILTIN if step.value == "terraform" else f"{DEFAULT_HOST}/-/{step.value}"
     try:
         return provider_source(step.value)

@@ -1,9 +1,10 @@
-"""Records: replacements for `attrs.frozen` and `attrs.define` that take a tenth of the time.
+"""Replacements for `attrs.frozen` and `attrs.define` that take a tenth of the time.
 
-A command that plans one resource imports some 150 records, and creates objects of a third of them, mostly fewer than
-ten of each. So no code is generated when a class is created: it gets slots, and methods that examine the fields when
-they are called. A method that is called often is then compiled, as attrs does for all methods at once. Type checkers
-see attrs classes, with the same meaning; `attrs.fields`, `attrs.asdict` and the like understand them."""
+A command that plans one resource imports about 150 records and creates objects of only a third of them, mostly fewer
+than ten of each. So no code is generated when a class is created: the class gets slots, and methods that examine the
+fields when they are called. A method that is called often is then compiled, as attrs does for all methods at once. Type
+checkers see attrs classes with the same meaning. `attrs.fields`, `attrs.asdict` and similar functions work.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
     from attrs import frozen as frozen
 
 _FEW = 12
-"""the number of calls before a method is compiled; compiling costs as much as several hundred calls"""
+"""calls after which a method is compiled; compiling costs as much as several hundred calls"""
 _MISSING: Any = object()
 _set = object.__setattr__
 _get = object.__getattribute__
 
 
 class FrozenError(AttributeError):
-    """Raised when a field of a frozen record is assigned."""
+    """A field of a frozen record was assigned."""
 
 
 class Field:
-    """One field: its name, its name as a parameter, its annotation as written, and the arguments of `field`."""
+    """A field: its name, its name as a parameter, its annotation as written, and the arguments of `field`."""
 
     __slots__ = ("alias", "default", "eq", "factory", "init", "kw_only", "name", "repr", "type")
 
@@ -44,7 +45,7 @@ class Field:
         self.name, self.alias = name, name.lstrip("_")
 
     def initial(self) -> Any:
-        """The default value of the field; `_MISSING` if the argument is required."""
+        """The default value, `_MISSING` if there is none."""
         return self.factory() if self.factory is not None else self.default
 
 
@@ -57,13 +58,11 @@ def _field(
     eq: Any = True,
     kw_only: bool = False,
 ) -> Any:
-    """`eq` may be a function that returns the value to compare (and hash)."""
+    """`eq` may be a function that returns the value to compare and hash."""
     return Field(default, factory, init, repr, eq, kw_only)
 
 
 class _Record:
-    """The description of a class by its fields."""
-
     __slots__ = (
         "aliases",
         "attributes",
@@ -91,8 +90,7 @@ class _Record:
 
 
 class _Attributes:
-    """The fields in the form of attrs, for the functions of attrs and for libraries that build on them; created on
-    first use."""
+    """The fields in the form of attrs, for functions of attrs and libraries that use them; created on first use."""
 
     __slots__ = ()
 
@@ -125,7 +123,7 @@ _ATTRIBUTES = _Attributes()
 
 
 def _record(cls: Any, eq: bool | None, repr: bool | None, kw_only: bool, caches_hash: bool, is_frozen: bool) -> Any:
-    """A copy of the class, with slots."""
+    """A copy of the class that has slots."""
     body = dict(cls.__dict__)
     inherited: dict[str, Field] = {}
     cached: dict[str, Callable[[Any], Any]] = {}
@@ -195,17 +193,17 @@ def _record(cls: Any, eq: bool | None, repr: bool | None, kw_only: bool, caches_
     record.has_more = hasattr(made, "__attrs_post_init__")
     for value in body.values():
         if value.__class__ in _METHODS:
-            _point(value, cls, made)
+            _redirect_super(value, cls, made)
     for function in cached.values():
-        _point(function, cls, made)
+        _redirect_super(function, cls, made)
     return made
 
 
 _METHODS = frozenset((FunctionType, property, classmethod, staticmethod))
 
 
-def _point(value: Any, old: type, new: type) -> None:
-    """Make `super()` in a method refer to the new class, by changing the method's cell."""
+def _redirect_super(value: Any, old: type, new: type) -> None:
+    """Make `super()` in a method refer to the new class, by changing the closure cell of the method."""
     if value.__class__ is property:
         value = value.fget
     elif value.__class__ in (classmethod, staticmethod):
@@ -220,7 +218,7 @@ def _point(value: Any, old: type, new: type) -> None:
 def _warming(
     cell: list[Any], name: str, loose: Callable[..., Any], compiled: Callable[[_Record], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """A method that is compiled as soon as it is called often."""
+    """A method that is compiled when it has been called often."""
     calls = 0
 
     def method(self: Any, *given: Any, **named: Any) -> Any:
@@ -296,7 +294,7 @@ def _compiled_init(record: _Record) -> Callable[..., Any]:
 
 
 def _compared(record: _Record) -> tuple[tuple[str, Any], ...]:
-    """The fields that are compared, with the functions for their compared values."""
+    """Compared fields, each with the function that returns the value to compare, or None."""
     if record.compared is None:
         record.compared = tuple([(one.name, one.eq if callable(one.eq) else None) for one in record.fields if one.eq])
     result: tuple[tuple[str, Any], ...] = record.compared
@@ -389,7 +387,7 @@ def _refuse_deleting(self: Any, name: str) -> None:
 
 
 def _getattr(self: Any, name: str) -> Any:
-    """Computes a cached property when it is first read."""
+    """Compute a cached property on first access."""
     make = self.__record__.cached.get(name)
     if make is None:
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
@@ -416,12 +414,11 @@ def _decorator(is_frozen: bool) -> Any:
 
 
 def _evolve(inst: Any, **changes: Any) -> Any:
-    """A copy of a record with other values in some fields. Raises TypeError for a name that is not a field."""
     record: _Record | None = inst.__class__.__dict__.get("__record__")
     if record is None:
         import attrs
 
-        # The constructor of a class that attrs created.
+        # a class created by attrs
         return attrs.evolve(inst, **changes)
     if record.aliases is None:
         record.aliases = tuple([(one.alias, one.name) for one in record.fields if one.init])
@@ -432,7 +429,6 @@ def _evolve(inst: Any, **changes: Any) -> Any:
 
 
 def _fields(cls: Any) -> tuple[Field, ...]:
-    """The fields of a class of records."""
     result: tuple[Field, ...] = cls.__record__.fields
     return result
 

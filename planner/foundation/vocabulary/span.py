@@ -1,7 +1,7 @@
-"""Spans: ranges of a source text, whose positions are computed on first use.
+"""Ranges of source texts. Lines and columns are computed on first use.
 
-Offsets count code points of the decoded text. Positions follow the ecosystem's diagnostics: lines and columns start at
-1, columns count grapheme clusters, bytes are 0-based offsets into the UTF-8 file, ends are exclusive.
+Offsets count code points of the decoded text. Positions are those of the ecosystem's diagnostics: lines and columns
+start at 1, columns count grapheme clusters, bytes are 0-based offsets in the UTF-8 file, and ends are exclusive.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from planner.foundation.vocabulary.records import field, frozen
 
 @frozen
 class Position:
-    """A position in a file: 1-based line and column (grapheme clusters), 0-based byte offset."""
+    """1-based line and column (in grapheme clusters), and 0-based byte offset."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ _TEXTS: ContextVar[bool] = ContextVar("texts", default=True)
 
 
 def pickled_without_texts(value: Any) -> bytes:
-    """A pickle without the texts of sources. The reading process has the texts and sets them again."""
+    """A pickle without source texts; the process that reads it sets the texts again."""
     token = _TEXTS.set(False)
     try:
         return dumps(value, 5)
@@ -43,8 +43,7 @@ def _source(filename: str, text: str, is_secret: bool) -> Source:
 
 
 class Source:
-    """The text of one file (or other input), and its name in diagnostics. `is_secret`: diagnostics never show the
-    text."""
+    """The text of a file or other input, and its name in diagnostics. `is_secret`: diagnostics never show the text."""
 
     __slots__ = ("_ascii", "_lines", "filename", "is_secret", "text")
 
@@ -73,11 +72,10 @@ class Source:
         return self._lines
 
     def line_number(self, offset: int) -> int:
-        """The number of the line that contains an offset, from 1."""
         return bisect_right(self.line_starts, offset)
 
     def line_text(self, number: int) -> str:
-        """The text of a 1-based line without its line break."""
+        """A line (1-based) without its line break."""
         starts = self.line_starts
         end = starts[number] if number < len(starts) else len(self.text)
         return self.text[starts[number - 1] : end].rstrip("\r\n")
@@ -102,7 +100,7 @@ class Source:
 
 @frozen
 class Span:
-    """The half-open range [start, end) of offsets in a source."""
+    """The offsets [start, end) in a source."""
 
     source: Source = field(eq=lambda s: s.filename)
     start: int
@@ -126,7 +124,7 @@ class Span:
 
     @property
     def place(self) -> str:
-        """The file, the line and the columns, from the first character to the position after the last."""
+        """`FILE:LINE,COLUMN-END`: END is the column after the last character, or its line and column."""
         start, end = self.start_position, self.end_position
         last = f"{end.column}" if start.line == end.line else f"{end.line},{end.column}"
         return f"{self.filename}:{start.line},{start.column}-{last}"
@@ -139,18 +137,16 @@ class Span:
         return f"{self.filename}:{self.line}"
 
 
-# Extended grapheme clusters (Unicode Standard Annex 29), the unit of columns and of the language's string lengths.
+# Extended grapheme clusters (Unicode Standard Annex 29): the unit of columns and of string lengths.
 
 
 def graphemes(text: str) -> list[str]:
-    """The grapheme clusters of a string, in order."""
     if text.isascii():
         return list(text) if "\r" not in text else _clusters(text)
     return _clusters(text)
 
 
 def count_graphemes(text: str) -> int:
-    """The number of grapheme clusters in a string."""
     if text.isascii() and "\r" not in text:
         return len(text)
     return len(_clusters(text))
@@ -161,13 +157,12 @@ def _clusters(text: str) -> list[str]:
 
     clusters = regex.findall(r"\X", text)
     if _may_have_conjuncts(text):
-        # Before Unicode 15.1, whose rules the ecosystem does not follow yet, conjuncts of Indic scripts were several
-        # clusters.
+        # OpenTofu uses the rules before Unicode 15.1, in which a conjunct of Indic scripts is several clusters.
         breaks = regex.compile(r"(?V1)(?<=[\p{GCB=Extend}\p{GCB=ZWJ}])(?=\p{InCB=Consonant})")
         return [part for cluster in clusters for part in breaks.split(cluster)]
     return clusters
 
 
 def _may_have_conjuncts(text: str) -> bool:
-    """Whether there are letters of the scripts from Devanagari to Malayalam."""
+    """Whether the text has letters of the scripts from Devanagari to Malayalam."""
     return any("\u0900" <= character <= "\u0d7f" for character in text)

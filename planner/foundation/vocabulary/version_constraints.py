@@ -1,7 +1,6 @@
-"""Versions and version constraints (`>= 1.2, < 2.0`, `~> 1.4`, `!= 1.5.0`) as the ecosystem compares them.
+"""Versions and version constraints: `>= 1.2, < 2.0`, `~> 1.4`, `!= 1.5.0`.
 
-The syntax and order are the same as in hashicorp/go-version, which follows Semantic Versioning 2.0.0 and also accepts
-fewer or more than three numbers.
+Syntax and order are those of hashicorp/go-version: Semantic Versioning 2.0.0, with any number of numbers.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ _VERSION = (
 
 @total_ordering
 class Version:
-    """A version: numbers (at least three), prerelease and metadata texts. Raises ValueError if a string is not a
-    version."""
+    """At least three numbers, and the strings of prerelease and metadata. Raises ValueError for an invalid version."""
 
     __slots__ = ("given", "metadata", "numbers", "prerelease", "text")
 
@@ -62,8 +60,6 @@ class Version:
 
 
 class Constraint:
-    """One operator and version."""
-
     __slots__ = ("operator", "version")
 
     def __init__(self, operator: str, version: Version) -> None:
@@ -74,8 +70,7 @@ class Constraint:
         return f"{self.operator} {self.version.text}"
 
     def allows(self, version: Version) -> bool:
-        """Whether the version satisfies the constraint. A prerelease satisfies an inequality only if the constraint
-        itself names a prerelease of the same version."""
+        """A prerelease satisfies an inequality only if the constraint names a prerelease of the same version."""
         limit = self.version
         if self.operator == "=":
             return version == limit
@@ -98,7 +93,7 @@ class Constraint:
 
 
 class Constraints:
-    """All constraints of one text, which must all be satisfied; an empty tuple allows every version."""
+    """Constraints that must all be satisfied. Without constraints, every version is allowed."""
 
     __slots__ = ("items",)
 
@@ -118,7 +113,7 @@ class Constraints:
 
 
 def parse_constraints(text: str) -> Constraints:
-    """The constraints of a comma-separated text. Raises ValueError."""
+    """Parse a comma-separated list. Raises ValueError."""
     items = []
     for piece in text.split(","):
         match = re.fullmatch(r"\s*(=|!=|>=|<=|>|<|~>|)\s*(\S+)\s*", piece)
@@ -132,8 +127,8 @@ _PRIORITY = {">": 1, ">=": 2, "=": 3, "~>": 4, "<=": 6, "<": 7, "!=": 8}
 
 
 def normal_constraints(text: str) -> str:
-    """The constraints without duplicates, by version and then from lower to upper bounds, spelled as in lock files (`>=
-    1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`). An invalid string is returned unchanged."""
+    """The constraints as spelled in lock files (`>= 1.2.0, < 2.0.0`, `~> 1.4`, `1.5.0`), without duplicates, sorted by
+    version and then from lower to upper bounds. An invalid string is returned unchanged."""
     try:
         items = parse_constraints(text).items
     except ValueError:
@@ -150,7 +145,7 @@ def normal_constraints(text: str) -> str:
 
 
 def allowed(constraint: str, version: str) -> bool:
-    """Whether a version is within a constraint; an invalid version satisfies no constraint."""
+    """An invalid version or constraint allows nothing."""
     try:
         return parse_constraints(constraint).allows(Version(version))
     except ValueError:

@@ -83,8 +83,6 @@ _SPECS = ("AES_256", "AES_128")
 
 @frozen(eq=False)
 class AwsKms:
-    """The KMS client and the KMS key."""
-
     service: Service
     key_id: str
     key_spec: str

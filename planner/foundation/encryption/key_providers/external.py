@@ -1,4 +1,4 @@
-"""`external`: keys from a program of the user."""
+"""`external`: keys from a program configured by the user."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ from planner.foundation.encryption.keys import (
     ProviderError,
     Setting,
 )
-from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
+from planner.foundation.encryption.programs import (
+    AnswerError,
+    ExitError,
+    Kind,
+    ProtocolError,
+    ask,
+    check_members,
+    stderr_of,
+)
 from planner.foundation.values.types import STRING, ListType
 from planner.foundation.vocabulary.records import frozen
 
@@ -52,12 +60,12 @@ class External:
 
 def _answer(answer: dict[str, Any], stderr: str) -> tuple[Keys, Metadata]:
     """Raises AnswerError."""
-    only(answer, frozenset(("keys", "meta")), stderr)
+    check_members(answer, frozenset(("keys", "meta")), stderr)
     keys, meta = answer.get("keys") or {}, answer.get("meta") or {}
     if not isinstance(keys, dict) or not isinstance(meta, dict):
         raise AnswerError("keys and meta have to be objects", stderr)
-    only(keys, frozenset(("encryption_key", "decryption_key")), stderr)
-    only(meta, frozenset(("external_data",)), stderr)
+    check_members(keys, frozenset(("encryption_key", "decryption_key")), stderr)
+    check_members(meta, frozenset(("external_data",)), stderr)
     data = meta.get("external_data")
     if data is not None and not isinstance(data, dict):
         raise AnswerError("external_data has to be an object", stderr)

@@ -36,7 +36,7 @@ SETTINGS = EncryptionArguments(
     }
 )
 ENDPOINT = "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDKMS"
-"""the environment variable that overrides the server of Google Cloud KMS, as in gcloud"""
+"""the environment variable that overrides the URL of Google Cloud KMS, as in gcloud"""
 _MOST_ADDITIONAL = 64 << 10
 _SCOPE = "https://www.googleapis.com/auth/cloudkms"
 

@@ -77,7 +77,7 @@ class OpenBao:
         return {"associated_data": associated} if isinstance(associated, str) and associated else {}
 
     def _write(self, what: str, operation: str, body: Mapping[str, object]) -> Mapping[str, object]:
-        """The response to an operation of the engine. Raises ServiceError."""
+        """Raises ServiceError."""
         path = posixpath.normpath(f"/v1/{self.engine}/{operation}/{quote(self.key_name, safe='')}")
         url = f"{self.address.rstrip('/')}/{path.lstrip('/')}"
         try:
@@ -92,7 +92,7 @@ class OpenBao:
 
 
 def _refusal(url: str, status: int, text: str) -> str:
-    """The text of an error response, in the words of the ecosystem's clients."""
+    """An error message in the words of OpenBao's own client."""
     head = f"Error making API request.\n\nURL: PUT {url}\nCode: {status}. "
     try:
         errors = json.loads(text)["errors"]
@@ -140,7 +140,7 @@ def build(settings: Given) -> OpenBao:
 
 
 def _http() -> Http:
-    """A client that environment variables configure."""
+    """A client configured by environment variables."""
     proxies = proxies_of(os.environ)
     proxy = _variable("PROXY_ADDR") or _variable("HTTP_PROXY")
     if proxy:

@@ -1,4 +1,4 @@
-"""`pbkdf2`: keys from a passphrase, or from the keys of another key provider."""
+"""`pbkdf2`: keys derived from a passphrase, or from the keys of another key provider."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ LEAST_PASSPHRASE = 16
 LEAST_ITERATIONS = 200_000
 _SIZES = {"sha256": 32, "sha512": 64}
 MOST_ROUNDS = 20_000_000
-"""the maximum number of iterations per block of the key that metadata may require (half a minute), unless the
-configuration requires more; otherwise a crafted file could keep planner busy for years"""
+"""the maximum number of iterations for each block of the key that stored metadata may require (about half a minute),
+unless the configuration allows more; without a limit, a crafted file could make planner compute for years"""
 MOST_SALT = 1 << 20
 MOST_LENGTH = 1 << 16
 _random = os.urandom
@@ -46,7 +46,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class Pbkdf2:
-    """A passphrase (or the keys of another provider), and the parameters for deriving keys."""
+    """`chain`: keys of another key provider, used instead of a passphrase."""
 
     passphrase: bytes
     chain: Keys | None

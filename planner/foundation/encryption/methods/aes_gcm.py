@@ -1,5 +1,5 @@
-"""`aes_gcm`: AES in Galois/Counter Mode. The result consists of a nonce of 12 bytes, the encrypted data, and a tag of
-16 bytes."""
+"""`aes_gcm`: AES in Galois/Counter Mode. Encrypted data is a nonce of 12 bytes, the ciphertext, and a tag of 16
+bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _random = os.urandom
 
 @frozen(eq=False, repr=False)
 class AesGcm:
-    """Encrypts with these keys and additional authenticated data."""
+    """`aad`: additional authenticated data."""
 
     keys: Keys
     aad: bytes

@@ -1,10 +1,18 @@
-"""`external`: programs of the user for encryption and decryption."""
+"""`external`: encryption and decryption by programs that the user configures."""
 
 from __future__ import annotations
 
 from planner.foundation.encryption.envelope import Base64Error, decode, encode
 from planner.foundation.encryption.keys import EncryptionArguments, Given, Key, Keys, Setting
-from planner.foundation.encryption.programs import AnswerError, ExitError, Kind, ProtocolError, ask, only, stderr_of
+from planner.foundation.encryption.programs import (
+    AnswerError,
+    ExitError,
+    Kind,
+    ProtocolError,
+    ask,
+    check_members,
+    stderr_of,
+)
 from planner.foundation.encryption.target import DecryptionError, EncryptionError, InvalidMethodError, NoKeyError
 from planner.foundation.support.exact_json import dumps
 from planner.foundation.values.types import STRING, ListType
@@ -16,12 +24,12 @@ _KIND = Kind("OpenTofu-External-Encryption-Method", "method", "method")
 
 
 class _FailedError(Exception):
-    """The program failed; the message contains the reason."""
+    """The message is the reason."""
 
 
 @frozen(eq=False, repr=False)
 class ExternalMethod:
-    """The programs, and the keys that they receive, if any."""
+    """`keys` are passed to the programs; None if the programs receive no keys."""
 
     keys: Keys | None
     encrypt_command: tuple[str, ...]
@@ -50,7 +58,7 @@ def _run(command: tuple[str, ...], key: Key | None, data: bytes) -> bytes:
     request = {"key": encode(key.bytes())} if key is not None else {}
     try:
         answer, stderr = ask(_KIND, command, dumps({**request, "payload": encode(data)}))
-        only(answer, frozenset(("payload",)), stderr)
+        check_members(answer, frozenset(("payload",)), stderr)
         payload = answer.get("payload") or ""
         if not isinstance(payload, str):
             raise AnswerError("payload has to be a string", stderr)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from planner.foundation.clients.azure import AzureTokens, asked_program
+from planner.foundation.clients.azure import AzureTokens, run_az
 from planner.foundation.clients.azure_blobs import AzureError, Container, access_key
 from planner.foundation.clients.azure_settings import (
     METADATA_HOST,
@@ -474,7 +474,7 @@ def _bootstrap(account: AzureAccount, read: SettingsReading, name: str, cloud: C
         return ""
     subscription, group = account.text("subscription_id"), read.text("resource_group_name")
     if not subscription and method == "program":
-        document = asked_program("account", "show")
+        document = run_az("account", "show")
         subscription = str(document.get("id") or "") if isinstance(document, dict) else ""
     for what, title, given in (
         ("a resource group", "Resource Group", group),

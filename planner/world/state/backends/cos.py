@@ -13,7 +13,7 @@ from typing import Any
 
 from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import Http
-from planner.foundation.clients.tencent import TencentKeys, call, cos_bucket, lent
+from planner.foundation.clients.tencent import TencentKeys, assume_role, call, cos_bucket
 from planner.foundation.values.schema import BlockSchema, NestedBlock
 from planner.foundation.vocabulary.diagnostic import ServiceError
 from planner.foundation.vocabulary.records import evolve, frozen
@@ -300,7 +300,7 @@ def open(read: SettingsReading, seal: Seal) -> CosBackend:
         read.text("security_token", "TENCENTCLOUD_SECURITY_TOKEN"),
     )
     if role is not None:
-        keys = lent(keys, arn, session, seconds, str(role.get("policy") or ""), region, http)
+        keys = assume_role(keys, arn, session, seconds, str(role.get("policy") or ""), region, http)
     where = "accelerate" if read.flag("accelerate") else region
     place = CosBucket(
         name=bucket,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from planner.foundation.clients.aliyun import AliyunKeys, call, lent, of_machine, oss_bucket, profile
+from planner.foundation.clients.aliyun import AliyunKeys, assume_role, call, machine_keys, oss_bucket, profile
 from planner.foundation.clients.buckets import BucketClient, put_checked
 from planner.foundation.clients.http import NONE, Http
 from planner.foundation.clients.tablestore import ABSENT, TablestoreTable
@@ -335,7 +335,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
     if not keys.access:
         machine = read.text("ecs_role_name", "ALICLOUD_ECS_ROLE_NAME") or of("ram_role_name", "EcsRamRole")
         if machine:
-            keys = of_machine(machine, http)
+            keys = machine_keys(machine, http)
     arn = read.text("assume_role_role_arn", "ALICLOUD_ASSUME_ROLE_ARN")
     if arn:
         session = read.text("assume_role_session_name", "ALICLOUD_ASSUME_ROLE_SESSION_NAME")
@@ -350,7 +350,7 @@ def _keys(read: SettingsReading, role: Mapping[str, Any], region: str, http: Htt
         lasting = os.environ.get("ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION", "")
         wanted = int(seconds or (lasting if lasting.isdigit() else 0) or 3600)
         sts = read.text("sts_endpoint", "ALICLOUD_STS_ENDPOINT")
-        keys = lent(keys, arn, session or "tofu", policy, wanted, sts, region, http)
+        keys = assume_role(keys, arn, session or "tofu", policy, wanted, sts, region, http)
     return keys, region
 
 
